@@ -12,6 +12,8 @@ class MemoriesConfig(AppConfig):
     def ready(self) -> None:
         """Register checks and purge hooks; restore the indexes' tables and triggers after every migrate."""
         from access.groups import register_group_text_check  # noqa: PLC0415 - models are ready only now
+        from access.groups.narrowing import register_scope_changes  # noqa: PLC0415 - as above
+        from memories.lifecycle.narrow import narrow_memories, widen_back  # noqa: PLC0415 - as above
         from memories.lifecycle.propose import purge_proposals  # noqa: PLC0415 - as above
         from memories.lifecycle.purge.names import (  # noqa: PLC0415 - as above
             purge_instructions,
@@ -25,6 +27,7 @@ class MemoriesConfig(AppConfig):
         from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
         from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above
 
+        register_scope_changes(narrow=narrow_memories, widen_back=widen_back)
         register_group_text_check(check_group_text)
         register_purge_hook("checkpoints", purge_checkpoints)
         register_purge_hook("proposals", purge_proposals)

@@ -40,9 +40,10 @@ GROUP = RecordKind(
     Group,
     (
         "id", "slug", "title", "instructions", "policy", "policy_confidence", "private", "archived", "created_at",
-        "updated_at", "created_by",
+        "updated_at", "created_by", "default_scope",
     ),
     moving=frozenset({"updated_at"}),
+    older={"default_scope": ""},
 )  # fmt: skip
 THREAD = RecordKind("thread", Thread, ("id", "name", "created_at"), ("group",))
 MEMORY = RecordKind(

@@ -79,7 +79,7 @@ class GroupAdmin(LociAdmin):
     fieldsets = (
         (None, {"fields": ("slug", "title", "instructions")}),
         ("Approval by a curator", {"fields": ("policy", "policy_confidence")}),
-        ("Visibility", {"fields": ("private", "archived")}),
+        ("Visibility", {"fields": ("private", "archived", "default_scope")}),
         ("Created", {"fields": ("created_by", "created_at", "updated_at")}),
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
@@ -152,4 +152,6 @@ class GroupAdmin(LociAdmin):
 
 
 WAITING_WRITES = {"none": "nothing", "agents": "writes by agents", "all": "everything"}
-EDITABLE_FIELDS = frozenset({"title", "instructions", "policy", "policy_confidence", "archived"})
+EDITABLE_FIELDS = frozenset(
+    {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope"}
+)

@@ -21,6 +21,7 @@ class Operation(TextChoices):
     UNPIN = "unpin", "unpin: the pin was removed"
     MERGE = "merge", "merge: two became one"
     LINK = "link", "link: two memories were linked"
+    NARROW = "narrow", "narrow: a global memory became its group's own, or global again"
     PURGE = "purge", "purge: destroyed"
     LIFT = "lift", "lift: a tombstone was lifted"
     PROPOSE = "propose", "propose: a change was proposed, or a proposal was decided"

@@ -12,11 +12,13 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.models import CandidatePolicy, Group, Membership, Role
+from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 
+# What holds for everybody: its memories are global unless said otherwise, so each group is read together with it.
+EVERYONE = "everyone"
 MAX_CHOICES_SHOWN = 12
 MAX_TITLE_CHARS = 200
 MAX_INSTRUCTIONS_CHARS = 20_000
@@ -31,10 +33,19 @@ class ResolvedGroup:
     created: bool = False
 
 
+@dataclass(frozen=True)
+class UnknownGroup:
+    """A group that does not exist, or that the actor may not enter; `note` has the same words for both."""
+
+    slug: str
+    note: str
+
+
 def entered_groups(actor: Actor) -> list[Group]:
-    """The groups that the actor may enter, by slug, without archived ones."""
+    """The groups that the actor may enter, by slug and `everyone` last, without archived ones."""
     groups = Group.objects.filter(archived=False)
-    return list(groups if actor.all_groups else groups.filter(key__in=actor.roles))
+    entered = groups if actor.all_groups else groups.filter(key__in=actor.roles)
+    return sorted(entered, key=lambda group: group.slug == EVERYONE)
 
 
 def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
@@ -42,7 +53,8 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 
     Raises:
         GroupRequired: no group is named and there is no default; the hint lists the choices.
-        GroupNotFound: no group of that name exists that the actor may enter; the hint names similar ones.
+        GroupNotFound: no group of that name exists that the actor may enter. The hint names similar ones; for a write it
+            says who can make the group, never another project.
         NotPermitted: the actor may enter the group but lacks `right` there.
     """
     wanted = resolve_slug(actor, slug)
@@ -52,9 +64,8 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Group:
     """The group found under `slug` if the actor has `right` in it; raises as find_group() does."""
     if group is None or not actor.may_enter(group.key):
-        raise GroupNotFound(
-            f"There is no group '{slug}' that you may use.", hint=suggest_groups(actor, slug), field="group"
-        )
+        hint = tell_who_makes(actor, slug) if right == WRITE else suggest_groups(actor, slug)
+        raise GroupNotFound(f"There is no group '{slug}' that you may use.", hint=hint, field="group")
     if not actor.may(right, group.key):
         raise NotPermitted(
             f"You may not {right} in the group '{slug}'.",
@@ -68,6 +79,32 @@ def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Gr
             field="group",
         )
     return group
+
+
+def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
+    """The group as in find_group(); for a reader, a group that it may not enter is one where nothing is stored yet.
+
+    Raises:
+        GroupRequired: no group is named and there is no default.
+        NotPermitted: the actor may not read, there or at all.
+    """
+    wanted = resolve_slug(actor, slug)
+    group = _BY_SLUG.first(wanted)
+    if group is not None and actor.may_enter(group.key):
+        return check_access(actor, wanted, group, READ)
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    return UnknownGroup(wanted, f"Nothing is stored yet in '{wanted}'. {tell_who_makes(actor, wanted)}")
+
+
+def tell_who_makes(actor: Actor, slug: str) -> str:
+    """Who can make the group: the actor by its first store, or who else."""
+    if actor.may(CREATE_GROUP) and actor.may(WRITE):
+        return "Your first store makes the group."
+    return (
+        f"You cannot make the group: an operator can (loci group create {slug}), and so can a token with the scope"
+        " 'create-group' by its first store. If it is there already, one of its admins can make you a member."
+    )
 
 
 def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> ResolvedGroup:
@@ -86,7 +123,7 @@ def leave_uncreated(actor: Actor, resolved: ResolvedGroup) -> ResolvedGroup:
 
 
 def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = False) -> Group:
-    """Create a group; its creator becomes its admin. One transaction.
+    """Create a group; its creator becomes its admin. One transaction. Memories of `everyone` are global by default.
 
     Raises:
         NotPermitted: the actor lacks the scope create-group.
@@ -97,6 +134,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
         raise NotPermitted("You may not create groups.", hint="Use a token with the scope 'create-group'.")
     check_slug(slug)
     check_texts(title=title)
+    check_may_be_private(slug, private=private)
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
             raise Conflict(
@@ -104,7 +142,10 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
                 hint="Change that group, or choose another name.",
                 field="group",
             )
-        group = Group.objects.create(slug=slug, title=title, private=private, created_by=actor.name)
+        default_scope = ScopeRule.GLOBAL if slug == EVERYONE else ""
+        group = Group.objects.create(
+            slug=slug, title=title, private=private, created_by=actor.name, default_scope=default_scope
+        )
         if actor.user_id is not None:
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)
         if actor.token_key is not None and not actor.all_groups:
@@ -122,15 +163,34 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     return group
 
 
+def check_may_be_private(slug: str, *, private: bool) -> None:
+    """Raise InvalidInput for a private group that everybody shall read."""
+    if private and slug == EVERYONE:
+        raise InvalidInput(
+            f"The group '{EVERYONE}' is read together with each group: it cannot be private.",
+            hint="Choose another name for a private group.",
+            field="private",
+        )
+
+
+def create_everyone(actor: Actor) -> Group:
+    """Create the group for what everybody should know. For a new home."""
+    return create_group(actor, EVERYONE, title="What everybody should know")
+
+
 @dataclass(frozen=True)
 class GroupChange:
-    """New values for a group; None leaves a value unchanged. set_private() changes whether it is private."""
+    """New values for a group; None leaves a value unchanged. set_private() changes whether it is private.
+
+    An empty `default_scope` follows the instance's rule.
+    """
 
     title: str | None = None
     instructions: str | None = None
     policy: str | None = None
     policy_confidence: float | None = None
     archived: bool | None = None
+    default_scope: str | None = None
 
 
 GroupTextCheck = Callable[[Actor, Group, str, str], None]
@@ -188,6 +248,12 @@ def check_change(change: GroupChange) -> None:
         )
     if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
         raise InvalidInput("policy_confidence must be between 0 and 1.", field="policy_confidence")
+    if change.default_scope and change.default_scope not in ScopeRule.values:
+        raise InvalidInput(
+            f"'{change.default_scope[:40]}' is not a rule for scopes.",
+            hint=f"Use {', '.join(ScopeRule.values)}; empty for the instance's.",
+            field="default_scope",
+        )
     check_texts(title=change.title, instructions=change.instructions)
 
 
@@ -226,8 +292,8 @@ def resolve_slug(actor: Actor, slug: str | None) -> str:
 
 
 def list_choices(actor: Actor) -> str:
-    """A hint that lists the groups that the actor may enter."""
-    slugs = [group.slug for group in entered_groups(actor)[: MAX_CHOICES_SHOWN + 1]]
+    """A hint that lists the groups that the actor may enter, but `everyone`: a project's facts do not belong there."""
+    slugs = [group.slug for group in entered_groups(actor) if group.slug != EVERYONE][: MAX_CHOICES_SHOWN + 1]
     if not slugs:
         return "There are no groups yet: name one, and the first store creates it."
     more = ", …" if len(slugs) > MAX_CHOICES_SHOWN else ""

@@ -6,7 +6,7 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups import find_group
+from access.groups import check_may_be_private, find_group
 from access.models import Group
 
 
@@ -15,9 +15,11 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
 
     Raises:
         GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
+        InvalidInput: everybody reads the group.
         Conflict: the group has global memories, which a private group must not have.
     """
     found = find_group(actor, slug, right=ADMIN)
+    check_may_be_private(found.slug, private=private)
     with transaction.atomic():
         group = Group.objects.select_for_update().get(pk=found.pk)
         if group.private == private:

@@ -22,6 +22,14 @@ class CandidatePolicy(models.TextChoices):
     ALL = "all", "all: every write waits for review"
 
 
+class ScopeRule(models.TextChoices):
+    """The scope of a memory whose author names none; memories/draft/default_scope.py has the table."""
+
+    GROUP = "group", "group: only the group sees it"
+    BY_TYPE = "by-type", "by-type: every group sees facts, procedures and entities; events stay in the group"
+    GLOBAL = "global", "global: every group sees it"
+
+
 class Role(models.TextChoices):
     """What a member may do in a group; each role includes the previous ones."""
 
@@ -32,7 +40,10 @@ class Role(models.TextChoices):
 
 
 class Group(models.Model):
-    """A group of people and agents that share memories; a private group has no global memories."""
+    """A group of people and agents that share memories; a private group has no global memories.
+
+    `default_scope` is its rule for memories whose author names no scope; empty for the instance's.
+    """
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -47,6 +58,7 @@ class Group(models.Model):
     policy_confidence = models.FloatField(default=0.5)
     private = models.BooleanField(default=False)
     archived = models.BooleanField(default=False)
+    default_scope = models.CharField(max_length=8, choices=ScopeRule, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     created_by = models.CharField(max_length=300, blank=True, default="", editable=False)
@@ -58,6 +70,9 @@ class Group(models.Model):
             models.CheckConstraint(
                 name="group_policy_confidence_range",
                 condition=Q(policy_confidence__gte=0) & Q(policy_confidence__lte=1),
+            ),
+            models.CheckConstraint(
+                name="group_default_scope_known", condition=Q(default_scope__in=["", *ScopeRule.values])
             ),
         ]
 

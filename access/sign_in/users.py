@@ -13,6 +13,9 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from access.groups import EVERYONE
+from access.groups.members import set_member
+from access.models import Group, Role, ScopeRule
 from access.sign_in.passwords import check_password
 
 # Logged fields; passwords and their hashes are never logged.
@@ -44,7 +47,7 @@ def find_person(username: str) -> User:
 
 
 def add_person(actor: Actor, username: str, change: PersonChange, *, password: str | None) -> User:
-    """Create a user; without a password the user cannot log in until one is set. One transaction.
+    """Create a user, who joins `everyone`; without a password the user cannot log in until one is set. One transaction.
 
     Raises:
         NotPermitted: the actor may not manage users.
@@ -63,7 +66,15 @@ def add_person(actor: Actor, username: str, change: PersonChange, *, password: s
     with transaction.atomic():
         user.save()
         log_person(actor, user, before=None)
+        join_everyone(actor, user)
     return user
+
+
+def join_everyone(actor: Actor, user: User) -> None:
+    """Make a new user a contributor of the group that everybody reads, where there is one."""
+    everyone = Group.objects.filter(slug=EVERYONE, default_scope=ScopeRule.GLOBAL, archived=False).first()
+    if everyone is not None:
+        set_member(actor, everyone, user=user, role=Role.CONTRIBUTOR)
 
 
 def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:

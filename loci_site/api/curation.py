@@ -13,7 +13,7 @@ from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery, Ver
 from memories.browse.listing import list_candidates, list_log, list_open_links, log_json
 from memories.browse.serializers import link_json, memory_json
 from memories.lifecycle import verbs
-from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
 from memories.models import Link
 from memories.review.decide import ReviewDecision, decide
 from memories.review.proposals import find_proposal, list_proposals, proposal_json

@@ -17,9 +17,8 @@ from loci_site.api.schemas.requests import (
     RecallIn,
     RecallQuery,
 )
-from memories.browse.serializers import UNTRUSTED, checkpoint_json, pack_json, recall_json
+from memories.browse.serializers import checkpoint_json, pack_json, recall_json, saved_checkpoint_json
 from memories.language.cleaning import clean_line
-from memories.models import Checkpoint
 from memories.recall import recall
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
@@ -78,7 +77,7 @@ def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery])
     found = latest_checkpoint(group, thread)
     if found is None:
         raise NotFound("There is no checkpoint yet.", hint="POST /api/checkpoints saves one.")
-    return answer(render_checkpoint(found, group.slug))
+    return answer(saved_checkpoint_json(found))
 
 
 @router.get("/checkpoints", response={**out.ERRORS, 200: sessions.CheckpointPage})
@@ -87,18 +86,5 @@ def list_saved_checkpoints(request: HttpRequest, params: Query[CheckpointsQuery]
     page = list_checkpoints(
         actor_of(request), group=params.group, thread=params.thread, cursor=params.cursor, limit=params.limit
     )
-    items = [render_checkpoint(each, each.group.slug) for each in page.rows]
+    items = [saved_checkpoint_json(each) for each in page.rows]
     return answer({"items": items, "next": page.next})
-
-
-def render_checkpoint(checkpoint: Checkpoint, group: str) -> dict[str, object]:
-    """A checkpoint as JSON."""
-    return {
-        "id": str(checkpoint.id),
-        "group": group,
-        "thread": checkpoint.thread.name if checkpoint.thread else None,
-        "state": checkpoint.state,
-        **UNTRUSTED,
-        "author": checkpoint.author_name,
-        "created_at": checkpoint.created_at.isoformat(),
-    }

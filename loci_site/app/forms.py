@@ -18,6 +18,7 @@ TYPES = (
     (Type.ENTITY, "A person or thing"),
 )
 SCOPES = (
+    ("", "Default of the group"),
     (Scope.GROUP, "This group only"),
     (Scope.GLOBAL, "Every group"),
 )
@@ -51,7 +52,7 @@ class StoreForm(PeopleForm):
         help_text="For events. Leave empty for today.",
     )
     group = forms.ChoiceField(label="Group")
-    scope = forms.ChoiceField(label="Who sees it?", choices=SCOPES)
+    scope = forms.ChoiceField(label="Who sees it?", choices=SCOPES, required=False)
     tags = forms.CharField(label="Tags", required=False, help_text=TAGS_HINT)
 
     def __init__(

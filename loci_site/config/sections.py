@@ -231,6 +231,12 @@ class Access:
     default_group: str = key(
         "", "Group used if neither the call nor the token names one.", variable="LOCI_GROUP"
     )
+    default_scope: Literal["group", "by-type"] | None = key(
+        None,
+        "Who sees a memory whose author names no scope, in groups without a rule of their own: group, its group alone;"
+        " by-type, every group unless it is an event. Not set: group, or by-type in a home that had memories before"
+        " this setting.",
+    )
     token_days: int = key(0, "Lifetime of a new token; 0: no expiry.", unit="days", low=0, high=36_500)
     writes_per_minute: int = key(
         1_200,

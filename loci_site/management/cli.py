@@ -17,6 +17,8 @@ NEEDING_TABLES = frozenset(
     {
         "backup",
         "changepassword",
+        "checkpoint",
+        "context",
         "createsuperuser",
         "evaluate",
         "export",
@@ -27,6 +29,7 @@ NEEDING_TABLES = frozenset(
         "person",
         "recall",
         "reembed",
+        "relate",
         "remember",
         "search",
         "stats",

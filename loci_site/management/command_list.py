@@ -13,7 +13,18 @@ from access.connect import command_line
 
 GROUPS: Final = {
     "Run Loci": ("up", "serve", "mcp", "doctor", "schedule", "model", "migrate"),
-    "Memories": ("remember", "recall", "search", "inspect", "memory", "stats", "tombstones"),
+    "Memories": (
+        "remember",
+        "recall",
+        "search",
+        "context",
+        "checkpoint",
+        "relate",
+        "inspect",
+        "memory",
+        "stats",
+        "tombstones",
+    ),
     "People, agents and the audit log": (
         "person",
         "token",

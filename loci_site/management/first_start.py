@@ -1,4 +1,4 @@
-"""Set-up of a new installation: tables, first admin and first token."""
+"""Set-up of a new installation: tables, first admin, the group for everybody and first token."""
 
 from dataclasses import dataclass
 
@@ -10,6 +10,8 @@ from django.db.migrations.executor import MigrationExecutor
 from access import audit
 from access.actor import CREATE_GROUP, READ, WRITE
 from access.audit.operations import Operation
+from access.groups import create_everyone
+from access.models import Group, Membership, Role
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
 from maintenance.squashed_migrations import adopt_squashed
@@ -44,7 +46,7 @@ def migrate_if_needed() -> int:
 
 
 def create_first_access() -> FirstAccess | None:
-    """Create the first superuser and a token for an agent; None if a user exists. One transaction."""
+    """Create the first superuser, the group `everyone` and a token for an agent; None if a user exists. One transaction."""
     users = get_user_model().objects
     if users.exists():
         return None
@@ -57,5 +59,8 @@ def create_first_access() -> FirstAccess | None:
             subject=f"user:{ADMIN_NAME}",
             payload={"action": "create", "superuser": True},
         )
+        if not Group.objects.exists():
+            everyone = create_everyone(operator())
+            Membership.objects.create(user=user, group=everyone, role=Role.ADMIN)
         made = create_token(operator(), user=user, name=TOKEN_NAME, scopes=TOKEN_SCOPES)
     return FirstAccess(ADMIN_NAME, password, made.secret)

@@ -122,6 +122,7 @@ class RecallAnswer(Answer):
     abstained: bool = Field(False, description="nothing stored answers this")
     nearest: list[RecalledMemory] = []
     degraded: str = ""
+    note: str = ""
     left_out: int = 0
     missing: list[str] = []
     tokens: int = 0

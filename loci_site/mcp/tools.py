@@ -40,6 +40,8 @@ from memories.types import Scope, Type
 
 VERBS = offered_by(Face.AGENTS)
 VERBS_HELP = "; ".join(verb.agents_help for verb in VERBS.values() if verb.agents_help)
+# In a store that is older than the rule, facts are global by default: see memories.draft.default_scope.
+SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
 
 
 def enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
@@ -92,7 +94,7 @@ async def store_memory(
     content: Annotated[str, Field(description="one statement that stands alone")],
     type: MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
     group: Group = "",
-    scope: Annotated[str, enum_schema(Scope.values, "global: visible in every group")] = "",
+    scope: Annotated[str, enum_schema(Scope.values, SCOPE_HELP)] = "",
     thread: Annotated[str, Field(description="conversation it belongs to")] = "",
     tags: tuple[str, ...] = (),
     confidence: Confidence = DEFAULT_CONFIDENCE,
@@ -104,7 +106,7 @@ async def store_memory(
     metadata: dict[str, Any] = {},  # noqa: B006 - never mutated
 ) -> CallToolResult:
     """Store what later sessions should know: a decision, fact, preference, fix or lesson. Call it as soon as you learn
-    one, once for each. Storing it again confirms it; to correct it, pass the old id as supersedes. A new group is
+    one, once for each; people's preferences and house rules into the group 'everyone'. Storing it again confirms it; to correct it, pass the old id as supersedes. A new group is
     created if you may. Dates are ISO 8601; no zone means UTC. Returns the outcome and similar memories."""
     draft = Draft(
         content,

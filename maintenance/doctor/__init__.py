@@ -34,6 +34,7 @@ QUICK_CHECKS: tuple[Check, ...] = (
     schema.check_schema,
     rows.check_index_objects,
     rows.check_index_model,
+    rows.check_default_scope,
     rows.check_heads,
     rows.check_orphans,
     rows.check_pieces,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from django.conf import settings
 from django.db import IntegrityError, connection
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
@@ -13,10 +14,11 @@ from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
 from maintenance.doctor.versions import faulty_chains
 from maintenance.embeddings.backfill import owed_pieces
+from memories.draft.default_scope import describe_kept_rule, instance_rule
 from memories.embedding import model_status
 from memories.models import Link, Memory, Piece
 from memories.search.base import search_index
-from memories.store.pieces import indexed_model
+from memories.store.pieces import indexed_model, read_index_state
 from memories.store.search_columns import context_of
 from memories.store.threads import stale_rows
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
@@ -68,6 +70,15 @@ def check_index_model() -> Finding:
         f"the index holds vectors of {indexed}, but queries are embedded by {installed}: recall uses keywords only",
         "run 'loci reembed'",
     )
+
+
+def check_default_scope() -> Finding:
+    """The rule for memories whose author names no scope, and where it comes from."""
+    stored = read_index_state()
+    if kept := describe_kept_rule(stored):
+        return notice("default scope", kept)
+    source = "access.default_scope" if settings.LOCI.access.default_scope else "the default"
+    return ok("default scope", f"{instance_rule(stored)} ({source})")
 
 
 def check_chains() -> Finding:

@@ -13,7 +13,12 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, LociChangeList
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
-from memories.lifecycle.lift_tombstone import in_curated_groups, known_texts, lift_tombstones, recognition
+from memories.lifecycle.purge.lift_tombstone import (
+    in_curated_groups,
+    known_texts,
+    lift_tombstones,
+    recognition,
+)
 from memories.models import Tombstone
 
 

@@ -12,7 +12,7 @@ from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.audit_search import without_links
 from access.errors import NotPermitted
-from access.groups import find_group
+from access.groups import EVERYONE, find_group
 from access.models import AuditEntry, Group
 from access.models.audit import LEGACY
 from access.visibility import Narrowing
@@ -22,7 +22,7 @@ from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import find_memory, full_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q
-from memories.types import HISTORY_STATES, State, Trust, Type
+from memories.types import HISTORY_STATES, Scope, State, Trust, Type
 
 MAX_WORDS_CHARS = 500
 
@@ -55,7 +55,9 @@ class ListFilter:
 def list_memories(
     actor: Actor, filters: ListFilter, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Memory]:
-    """A page of the memories of one group, or of all visible to the actor with the global ones, newest first.
+    """A page of the memories of one group and of `everyone`, or of all visible to the actor with the global ones.
+
+    Newest first.
 
     Raises:
         InvalidInput: a filter, a moment, the cursor or the limit is not allowed.
@@ -88,12 +90,18 @@ def list_memories(
             is_wanted |= Q(key__in=then) if visibility.is_history else outlasting_q(visibility.now)
         rows = rows.filter(is_wanted)
     if found_group is not None:
-        rows = rows.filter(group=found_group)
+        rows = rows.filter(is_listed_with(found_group))
     if words:
         rows = rows.filter(content__icontains=words)
     if filters.author is not None:
         rows = rows.filter(author=filters.author)
     return page_of(rows, cursor=cursor, limit=limit)
+
+
+def is_listed_with(group: Group) -> Q:
+    """Condition: the memory is the group's, or a global one of the group that is read together with each."""
+    everyone = Group.objects.filter(slug=EVERYONE).order_by().values("key")
+    return Q(group=group) | Q(group__in=everyone, scope=Scope.GLOBAL)
 
 
 def visible_versions(actor: Actor, id_: str | UUID) -> list[Memory]:
@@ -217,6 +225,7 @@ def group_json(group: Group) -> dict[str, Any]:
         "policy_confidence": group.policy_confidence,
         "private": group.private,
         "archived": group.archived,
+        "default_scope": group.default_scope,
         "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,
     }

@@ -11,7 +11,7 @@ from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
-from memories.models import Link, Memory
+from memories.models import Checkpoint, Link, Memory
 from memories.queries.as_of import known_span
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
@@ -143,6 +143,7 @@ def recall_json(result: RecallResult) -> Json:
         "abstained": result.abstained,
         "nearest": [item_json(item) for item in result.nearest],
         "degraded": result.degraded,
+        "note": result.note,
         "left_out": result.left_out,
         "missing": list(result.missing),
         "tokens": result.tokens,
@@ -377,4 +378,17 @@ def checkpoint_json(saved: CheckpointResult) -> Json:
         "created_at": as_json(checkpoint.created_at),
         "count": saved.count,
         "warning": saved.warning,
+    }
+
+
+def saved_checkpoint_json(checkpoint: Checkpoint) -> Json:
+    """A checkpoint with its state."""
+    return {
+        "id": str(checkpoint.id),
+        "group": checkpoint.group.slug,
+        "thread": checkpoint.thread.name if checkpoint.thread else None,
+        "state": checkpoint.state,
+        **UNTRUSTED,
+        "author": checkpoint.author_name,
+        "created_at": checkpoint.created_at.isoformat(),
     }

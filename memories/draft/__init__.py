@@ -65,7 +65,7 @@ UNCHANGED: Final = Unset.UNCHANGED
 class Draft:
     """A text to remember, with its fields.
 
-    `group` None means the default; `scope` "" the type's default (episodic: group, else global). `thread` names the
+    `group` None means the default; `scope` "" the default of the group (memories.draft.default_scope). `thread` names the
     conversation, `position` the place in it (None: after the last). `supersedes` is the id of the memory to replace.
     `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once.
     """

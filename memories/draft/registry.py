@@ -135,7 +135,9 @@ RECORD_FIELDS: Final = (
     ),
     RecordField("type", OneOf(Type), on_edit=OnEdit.NEW_VERSION, is_in_history=False),
     RecordField(
-        "scope", OneOf(Scope, unset="default for the type"), help="default: group for events, else global"
+        "scope",
+        OneOf(Scope, unset="default of the group"),
+        help="default: group, unless the group or access.default_scope has another rule",
     ),
     bookkeeping("position", Number(0, MAX_POSITION), is_optional=True, is_returned=True),
     bookkeeping("state", OneOf(State), is_returned=True, is_in_history=True),

@@ -4,7 +4,10 @@ from django.db import models
 
 
 class IndexState(models.Model):
-    """A named value of the indexes: `model` is the id of the model whose vectors are searched."""
+    """A named value of the instance: `model` is the id of the model whose vectors are searched.
+
+    `default_scope` is the rule for scopes of a store that is older than the setting (memories/draft/default_scope.py).
+    """
 
     name = models.CharField(max_length=40, primary_key=True)
     value = models.CharField(max_length=200)

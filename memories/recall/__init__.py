@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import InvalidInput
-from access.groups import find_group
+from access.groups import UnknownGroup, find_known_group
 from access.models import Group
 from access.visibility import Visibility
 from memories.draft import check_choice, check_range
@@ -67,7 +67,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
 
     Raises:
         InvalidInput: a field of the request is not allowed; `field` names it.
-        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+        GroupRequired, NotPermitted: no group is named, or the actor may not read.
     """
     started = time.perf_counter()
     check_request(request)
@@ -87,7 +87,9 @@ def answer_query(
     actor: Actor, request: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
 ) -> RecallResult | None:
     """Answer a question; None if a re-embed changed the index's model meanwhile."""
-    group = find_group(actor, request.group)
+    group = find_known_group(actor, request.group)
+    if isinstance(group, UnknownGroup):
+        return RecallResult((), group.slug, mode, abstained=True, note=group.note)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     trace = Trace()
     if degraded:
@@ -151,7 +153,10 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     A former version's id leads to the version that counts now; in a request about the past, any version's id leads to
     the one that was true and known then.
     """
-    group = find_group(actor, request.group) if request.group else None
+    group = find_known_group(actor, request.group) if request.group else None
+    if isinstance(group, UnknownGroup):
+        unread = tuple(map(str, request.ids))
+        return RecallResult((), group.slug, BY_ID, abstained=True, note=group.note, missing=unread)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     found_rows: dict[int, Memory] = {}
     missing: list[str] = []

@@ -70,7 +70,8 @@ class Item:
 class RecallResult:
     """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
 
-    `relations` are those that the question asks for; they are an answer even without a memory.
+    `relations` are those that the question asks for; they are an answer even without a memory. `note` says who can make the
+    group if it does not exist for the caller.
     """
 
     items: tuple[Item, ...]
@@ -79,6 +80,7 @@ class RecallResult:
     abstained: bool = False
     nearest: tuple[Item, ...] = ()
     degraded: str = ""
+    note: str = ""
     left_out: int = 0
     missing: tuple[str, ...] = ()
     tokens: int = 0
@@ -98,6 +100,7 @@ class RecallResult:
             left_out=self.left_out,
             missing=self.missing,
             degraded=self.degraded,
+            note=self.note,
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,

@@ -52,12 +52,15 @@ class Frame:
     left_out: int = 0
     missing: tuple[str, ...] = ()
     degraded: str = ""
+    note: str = ""
     is_abstained: bool = False
     by_id: bool = False
     is_explained: bool = False
 
     def head(self) -> str:
         """The first line: how many memories, from where."""
+        if self.note:
+            return self.note
         if self.is_abstained:
             closest = " The closest matches, probably about something else:" if self.nearest else ""
             return f"Nothing stored in '{self.group}' answers this.{closest}"

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from access.actor import Actor
-from access.groups import find_group
+from access.groups import UnknownGroup, find_known_group
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
@@ -133,13 +133,16 @@ def get_context(
 
     With `thread` the checkpoint is that thread's; the others are named. With `as_of` or `known_at` in `narrowing`
     memories and checkpoint are those of that moment, outdated ones labelled. Sections that seldom change come first, for
-    prompt caches. Each has a share of the budget (SHARES). Raises as recall() does.
+    prompt caches. Each has a share of the budget (SHARES). A group that does not exist for the caller has a pack that says
+    who can make it. Raises as recall() does.
     """
     budget = DEFAULT_BUDGET if token_budget is None else token_budget
     check_range(budget, MIN_TOKENS, MAX_TOKENS, field="token_budget")
     narrow = narrowing or Narrowing()
     name = clean_line(thread, field="thread", max_chars=200)
-    found = find_group(actor, group)
+    found = find_known_group(actor, group)
+    if isinstance(found, UnknownGroup):
+        return pack_unknown_group(found, budget)
     visibility = recallable_by(actor, found, narrowing=narrow)
     answer = recall_relevant(actor, query, found, narrow)
     threads = matching_threads(
@@ -231,6 +234,14 @@ def build_pack(
         token_budget=budget,
         threads=threads,
     )
+
+
+def pack_unknown_group(group: UnknownGroup, budget: int) -> ContextPack:
+    """The pack of a group that does not exist for the caller: who can make it."""
+    tokens = count_tokens(group.note, counting_encoder(available_encoder()))
+    section = Section("unknown", "Nothing stored yet", group.note, tokens, tokens)
+    mode = settings.LOCI.retrieval.mode
+    return ContextPack(group.note, group.slug, (section,), tokens, 0, mode=mode, token_budget=budget)
 
 
 def recall_relevant(actor: Actor, query: str, group: Group, narrowing: Narrowing) -> RecallResult | None:

@@ -31,7 +31,7 @@ class ThreadCheckpoints:
 
 def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = None) -> Checkpoint | None:
     """The newest checkpoint of a thread, or without a name of any in the group; with `at`, the newest by then."""
-    rows = checkpoints_of(group, at).select_related("thread")
+    rows = checkpoints_of(group, at).select_related("thread", "group")
     if thread:
         rows = rows.filter(thread__name=thread)
     return rows.order_by("-key").first()

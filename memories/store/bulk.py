@@ -24,8 +24,8 @@ from access.models import Group
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft, log_refusal, write_drafts
-from memories.store.decide import with_scope
 from memories.store.existing import find_sources
+from memories.store.lookup import with_scope
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.prepare import check_may_write, wanted_slug
 from memories.store.search_columns import TextColumns, text_columns

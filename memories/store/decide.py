@@ -98,18 +98,6 @@ class Decision:
     superseded: Memory | None = None
 
 
-def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
-    """The draft with a default scope, if the caller named none.
-
-    Group scope for events, in private groups and for successors of group memories; else global.
-    """
-    if draft.scope:
-        return draft
-    follows_group = replaces is not None and replaces.scope == Scope.GROUP
-    stays_in_group = follows_group or group.private or draft.type == Type.EPISODIC
-    return draft.in_scope(Scope.GROUP if stays_in_group else Scope.GLOBAL)
-
-
 def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
     """Decide what becomes of a draft; writes nothing.
 

@@ -5,10 +5,13 @@ from dataclasses import replace
 from uuid import UUID
 
 from access.models import Group
+from memories.draft import Draft
+from memories.draft.default_scope import default_scope, rule_of
 from memories.models import Memory
-from memories.store.decide import WriteContext, with_scope
+from memories.store.decide import WriteContext
 from memories.store.existing import Existing, find_sources
 from memories.store.neighbours import ComparedText, Neighbour
+from memories.store.pieces import read_index_state
 from memories.store.prepare import PreparedDraft
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.withdrawn.near import in_other_dress, shared_texts
@@ -45,6 +48,15 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
         for number, (group, prepared) in enumerate(scoped)
     ]
     return add_withdrawn_neighbours(contexts), existing
+
+
+def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
+    """The draft with the default scope, if the caller named none."""
+    if draft.scope:
+        return draft
+    replaced = replaces.scope if replaces is not None else None
+    rule = rule_of(group, read_index_state())
+    return draft.in_scope(default_scope(draft.type, group, rule=rule, replaced=replaced))
 
 
 def find_current_neighbours(

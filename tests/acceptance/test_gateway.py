@@ -13,7 +13,7 @@ from access.errors import LociError, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.lifecycle import verbs
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
@@ -39,6 +39,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/lifecycle/edit.py": "a new version",
     "memories/lifecycle/restore.py": "a former version",
     "memories/lifecycle/approve.py": "a candidate takes its place",
+    "memories/lifecycle/narrow.py": "the scope of a group's memories",
     "memories/lifecycle/merge.py": "two become one",
     "memories/store/derived.py": "what rests on a withdrawn memory",
     "memories/lifecycle/purge/__init__.py": "destroying",

@@ -61,9 +61,13 @@ def test_a_caller_cannot_widen_its_scope(
     kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
     bound = House.of(bob) if holder == "a member's token" else House.of(house.user, groups=[ledger])
     narrow = bound.agent
+    # Reading answers as for a group that does not exist.
+    for slug in ("garden", "meadow"):
+        nothing = recall(narrow, RecallRequest(QUESTION, group=slug))
+        assert (nothing.items, nothing.nearest, nothing.abstained) == ((), (), True)
+        assert nothing.note.startswith(f"Nothing is stored yet in '{slug}'.")
+        assert get_context(narrow, group=slug).text == nothing.note
     reaches = {
-        "recall": lambda actor, group: recall(actor, RecallRequest(QUESTION, group=group)),
-        "get_context": lambda actor, group: get_context(actor, group=group),
         "list": lambda actor, group: list_memories(actor, ListFilter(group=group)),
         "store": lambda actor, group: keep(actor, MINE, group=group, scope=Scope.GROUP),
         "cycle": lambda actor, group: run_cycle(actor, RunPlan(group=Group.objects.get(slug=group))),

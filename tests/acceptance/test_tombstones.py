@@ -17,7 +17,7 @@ from maintenance.retention import enforce_retention
 from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many
@@ -212,7 +212,7 @@ def test_there_is_no_second_hidden_row(house: House, tmp_path: Path, withdraw: W
 
 
 @pytest.mark.parametrize(
-    "twin", [{"scope": "group"}, {"type": "procedural"}], ids=["of another scope", "of another type"]
+    "twin", [{"scope": "global"}, {"type": "procedural"}], ids=["of another scope", "of another type"]
 )
 @withdrawals
 def test_no_twin_outlives_a_withdrawal(house: House, withdraw: Withdraw, twin: dict[str, str]) -> None:

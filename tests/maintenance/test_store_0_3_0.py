@@ -38,6 +38,22 @@ def test_a_store_of_0_3_0_opens_with_all_that_is_in_it(home: Path) -> None:
     assert count(home, "SELECT count(*) FROM memories_link WHERE status = 'open'") >= 3
 
 
+def test_its_facts_stay_global_by_default(home: Path) -> None:
+    stored = json.loads(
+        loci(home, "remember", "The roof of the lab is green.", "--group", "ledger", "--json").stdout
+    )
+    assert stored["scope"] == "global"
+    assert "stored by-type, as before the upgrade" in loci(home, "doctor").stdout
+    (home / "config.toml").write_text('[access]\ndefault_scope = "group"\n')
+    stored = json.loads(
+        loci(home, "remember", "The roof of the barn is red.", "--group", "ledger", "--json").stdout
+    )
+    assert stored["scope"] == "group"
+    narrowed = json.loads(loci(home, "group", "narrow", "ledger", "--json").stdout)
+    assert narrowed["changed"] == 1
+    assert loci(home, "doctor").stdout.splitlines()[-1] == "All is well."
+
+
 def test_what_it_decided_stays_decided(home: Path) -> None:
     for question, answer in (
         ("which port does the gate listen on", "The gate listens on 7070."),

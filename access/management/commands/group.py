@@ -15,9 +15,10 @@ from django.db.models import prefetch_related_objects
 from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
 from access.groups.members import remove_member, set_member
+from access.groups.narrowing import ScopeChange, narrow_group
 from access.groups.privacy import set_private
 from access.management.acting import ActingCommand
-from access.models import CandidatePolicy, Group, Membership, Role
+from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
 
@@ -34,6 +35,7 @@ examples:
   loci group members ledger                                list the members
   loci group members ledger --set ann=curator --remove bob --dry-run
   loci group update ledger --private yes --dry-run
+  loci group narrow ledger --dry-run                       its global memories become its own; --undo takes it back
   loci group archive ledger --dry-run                      hidden and closed to new memories; nothing is deleted
   loci group reopen ledger
 """
@@ -41,7 +43,8 @@ NO_DELETE: Final = (
     "Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."
 )
 YES_NO = {"yes": True, "no": False}
-CHANGEABLE = ("title", "instructions", "policy", "policy_confidence", "private", "archived")
+INSTANCE = "instance"  # the word for no rule of the group's own
+CHANGEABLE = ("title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope")
 Act = Callable[[dict[str, Any]], str]
 
 
@@ -129,6 +132,16 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--archived", choices=YES_NO, help="hide the group and close it to new memories; its memories stay"
     )
+    action.add_argument(
+        "--default-scope", choices=[INSTANCE, *ScopeRule.values],
+        help="who sees a memory without a scope; instance: as access.default_scope says",
+    )  # fmt: skip
+    add_dry_run(action)
+
+
+def add_narrow_options(action: argparse.ArgumentParser) -> None:
+    """Add the options of `narrow`."""
+    action.add_argument("--undo", action="store_true", help="make global again what was narrowed")
     add_dry_run(action)
 
 
@@ -177,6 +190,8 @@ def show(options: dict[str, Any]) -> str:
     if options["json"]:
         return group_json(group)
     lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
+    if group.default_scope:
+        lines.append(f"default scope {group.get_default_scope_display()}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
     return "\n".join([*lines, *member_lines(group)])
@@ -209,6 +224,7 @@ def update(options: dict[str, Any]) -> str:
         policy=options.get("policy"),
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
+        default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
     )
     before = find_group(actor, slug)
     with transaction.atomic():
@@ -226,6 +242,17 @@ def update(options: dict[str, Any]) -> str:
     if options["dry_run"]:
         return dry_run_text(changed)
     return f"Changed the group '{slug}': {', '.join(name.replace('_', ' ') for name in changed)}."
+
+
+def narrow(options: dict[str, Any]) -> str:
+    """Make the global memories the group's own, or take that back."""
+    done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
+    if options["json"]:
+        staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
+        row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
+        return json.dumps(row | {"dry_run": done.dry_run}, ensure_ascii=False)
+    lines = [narrowed_line(done)]
+    return "\n".join([*lines, *(f"  {each.id} stays: {each.why}" for each in done.staying)])
 
 
 def change_members(options: dict[str, Any]) -> str:
@@ -261,6 +288,7 @@ ACTIONS: dict[str, tuple[Act, str, Callable[[argparse.ArgumentParser], None] | N
     "describe": (update, "set the instructions that every agent gets at the start", add_describe_options),
     "policy": (show_or_set_policy, "show or set which writes wait for a curator", add_policy_options),
     "update": (update, "change the named values", add_update_options),
+    "narrow": (narrow, "make the group's global memories its own, or undo that", add_narrow_options),
     "members": (change_members, "list the members, set roles, remove members", add_member_options),
     "archive": (archive, "hide the group and close it to new memories; its memories stay", add_dry_run),
     "reopen": (reopen, "reopen an archived group", add_dry_run),
@@ -287,6 +315,18 @@ def dry_run_text(changed: dict[str, list[Any]]) -> str:
     return "\n".join(lines)
 
 
+def narrowed_line(done: ScopeChange) -> str:
+    """How many memories changed their scope, or would."""
+    count = f"{done.changed:,} {'memory' if done.changed == 1 else 'memories'}"
+    result = "global again" if done.is_undo else f"the own of '{done.group}'"
+    if not done.changed:
+        return "Nothing was changed, and nothing would change." if done.dry_run else "Nothing was changed."
+    if done.dry_run:
+        return f"Nothing was changed. {count} would be {result}."
+    more = "" if done.is_undo else f" To take it back: loci group narrow {done.group} --undo"
+    return f"{count} {'is' if done.changed == 1 else 'are'} now {result}.{more}"
+
+
 def policy_line(group: Group) -> str:
     """The group's policy and its meaning."""
     return f"policy {group.policy}: {group.policy_words[:1].lower()}{group.policy_words[1:]}"
@@ -310,6 +350,7 @@ def group_row(group: Group) -> dict[str, Any]:
         "policy_confidence": group.policy_confidence,
         "private": group.private,
         "archived": group.archived,
+        "default_scope": group.default_scope,
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],

@@ -37,7 +37,7 @@ class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
     content: str = Field(description="The text to remember.")
     group: str | None = Field(None, description="Default: the token's group, else LOCI_GROUP.")
     scope: ScopeWord | None = Field(
-        None, description="Default: group for events and in private groups, else global."
+        None, description="Default: group, unless the group or access.default_scope has another rule."
     )
     thread: str = ""
     supersedes: str | None = Field(None, description="Id of the memory that this one replaces.")
@@ -251,6 +251,10 @@ class GroupEditIn(Body):
     policy: PolicyWord | None = None
     policy_confidence: Confidence | None = None
     archived: StrictBool | None = None
+    default_scope: str | None = Field(
+        None,
+        description="Who sees a memory without a scope: group, by-type or global; empty: the instance's rule.",
+    )
 
 
 class CheckpointIn(Body):

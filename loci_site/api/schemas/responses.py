@@ -167,6 +167,7 @@ class RecalledOut(Document):
     abstained: bool
     nearest: list[ItemOut]
     degraded: str
+    note: str
     left_out: int
     missing: list[str]
     tokens: int
@@ -260,6 +261,7 @@ class GroupOut(Document):
     policy_confidence: float
     private: bool
     archived: bool
+    default_scope: str
     created_at: str
     created_by: str
 

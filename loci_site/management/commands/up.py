@@ -23,8 +23,10 @@ from loci_site.management.first_start import FirstAccess, create_first_access, m
 from loci_site.server.capacity import count_web_processes
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
 from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
+from memories.draft.default_scope import describe_kept_rule
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
+from memories.store.pieces import read_index_state
 from memories.store.withdrawn.upgrade import take_notes
 from storage.home import ensure_home
 from storage.sqlite.base import NewDatabase
@@ -93,6 +95,8 @@ class Command(BaseCommand):
             self._print(f"Prepared the database ({count} migrations).")
             for note in take_notes():
                 self._print(note)
+        if kept := describe_kept_rule(read_index_state()):
+            self._print(kept)
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":
             self._install_model(wants_model=wants_model)
         connections.close_all()

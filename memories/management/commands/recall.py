@@ -81,7 +81,9 @@ class Command(FaceCommand):
     def _print(self, recalled: RecallResult) -> None:
         if recalled.degraded:
             self.stdout.write(f"Degraded: {printable(recalled.degraded)}.")
-        if recalled.abstained:
+        if recalled.note:
+            self.stdout.write(printable(recalled.note))
+        elif recalled.abstained:
             self.stdout.write(
                 f"Nothing relevant in {printable(recalled.group)}."
                 + (" Closest matches (low confidence):" if recalled.nearest else "")

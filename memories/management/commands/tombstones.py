@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from memories.lifecycle.lift_tombstone import (
+from memories.lifecycle.purge.lift_tombstone import (
     VERB_OF,
     known_texts,
     lift_tombstones,

@@ -62,10 +62,11 @@ def test_a_curator_does_and_a_curators_token_without_the_scope_does_not(
     assert made.scope == "global"
 
 
-def test_a_new_fact_of_an_open_group_is_global_unless_its_writer_says_otherwise(
+def test_a_new_fact_is_its_groups_unless_its_writer_says_that_it_is_global(
     bob: User, charlie: User, garden: Group
 ) -> None:
-    store(agent(bob), Draft("Releases are cut on Thursdays.", group="ledger"))
+    store(agent(bob), Draft("Releases are cut on Fridays.", group="ledger"))
+    store(agent(bob), Draft("Releases are cut on Thursdays.", group="ledger", scope="global"))
     set_member(operator(), garden, user=charlie, role="viewer")
     found = recall(person(charlie), RecallRequest("when are releases cut?", group="garden"))
     assert [item.memory.content for item in found.items] == ["Releases are cut on Thursdays."]

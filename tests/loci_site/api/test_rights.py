@@ -48,13 +48,12 @@ def test_a_stranger_sees_no_group_and_none_of_its_memories(owner: Caller, strang
     assert stranger.get(f"/memories/{stored['id']}", status=404)["code"] == "not_found"
     assert stranger.get(f"/memories/{stored['id']}/inspect", status=404)["code"] == "not_found"
     assert stranger.delete(f"/memories/{stored['id']}", status=404)["code"] == "not_found"
-    for path in (
-        "/stats?group=ledger",
-        "/context?group=ledger",
-        "/recall?query=vault&group=ledger",
-        "/log?group=ledger",
-    ):
+    for path in ("/stats?group=ledger", "/log?group=ledger"):
         assert stranger.get(path, status=404)["code"] == "group_not_found"
+    assert stranger.get("/recall?query=vault&group=ledger")["note"].startswith(
+        "Nothing is stored yet in 'ledger'."
+    )
+    assert "vault" not in stranger.get("/context?query=vault&group=ledger")["text"]
     stranger.store("I was here.", status=404)
     assert Memory.objects.count() == 1
 

@@ -31,7 +31,7 @@ def test_both_are_in_the_audit_log_without_their_secrets() -> None:
     said = list(
         AuditEntry.objects.order_by("key").values_list("operation", "subject", "payload_row__payload")
     )
-    assert [operation for operation, _, _ in said] == ["member", "token"]
+    assert [operation for operation, _, _ in said] == ["member", "group", "token"]
     assert first.password not in str(said)
     assert first.token not in str(said)
     assert is_log_whole()

@@ -23,7 +23,7 @@ def test_a_text_is_remembered_and_recalled_by_meaning(run: Run) -> None:
     said = run("remember", "We settled on PostgreSQL 16 for the ledger.", "--group", "ledger")
     memory = Memory.objects.get()
     assert said.out == f"Created {memory.id} in ledger (a new group).\n"
-    assert (said.status, memory.author_name, memory.scope) == (0, "operator", "global")
+    assert (said.status, memory.author_name, memory.scope) == (0, "operator", "group")
     answer = run("recall", "which database do we use?", "--group", "ledger")
     lines = answer.out.splitlines()
     assert lines[0] == " 1. We settled on PostgreSQL 16 for the ledger."
@@ -137,7 +137,7 @@ def test_any_question_is_answered(run: Run, ledger: Group, query: str) -> None:
 
 
 def test_errors_are_json_where_the_answer_would_be(run: Run) -> None:
-    ended = run("recall", "x", "--group", "nowhere", "--json")
+    ended = run("stats", "--group", "nowhere", "--json")
     assert json.loads(ended.out)["code"] == "group_not_found"
     assert ended.status == 1
 

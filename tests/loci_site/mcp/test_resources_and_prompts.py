@@ -103,7 +103,7 @@ def test_the_pack_of_a_group_is_listed_and_read(alice: Agent, bob: Agent, stored
     assert uris(alice) == ["loci://groups/ledger/context", "loci://groups/payroll/context"]
     assert uris(bob) == ["loci://groups/ledger/context"]
     assert "Invoices go out on Mondays." in read(bob, "loci://groups/ledger/context")
-    assert "no group 'payroll' that you may use" in refused(bob, "loci://groups/payroll/context")[1]
+    assert "Nothing is stored yet in 'payroll'." in read(bob, "loci://groups/payroll/context")
 
 
 def test_groups_complete_to_those_that_one_may_read(alice: Agent, bob: Agent, charlie: Agent) -> None:
@@ -149,7 +149,7 @@ def test_the_other_prompts_say_which_tools_to_use(alice: Agent) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "expected"),
     [
-        ("start_session", {"group": "payroll"}, "no group 'payroll' that you may use"),
+        ("start_session", {"group": "No Slug"}, "'No Slug' is not a valid group name."),
         ("before_decision", {}, "decision"),
         ("nothing", {}, "Unknown prompt: nothing"),
     ],

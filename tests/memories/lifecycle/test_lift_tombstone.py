@@ -11,7 +11,7 @@ from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.doctor import examine
-from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones, list_tombstones
 from memories.lifecycle.verbs import purge, retract
 from memories.models import Tombstone
 from memories.store.withdrawn.tombstones import missing_keys

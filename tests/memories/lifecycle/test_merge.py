@@ -197,7 +197,8 @@ def test_only_a_person_who_curates_merges_and_takes_apart(
 def test_two_groups_take_a_curator_of_both_and_global_memories(
     alice: User, bob: User, ledger: Group, garden: Group, pair: tuple[Memory, Memory]
 ) -> None:
-    far = kept(person(alice), "The garden's ledger is in Hamburg.", group="garden")
+    Memory.objects.update(scope="global")
+    far = kept(person(alice), "The garden's ledger is in Hamburg.", group="garden", scope="global")
     set_member(operator(), ledger, user=bob, role="curator")
     for first, second in ((far, pair[1]), (pair[1], far)):
         with pytest.raises(NotPermitted, match="in the group 'garden'"):
@@ -208,6 +209,7 @@ def test_two_groups_take_a_curator_of_both_and_global_memories(
 def test_merging_never_shows_a_text_more_widely_nor_hides_one(
     alice: User, garden: Group, pair: tuple[Memory, Memory]
 ) -> None:
+    Memory.objects.update(scope="global")
     inner = kept(person(alice), "The ledger runs in a rack.", group="ledger", scope="group")
     other = kept(person(alice), "The ledger runs in a shed.", group="garden", scope="group")
     for first, second in ((inner, pair[1]), (pair[1], inner)):

@@ -165,7 +165,7 @@ def test_an_unknown_or_hidden_id_supersedes_nothing(alice: User, garden: Group, 
 
 
 def test_who_may_only_read_supersedes_nothing(alice: User, ledger: Group, garden: Group, bob: User) -> None:
-    old = kept(person(alice), OLD, group="garden")  # global: bob sees it
+    old = kept(person(alice), OLD, group="garden", scope="global")  # bob sees it
     with pytest.raises(NotPermitted):
         keep(agent(bob), NEW, group="ledger", supersedes=old.id)
     Membership.objects.filter(user=bob).update(role="viewer")

@@ -177,6 +177,7 @@ def test_a_reason_that_is_no_text_is_refused_and_nothing_is_done(
 
 
 def test_what_is_global_does_not_come_back_into_a_private_group(alice: User, memory: Memory) -> None:
+    Memory.objects.update(scope="global")
     verbs.forget(person(alice), memory.id)
     Group.objects.update(private=True)
     with pytest.raises(Conflict, match="the group 'ledger' is private"):

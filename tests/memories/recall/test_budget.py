@@ -14,7 +14,7 @@ from memories.lifecycle.verbs import dispute
 from memories.models import Memory, Piece
 from memories.queries.quoting import fence
 from memories.recall import RecallRequest, budget, recall
-from memories.recall.budget import count_tokens, cut_text, pack, show_in
+from memories.recall.budget import Notes, count_tokens, cut_text, pack
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
 from tests.people import agent, person
@@ -65,7 +65,7 @@ def test_a_text_of_one_piece_was_counted_when_it_was_cut(several: list[Memory], 
 
 def test_a_portion_has_the_tokens_of_its_text(several: list[Memory], encoder: Encoder) -> None:
     for _ in ("looked up or counted", "known from before"):
-        show = show_in("ledger", {})
+        show = Notes("ledger").show
         portions, left_out = pack(several, token_budget=10_000, encoder=encoder, show=show)
         assert left_out == []
         assert [p.tokens for p in portions] == [

@@ -38,11 +38,11 @@ def test_a_new_fact_is_one_live_row_with_a_vector_and_a_log_row(alice: User, led
         False,
     )
     assert memory.content == "The ledger runs on PostgreSQL 16."
-    assert (memory.state, memory.trust, memory.scope, memory.type) == ("live", "active", "global", "semantic")
+    assert (memory.state, memory.trust, memory.scope, memory.type) == ("live", "active", "group", "semantic")
     assert (memory.confidence, memory.importance, memory.version, memory.root) == (0.7, 5, 1, None)
     assert memory.tags == ["db"]
     assert (memory.author_name, memory.author_id) == ("alice", alice.pk)
-    assert memory.filter == f"ingroup{ledger.key} isglobal"
+    assert memory.filter == f"ingroup{ledger.key}"
     piece = Piece.objects.get()
     assert (piece.memory_id, piece.start, piece.end) == (memory.key, 0, 33)
     assert len(bytes(piece.embedding)) == 384 * 4
@@ -125,7 +125,7 @@ def test_what_is_near_but_not_surely_the_same_is_stored_and_linked(alice: User, 
 def test_a_restatement_of_what_one_may_not_write_becomes_a_memory_of_its_own(
     alice: User, garden: Group, bob: User
 ) -> None:
-    theirs = kept(person(alice), "The nightly backup goes to the NAS.", group="garden")
+    theirs = kept(person(alice), "The nightly backup goes to the NAS.", group="garden", scope="global")
     stored = keep(agent(bob), "The nightly backups go to the NAS.", group="ledger")
     assert stored.outcome == "created"
     assert fresh(theirs).confidence == 0.7
@@ -136,16 +136,6 @@ def test_a_group_memory_is_not_swallowed_by_one_that_others_cannot_see(alice: Us
     inner = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger", scope="group")
     outer = kept(person(alice), "The nightly backups go to the NAS.", group="ledger", scope="global")
     assert {fresh(inner).state, fresh(outer).state} == {"live"}
-
-
-@pytest.mark.parametrize(
-    ("type_", "scope"),
-    [("episodic", "group"), ("semantic", "global"), ("procedural", "global"), ("entity", "global")],
-)
-def test_the_scope_follows_the_type_where_none_is_named(
-    alice: User, ledger: Group, type_: str, scope: str
-) -> None:
-    assert kept(person(alice), "Anna met the auditors.", group="ledger", type=type_).scope == scope
 
 
 # Rights

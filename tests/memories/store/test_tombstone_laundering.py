@@ -12,7 +12,7 @@ from memories.draft import Draft, EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.language.cleaning import clean_text, fold
 from memories.lifecycle.edit import edit
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
 from memories.recall import RecallRequest, recall
@@ -260,7 +260,7 @@ def test_a_restatement_in_another_group_waits_where_the_retracted_one_was_global
 ) -> None:
     wrong = kept(person(alice), KESTREL, group="ledger", type="entity", scope=scope)
     retract(person(alice), wrong.id)
-    assert keep(agent(alice), KESTREL[:-1], group=garden.slug).outcome == outcome
+    assert keep(agent(alice), KESTREL[:-1], group=garden.slug, scope="global").outcome == outcome
 
 
 @pytest.mark.parametrize(("was", "is_now"), [("episodic", "semantic"), ("entity", "episodic")])

@@ -17,7 +17,7 @@ from access.visibility import Narrowing
 from maintenance.embeddings.backfill import embed_owed, is_owed
 from memories.browse.suggest import suggest
 from memories.draft import Draft
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, purge, reject, retract
 from memories.models import IndexState, Link, Memory, Piece, Tombstone, Unprobed
 from memories.recall import RecallRequest, recall
@@ -181,7 +181,7 @@ def test_the_upgrade_lays_marks_where_the_text_is_known(
     alice: User, ledger: Group, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text, verb in (("A first text of it.", retract), ("A second text of it.", purge), (TEXT, reject)):
-        verb(person(alice), kept(person(alice), text, group="ledger").id)
+        verb(person(alice), kept(person(alice), text, group="ledger", scope="global").id)
     Tombstone.objects.filter(kind="rejected").delete()
     Tombstone.objects.update(dress="", spelling="", scope="group")
     lay_marks(Tombstone, Memory, IndexState)

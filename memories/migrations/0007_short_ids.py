@@ -6,6 +6,6 @@ from memories.models.short_id import short_id_index
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0005_withdrawn_texts")]
+    dependencies = [("memories", "0006_moments")]
 
     operations = [migrations.AddIndex(model_name="memory", index=short_id_index())]

@@ -1,0 +1,118 @@
+"""A group's global memories become its own, and global again: the rows behind access.groups.narrowing."""
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Q
+from django.utils import timezone
+
+from access import audit
+from access.actor import Actor
+from access.audit import AuditEvent, Operation
+from access.groups.narrowing import StayingMemory
+from access.models import AuditEntry, Group
+from memories.models import Memory
+from memories.queries.snapshot import as_json
+from memories.store.search_columns import filter_tokens, refresh_around
+from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.types import Scope, State, Type
+
+BATCH_ROWS = 500
+Staying = dict[int, StayingMemory]
+
+
+def narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
+    """Make the group's global memories its own, each with a log row, inside the caller's transaction.
+
+    A memory stays global if its text is live as the group's own already: it would be there twice.
+    """
+    rows = list(Memory.objects.filter(group=group, scope=Scope.GLOBAL).order_by("key"))
+    staying = staying_twins(group, rows, scope=Scope.GROUP)
+    changing = [row for row in rows if row.key not in staying]
+    change_scopes(actor, group, changing, scope=Scope.GROUP)
+    return len(changing), tuple(staying.values())
+
+
+def widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
+    """Make global again what narrow_memories() made the group's own, each with a log row, in the caller's transaction.
+
+    A memory stays if its text is live as a global one, was withdrawn since, or if a newer version is the group's own.
+    """
+    narrowed = Memory.objects.select_related("superseded_by").filter(
+        group=group, scope=Scope.GROUP, id__in=narrowed_ids(group)
+    )
+    rows = list(narrowed.order_by("key"))
+    staying = staying_twins(group, rows, scope=Scope.GLOBAL)
+    staying |= staying_withdrawn(group, rows)
+    own = {row.key for row in rows if row.key not in staying}
+    # The newest first: what stays keeps its former versions.
+    for row in reversed(rows):
+        successor = row.superseded_by
+        if (
+            row.key in own
+            and successor is not None
+            and successor.scope == Scope.GROUP
+            and successor.key not in own
+        ):
+            own.discard(row.key)
+            staying[row.key] = StayingMemory(row.id, f"its newer version {successor.id} is the group's own")
+    changing = [row for row in rows if row.key in own]
+    change_scopes(actor, group, changing, scope=Scope.GLOBAL)
+    return len(changing), tuple(staying.values())
+
+
+def narrowed_ids(group: Group) -> list[str]:
+    """The ids of the memories whose last change of scope made them the group's own."""
+    rows = AuditEntry.objects.filter(operation=Operation.NARROW, group=group.id, memory_id__isnull=False)
+    last: dict[str, str] = {}
+    for entry in rows.order_by("key").select_related("payload_row").iterator():
+        payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
+        last[str(entry.memory_id)] = payload.get("changes", {}).get("scope", ["", ""])[1]
+    return [id_ for id_, scope in last.items() if scope == Scope.GROUP]
+
+
+def staying_twins(group: Group, rows: Sequence[Memory], *, scope: str) -> Staying:
+    """The rows whose text is live in that scope of the group already."""
+    live = Q(group=group, scope=scope, state=State.LIVE) & ~Q(type=Type.EPISODIC)
+    twins = {
+        (type_, hash_): id_
+        for type_, hash_, id_ in Memory.objects.filter(live).values_list("type", "content_hash", "id")
+    }
+    return {
+        row.key: StayingMemory(
+            row.id, f"its text is live as {twins[row.type, row.content_hash]} with the scope {scope}"
+        )
+        for row in rows
+        if row.state == State.LIVE and (row.type, row.content_hash) in twins
+    }
+
+
+def staying_withdrawn(group: Group, rows: Iterable[Memory]) -> Staying:
+    """The live rows whose text was withdrawn where they would be seen."""
+    live = [row for row in rows if row.state == State.LIVE]
+    found = find_all_withdrawn((group.key, Scope.GLOBAL, row.content) for row in live)
+    return {
+        row.key: StayingMemory(row.id, "its text was withdrawn elsewhere")
+        for row, withdrawn in zip(live, found, strict=True)
+        if withdrawn is not None
+    }
+
+
+def change_scopes(actor: Actor, group: Group, rows: Sequence[Memory], *, scope: str) -> None:
+    """Set the scope of rows, refresh what searches read of them, and log each."""
+    now = timezone.now()
+    for at in range(0, len(rows), BATCH_ROWS):
+        batch = rows[at : at + BATCH_ROWS]
+        events = [
+            AuditEvent(Operation.NARROW, row.id, group.id, payload={"changes": {
+                "scope": [row.scope, scope], "updated_at": [as_json(row.updated_at), as_json(now)],
+            }})
+            for row in batch
+        ]  # fmt: skip
+        for row in batch:
+            row.scope, row.updated_at = scope, now
+        # The filter is the same for all memories of one group and scope.
+        Memory.objects.filter(pk__in=[row.pk for row in batch]).update(
+            scope=scope, filter=filter_tokens(batch[0]), updated_at=now
+        )
+        audit.append_many(actor, events)
+    refresh_around([row for row in rows if row.thread_id is not None])
