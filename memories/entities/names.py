@@ -6,7 +6,7 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
-from memories.queries.versions import find_memory, heads_of
+from memories.queries.versions import find_named, heads_of
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State
 from relations.models import EntityAlias
@@ -15,16 +15,16 @@ MAX_NAME_CHARS = 200
 
 
 def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
-    """The memory with an id, else the live entity of that name.
+    """The memory with a full or short id, else the live entity of that name.
 
     Raises:
         InvalidInput, TooLarge: it is no id, and the actor may see no entity of that name.
         NotFound: the actor may see no memory of that id.
         Conflict: entities of several groups have the name.
     """
-    if isinstance(wanted, UUID) or is_id(wanted):
-        return find_memory(actor, wanted)
-    name = clean_line(wanted, field="id", max_chars=MAX_NAME_CHARS)
+    if (memory := find_named(actor, wanted)) is not None:
+        return memory
+    name = clean_line(str(wanted), field="id", max_chars=MAX_NAME_CHARS)
     found = find_entities(actor, name) if name else []
     if not found:
         raise InvalidInput(
@@ -40,15 +40,6 @@ def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
             f"{len(found)} entities are called '{name[:60]}'.", hint=f"Use an id: {ids}.", field="id"
         )
     return found[0]
-
-
-def is_id(text: str) -> bool:
-    """True if the text is written as an id."""
-    try:
-        UUID(text.strip().removeprefix("loci://memories/"))
-    except ValueError:
-        return False
-    return True
 
 
 def find_entities(actor: Actor, name: str) -> list[Memory]:

@@ -89,7 +89,7 @@ def find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") 
     return found[0] if found else None
 
 
-def find_named(actor: Actor, text: str, *, field: str = "id") -> Memory | None:
+def find_named(actor: Actor, text: str | UUID, *, field: str = "id") -> Memory | None:
     """The memory whose full or short id the text is; None if it is neither, or the end of no visible id.
 
     For places that take an id or other words, of which eight digits may be one.

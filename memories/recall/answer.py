@@ -5,7 +5,6 @@ No fillers, no names alone, and equal memories once, with the others named.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -176,21 +175,8 @@ def judge_and_cut(
         token_budget=budget,
     )
     if is_found:
-        choose = partial(
-            choose_answers,
-            question=question,
-            limit=limit,
-            wants_names=Type.ENTITY in request.narrowing.types,
-            has_lines=bool(relations),
-        )
-        chosen, alike = choose(best, ranking)
-        if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
-            # Names alone and equals took places: as many again, once, fill them.
-            rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
-            best = [rows[key] for key, _ in ranking.scores if key in rows]
-            chosen, alike = choose(best, ranking)
-        for other in (memory for same in alike.values() for memory in same):
-            trace.drop(other.key, ALIKE_REASON)
+        limits = AnswerLimits(limit, Type.ENTITY in request.narrowing.types, has_lines=bool(relations))
+        chosen, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
     else:
         chosen, alike = [] if relations else best[:MAX_NEAREST], {}
     if request.explain:
@@ -259,27 +245,52 @@ def to_items(
     )
 
 
-def choose_answers(
+@dataclass(frozen=True)
+class AnswerLimits:
+    """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
+
+    `has_lines`: relations are told as lines, so there is something else.
+    """
+
+    limit: int
+    wants_names: bool
+    has_lines: bool
+
+
+def choose_and_fill(
     best: Sequence[Memory],
     ranking: Ranking,
     question: Question,
-    limit: int,
-    *,
-    wants_names: bool,
-    has_lines: bool,
+    visibility: Visibility,
+    limits: AnswerLimits,
+    trace: Trace,
+) -> tuple[list[Memory], dict[int, list[Memory]]]:
+    """choose_answers() of the best memories; if names alone and equals took places, of twice as many, once."""
+    chosen, alike = choose_answers(best, ranking, question, limits)
+    depth = max(limits.limit, JUDGED_CANDIDATES)
+    if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
+        rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
+        more = [rows[key] for key, _ in ranking.scores if key in rows]
+        chosen, alike = choose_answers(more, ranking, question, limits)
+    for other in (memory for same in alike.values() for memory in same):
+        trace.drop(other.key, ALIKE_REASON)
+    return chosen, alike
+
+
+def choose_answers(
+    best: Sequence[Memory], ranking: Ranking, question: Question, limits: AnswerLimits
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    Fillers are left out, and so are names alone that no relation led to, unless names are asked for (`wants_names`) or
-    there is nothing else, not even lines of relations (`has_lines`).
+    Fillers are left out, and so are names alone that no relation led to.
     """
     close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
     saying = [memory for memory in close if not memory.is_name_alone]
-    if not has_lines:
+    if not limits.has_lines:
         saying = [
             memory for memory in close if not memory.is_name_alone or memory.key in ranking.related
         ] or close
-    return collapse_alike(close if wants_names else saying, limit=limit)
+    return collapse_alike(close if limits.wants_names else saying, limit=limits.limit)
 
 
 def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memory], dict[int, list[Memory]]]:

@@ -36,7 +36,7 @@ class Tuning:
     day_boost: float = 0.7
     # The same, if the question says only where the time begins or ends. Of 0 to 0.3 on the eight such questions of locomo
     # and realtalk, by turns and by sessions: 0.3 lifts so much that it costs realtalk one of two.
-    bound_boost: float = 0.1
+    bound_boost: float = 0.2
     time_boost: float = 0.1  # the question asks when, and the memory mentions a time
     speaker_boost: float = 0.07  # the question names the speaker
     said_boost: float = (

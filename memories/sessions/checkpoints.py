@@ -108,7 +108,8 @@ def check_state(state: dict[str, Any] | str) -> dict[str, Any]:
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"state is not JSON: {error}.", field="state") from None
-    if not body or body == {"text": ""} or not isinstance(body, dict):
+    is_blank = isinstance(state, str) and not state.strip()
+    if not body or is_blank or body == {"text": ""} or not isinstance(body, dict):
         raise InvalidInput("state is empty.", hint="Describe what is done and what is next.", field="state")
     if NUL_IN_JSON.search(text):
         raise InvalidInput("state holds a NUL character.", field="state")

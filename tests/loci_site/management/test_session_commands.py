@@ -35,7 +35,7 @@ def test_where_no_checkpoint_is_it_says_so(run: Run, ledger: Group) -> None:
     for thread in ("", "rollout"):
         nothing = run("checkpoint", "--group", "ledger", "--thread", thread)
         assert nothing.status == 1
-        assert "is saved yet" in nothing.err
+        assert "is saved yet" in nothing.error
     run("checkpoint", "done", "--group", "ledger")
     assert run("checkpoint", "--group", "ledger", "--thread", "rollout").status == 1
 
@@ -53,7 +53,7 @@ def test_the_context_is_json_with_its_sections(run: Run) -> None:
     assert [item["text"] for item in pack["items"]] == ["The deploy port is 8081."]
     wrong = run("context", "--group", "ledger", "--token-budget", "1")
     assert wrong.status == 1
-    assert "token_budget" in wrong.err
+    assert "token_budget" in wrong.error
 
 
 def test_a_relation_is_stored_and_answers(run: Run) -> None:

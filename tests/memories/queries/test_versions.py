@@ -110,7 +110,7 @@ def test_no_circle_can_be_made(alice: User, ledger: Group) -> None:
 
 
 def test_what_may_not_take_anothers_place(alice: User, bob: User, ledger: Group, garden: Group) -> None:
-    old = kept(person(alice), A, group="ledger")
+    old = kept(person(alice), A, group="ledger", scope="global")
     inner = kept(person(alice), B, group="ledger", scope="group")
     waits = kept(person(alice), C, group="ledger")
     other = kept(person(alice), "The garden is in Bonn.", group="garden", scope="group")
@@ -126,7 +126,7 @@ def test_what_may_not_take_anothers_place(alice: User, bob: User, ledger: Group,
     with pytest.raises(Conflict, match="is forgotten"):
         supersede(person(alice), old.id, inner.id)
     Group.objects.filter(pk=ledger.pk).update(policy="agents")
-    good = kept(person(alice), "The office is in Porto.", group="ledger")
+    good = kept(person(alice), "The office is in Porto.", group="ledger", scope="global")
     done = supersede(agent(bob), old.id, good.id)
     assert "wait for a curator" in done.queued
     assert fresh(old).state == "live"
@@ -147,8 +147,8 @@ def test_an_entitys_relations_follow_what_takes_its_place(alice: User, ledger: G
 
 @pytest.fixture
 def three(alice: User, ledger: Group) -> list[Memory]:
-    """A, superseded by B, superseded by C."""
-    one = kept(person(alice), A, group="ledger")
+    """A, superseded by B, superseded by C, for all groups."""
+    one = kept(person(alice), A, group="ledger", scope="global")
     two = kept(person(alice), B, supersedes=one.id)
     return [one, two, kept(person(alice), C, supersedes=two.id)]
 
@@ -310,7 +310,7 @@ def test_what_is_hidden_can_be_retracted_itself(alice: User, ledger: Group, stat
 def test_a_successor_must_be_seen_wherever_the_wrong_one_was(
     alice: User, ledger: Group, garden: Group
 ) -> None:
-    wrong = kept(person(alice), A, group="ledger")
+    wrong = kept(person(alice), A, group="ledger", scope="global")
     inner = kept(person(alice), B, group="ledger", scope="group")
     with pytest.raises(Conflict, match="visible only in the group 'ledger'"):
         retract(person(alice), wrong.id, successor=inner.id)

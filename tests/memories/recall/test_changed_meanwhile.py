@@ -8,7 +8,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-import memories.recall as read_path
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Narrowing
@@ -16,7 +15,8 @@ from memories.lifecycle import verbs
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
-from memories.recall import RecallRequest, recall
+from memories.recall import RecallRequest, RecallResult, recall
+from memories.recall import answer as read_path
 from memories.types import State
 from tests.memories.builders import kept
 
@@ -24,9 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Change = Callable[[Memory], Any]
 
 
-def recall_while(
-    monkeypatch: pytest.MonkeyPatch, memory: Memory, change: Change | None
-) -> read_path.RecallResult:
+def recall_while(monkeypatch: pytest.MonkeyPatch, memory: Memory, change: Change | None) -> RecallResult:
     """Recall, and make the change after the candidates are ranked and before their rows are read."""
     if change is not None:
         done: list[Memory] = []
