@@ -134,17 +134,6 @@ def test_a_correction_is_of_ones_own_groups_however_many_others_are_nearer(
     assert texts(person(bob), "deploymenz") == ["The deployment port is 8081."]
 
 
-@pytest.mark.parametrize("typed", ["deployx", "deployxx"])
-def test_a_stem_of_another_groups_word_marks_and_finds_nothing(
-    alice: User, bob: User, ledger: Group, garden: Group, typed: str
-) -> None:
-    """The stem of deployment is "deploy", which the index would stem again: to that of deploy."""
-    remember(alice, "We deploy on Fridays.")
-    before = [(each.text, each.excerpt.marks) for each in suggest(person(bob), typed)]
-    remember(alice, "The deployment of tulips.", "garden")
-    assert [(each.text, each.excerpt.marks) for each in suggest(person(bob), typed)] == before
-
-
 def test_a_group_narrows_and_must_be_ones_own(alice: User, bob: User, port: Memory) -> None:
     remember(alice, "The deployment of hoses.", "garden")
     assert len(texts(person(alice), "deploym")) == 2
