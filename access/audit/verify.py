@@ -1,12 +1,14 @@
 """Verification of the audit log: every row of every chain, every head, and every link of the chain of heads."""
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
+from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from access.audit.chains import (
     HEADS,
@@ -15,11 +17,13 @@ from access.audit.chains import (
     OWN,
     chain_hash,
     chain_labels,
+    find_row,
     old_end,
     payload_digest,
     start_hash,
 )
 from access.audit.operations import Operation
+from access.errors import InvalidInput
 from access.models import AuditEntry, AuditHead
 
 ANCHOR = Operation.ANCHOR.value
@@ -28,7 +32,9 @@ ANCHOR = Operation.ANCHOR.value
 # its drops.
 ANCHOR_PREFIX, DROP_PREFIX, OLD_DROP_PREFIX = "after:", "dropped:", "dropped-legacy:"
 VERIFY_BATCH_ROWS = 2000  # in memory
+UNREADABLE = "the row holds a value that cannot be read"
 LINKS_AT_ONCE = 500  # rows of the chain of heads
+_HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,20 @@ def verify_log(*, on_rows: Callable[[int], object] | None = None) -> list[ChainR
     """Verify every chain, this store's own first, and the links between them."""
     reports = [verify_chain(chain, origin, on_rows=on_rows) for origin, chain in chain_names()]
     links = {origin: verify_links(origin) for origin in sorted({report.origin for report in reports})}
+    if (
+        OWN in links
+        and links[OWN].broken_at is not None
+        and not any(is_of_heads(report) for report in reports)
+    ):
+        reports.append(
+            ChainReport(OWN, HEADS, 0, start_hash(HEADS, old_end(OWN)), 0)
+        )  # removed, but links were made
     return [with_links(report, links[report.origin]) for report in reports]
+
+
+def is_of_heads(report: ChainReport) -> bool:
+    """True of the report about this store's chain of heads."""
+    return (report.origin, report.chain) == (OWN, HEADS)
 
 
 def is_log_whole() -> bool:
@@ -94,9 +113,9 @@ def verify_chain(
 ) -> ChainReport:
     """Walk a chain from its start and check every row, every payload and the head.
 
-    If retention dropped the oldest rows, the walk starts at the anchor, and a later row must announce the drop. Purged
-    payloads are counted. Rows appended during the walk are ignored. `on_rows` is called with the number of rows of each
-    batch.
+    If retention dropped the oldest rows, the walk starts at the anchor, and a later row must announce the drop. Payloads
+    that a purge destroyed are counted; of this store's chains, the purge must be logged. Rows appended during the walk are
+    ignored. `on_rows` is called with the number of rows of each batch.
     """
     head = AuditHead.objects.filter(origin=origin, chain=chain).first()
     entries = AuditEntry.objects.filter(origin=origin, chain=chain)
@@ -104,9 +123,13 @@ def verify_chain(
     entries = entries.filter(seq__lte=head.seq) if head else entries
     entries = entries.order_by("seq").select_related("payload_row")
     previous, expected, rows, purged, dropped = start_hash(chain, old_end(origin)), 1, 0, 0, 0
-    for entry in entries.iterator(chunk_size=VERIFY_BATCH_ROWS):
+    purges = Purges(origin)
+    for entry in read_rows(entries):
+        if entry is None:
+            return ChainReport(origin, chain, rows, previous, purged, expected, UNREADABLE, dropped)
         is_front = expected == 1 and is_anchor(entry)
         error = find_anchor_error(entry) if is_front else find_row_error(entry, previous, expected)
+        error = error or ("" if is_front else purges.find_error(entry))
         if error:
             return ChainReport(origin, chain, rows, previous, purged, entry.seq, error, dropped)
         previous, expected = entry.hash, entry.seq + 1
@@ -120,6 +143,39 @@ def verify_chain(
     error = find_head_error(head, rows=rows, seq=expected - 1, previous=previous)
     error = error or find_tail_error(origin, chain)
     return ChainReport(origin, chain, rows, previous, purged, expected if error else None, error, dropped)
+
+
+def read_rows(entries: QuerySet[AuditEntry]) -> Iterator[AuditEntry | None]:
+    """The rows in batches; None, and no more, at one with a value that its column cannot hold."""
+    try:
+        for entry in entries.iterator(chunk_size=VERIFY_BATCH_ROWS):
+            if entry.at is None:  # Django reads a time that is none so
+                yield None
+                return
+            yield entry
+    except (ValueError, TypeError, OverflowError):
+        yield None
+
+
+class Purges:
+    """Excuses the rows of this store whose payload is missing: those of a memory whose purge is logged."""
+
+    def __init__(self, origin: str) -> None:
+        self._is_own = origin == OWN
+        self._purged: frozenset[UUID | None] | None = None
+
+    def find_error(self, entry: AuditEntry) -> str:
+        """What is wrong if the payload is missing; empty if it is there, or a purge destroyed it."""
+        if not self._is_own or hasattr(entry, "payload_row"):
+            return ""
+        if self._purged is None:  # read for the first one; most logs have none
+            rows = AuditEntry.objects.filter(origin=OWN, operation=Operation.PURGE, memory_id__isnull=False)
+            self._purged = frozenset(rows.values_list("memory_id", flat=True))
+        return (
+            ""
+            if entry.memory_id in self._purged
+            else "the payload of the row is missing, and no purge is logged"
+        )
 
 
 def verify_links(origin: str = OWN) -> LinkReport:
@@ -143,7 +199,48 @@ def verify_links(origin: str = OWN) -> LinkReport:
                 state = "missing" if found is None else "another one now"
                 return LinkReport(linked, row, f"row {seq} of the chain {label}, which it links, is {state}")
             linked[chain] = max(seq, linked.get(chain, 0))
-    return LinkReport(linked)
+    if origin != OWN:
+        return LinkReport(linked)
+    unlinked_in, why = find_mark_error(linked)
+    return LinkReport(linked, unlinked_in, why)
+
+
+def find_mark_error(linked: Mapping[str, int]) -> tuple[int | None, str]:
+    """The first row of the chain of heads that a chain's end says linked it and that did not, and why; (None, "") if none.
+
+    `linked` is the last linked row of each chain. Ends keep what linked them, so that links cannot vanish with their chain.
+    """
+    marked = AuditHead.objects.filter(origin=OWN, linked_in__gt=dropped_through(HEADS)).exclude(chain=HEADS)
+    for chain, seq, row in marked.order_by("linked_in").values_list("chain", "linked", "linked_in"):
+        if linked.get(chain, 0) < seq:
+            label = chain_labels().get(chain, chain)
+            return row, f"the link of row {seq} of the chain {label} is missing"
+    return None, ""
+
+
+def find_kept_error(kept: str) -> str:
+    """What is wrong if row and hash that somebody kept ("heads.17:ab12…") are not this store's; empty if they are.
+
+    Raises:
+        InvalidInput: it does not read so.
+    """
+    name, _, hash_ = kept.strip().partition(":")
+    if not _HASH.fullmatch(hash_) or "." not in name:
+        raise InvalidInput(
+            f"'{kept[:60]}' is no row with its hash.",
+            hint="Pass what an earlier verify printed, such as heads.17:ab12… with 64 digits.",
+            field="kept",
+        )
+    row = find_row(name)
+    if row is None:
+        dropped = dropped_through(HEADS) if name.startswith(f"{HEADS}.") else 0
+        gone = (
+            "retention dropped it"
+            if name.rpartition(".")[2].isdecimal() and int(name.rpartition(".")[2]) <= dropped
+            else "it is missing"
+        )
+        return f"the row {name} cannot be compared: {gone}"
+    return "" if row.hash == hash_.lower() else f"the row {name} has another hash than the one kept"
 
 
 def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:

@@ -6,6 +6,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.views import DynamicClientRegistrationManagementView, DynamicClientRegistrationView
 
 from access.actor import Via
@@ -38,6 +40,7 @@ class RegistrationView(DynamicClientRegistrationView):  # type: ignore[misc]  # 
         return response
 
 
+@method_decorator(csrf_exempt, name="dispatch")  # a registration token, not a cookie, says who asks
 class RegisteredView(DynamicClientRegistrationManagementView):  # type: ignore[misc]  # as above
     """A program reads or deletes its registration (RFC 7592); to change it, it registers again."""
 
@@ -67,6 +70,8 @@ def find_registration_error(body: bytes) -> str:
     name, redirects = sent.get("client_name", ""), sent.get("redirect_uris")
     if not isinstance(name, str) or len(name) > 200 or "\x00" in name:
         return "client_name must be text of at most 200 characters."
+    if not is_encodable(sent):
+        return "The body holds half of a surrogate pair (such as \\ud800), which is no text."
     if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
         return f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
     wrong = [uri for uri in redirects if not isinstance(uri, str) or not is_safe_redirect(uri)]
@@ -76,6 +81,15 @@ def find_registration_error(body: bytes) -> str:
     if not isinstance(grants, list) or not set(map(str, grants)) <= {"authorization_code", "refresh_token"}:
         return "grant_types must be authorization_code and refresh_token only."
     return ""
+
+
+def is_encodable(sent: dict[str, Any]) -> bool:
+    """False if a text in it cannot be stored: JSON may name halves of surrogate pairs."""
+    try:
+        json.dumps(sent, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_safe_redirect(uri: str) -> bool:

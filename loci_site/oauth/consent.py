@@ -1,5 +1,6 @@
 """The consent page: which program requests access, what it may do, and in which groups."""
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +29,8 @@ from loci_site.oauth.audience import audience_of
 from loci_site.oauth.client_registration import is_plain_host
 from loci_site.oauth.grants import GrantedAccess, connect, name_of
 from loci_site.oauth.provider import OAUTH_SCOPES
+
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
@@ -62,6 +65,8 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("resource") != self.audience:
             raise forms.ValidationError("The program requests access to a different server.")
+        if error := find_challenge_error(data):
+            raise forms.ValidationError(error)
         if data.get("allow"):
             if not data.get("rights"):
                 self.add_error("rights", "Choose at least one, or refuse.")
@@ -109,10 +114,8 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
     def validate_authorization_request(self, request: HttpRequest) -> tuple[list[str], dict[str, Any]]:
         """The scopes and credentials of a valid request; PKCE must be S256 before the person is asked."""
         scopes, credentials = super().validate_authorization_request(request)
-        if credentials.get("code_challenge_method") != "S256":
-            wrong = InvalidRequestError(
-                description="code_challenge_method must be S256.", state=credentials.get("state")
-            )
+        if error := find_challenge_error(credentials):
+            wrong = InvalidRequestError(description=error, state=credentials.get("state"))
             raise OAuthToolkitError(error=wrong, redirect_uri=credentials["redirect_uri"])
         return scopes, credentials
 
@@ -189,6 +192,15 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         except OAuthToolkitError as error:
             response: HttpResponse = self.error_response(error, self._application())
             return response
+
+
+def find_challenge_error(credentials: dict[str, Any]) -> str:
+    """What is wrong with a request's PKCE; empty if nothing."""
+    if credentials.get("code_challenge_method") != "S256":
+        return "code_challenge_method must be S256."
+    if not _CHALLENGE.fullmatch(credentials.get("code_challenge") or ""):
+        return "code_challenge must be a SHA-256 in base64url without padding: 43 characters."
+    return ""
 
 
 def origin(address: str) -> str:

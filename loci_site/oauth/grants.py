@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
-from oauth2_provider.models import AccessToken, Application, clear_expired
+from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken, clear_expired
 
 from access import audit
 from access.actor import Actor, Via
@@ -55,6 +55,10 @@ def connect(actor: Actor, user: "User", application: Application, allowed: Grant
         )
         if before is None:
             return Connection.objects.create(application=application, user=user, token=made.token)
+        if not before.token.is_valid():
+            # What was given under a consent that ended stays ended under the next one.
+            for given in (Grant, RefreshToken, AccessToken):
+                given.objects.filter(application=application, user=user).delete()
         if ApiToken.objects.filter(pk=before.token.pk, revoked_at=None).update(revoked_at=timezone.now()):
             payload = {"action": "revoke", "name": before.token.name, "why": "allowed again"}
             audit.append(actor, Operation.TOKEN, subject=f"token:{before.token.id}", payload=payload)

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from oauth2_provider.models import AccessToken
 from oauth2_provider.views import RevokeTokenView, TokenView
 
 from access.actor import Via
@@ -14,6 +15,10 @@ from access.sign_in.throttle import clear_attempts, count_try, wait_s
 from access.tokens.throttle import program_rules
 
 MAX_ID_CHARS = 200
+REPLACED = {
+    "error": "invalid_grant",
+    "error_description": "Another request with the same refresh token replaced these tokens.",
+}
 
 
 class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
@@ -21,7 +26,15 @@ class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Exchange a code or refresh token for tokens, or refuse."""
-        return throttle_program(request, lambda: super(TradeView, self).post(request, *args, **kwargs))
+
+        def trade() -> HttpResponse:
+            try:
+                answer: HttpResponse = super(TradeView, self).post(request, *args, **kwargs)
+            except AccessToken.DoesNotExist:  # the toolkit reads again what it gave
+                return JsonResponse(REPLACED, status=400, headers={"Cache-Control": "no-store"})
+            return answer
+
+        return throttle_program(request, trade)
 
 
 class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above

@@ -1,12 +1,14 @@
 """The scan of a purge: every file of LOCI_HOME that holds texts is searched for what the purge destroyed."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 from uuid import UUID
 from zipfile import BadZipFile, ZipFile
 
@@ -14,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from maintenance.backups.archive import DATABASE
-from maintenance.backups.folder import backup_paths
+from maintenance.backups.folder import backups_folder
 from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
 
 SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seconds
@@ -22,6 +24,17 @@ MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
 MAX_SENTENCES: Final = 8  # the longest ones; each is searched for in every byte
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 FOLDERS: Final = ("logs", "queue")
+MISSING, UNREADABLE = 3, 4  # exit statuses of READ_FILE; it ends otherwise if its reader has seen enough
+READ_FILE: Final = f"""
+import shutil, sys
+try:
+    file = open(sys.argv[1], "rb")
+except FileNotFoundError:
+    sys.exit({MISSING})
+except OSError:
+    sys.exit({UNREADABLE})
+shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+"""
 
 
 @dataclass(frozen=True)
@@ -69,23 +82,32 @@ def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
 
 
 def scanned_files() -> Iterator[ScannedFile]:
-    """The database with its write-ahead log, log files, messages to the worker, and the databases in the backups."""
+    """The database with its write-ahead log, log files, messages to the worker, and the backups."""
     database = database_path()
     for path in (database, database.with_name(f"{database.name}-wal")) if database else ():
         if path.is_file():
-            yield ScannedFile(path.name, path.stat().st_size, partial(open_file, path))
+            yield ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path))
     home = Path(settings.LOCI.home)
     for folder in FOLDERS:
         for path in sorted((home / folder).rglob("*")):
             if path.is_file():
                 yield ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(open_file, path))
-    for path in backup_paths():
+    yield from backup_files()
+
+
+def backup_files() -> Iterator[ScannedFile]:
+    """Everything in the folder of backups, also what Loci did not name itself: the databases in archives, other files whole."""
+    folder = backups_folder()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = f"backups/{path.relative_to(folder)}"
         try:
             with ZipFile(path) as archive:
-                size = archive.getinfo(DATABASE).file_size
-        except (OSError, BadZipFile, KeyError):
-            continue  # what clears the backups names those that cannot be read
-        yield ScannedFile(f"backups/{path.name}", size, partial(open_database, path))
+                found = ScannedFile(name, archive.getinfo(DATABASE).file_size, partial(open_database, path))
+        except (BadZipFile, KeyError):
+            found = ScannedFile(name, path.stat().st_size, partial(open_file, path))
+        except OSError:
+            continue  # removed meanwhile, or one that what clears the backups names
+        yield found
 
 
 def database_path() -> Path | None:
@@ -99,8 +121,26 @@ def database_path() -> Path | None:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """A file as a stream."""
+    """A file as a stream; not for one that SQLite has open."""
     return path.open("rb")
+
+
+@contextmanager
+def open_in_child(path: Path) -> Iterator[IO[bytes]]:
+    """A file that SQLite has open, as a stream from a process of its own.
+
+    A process that closes a file loses all its locks on it (POSIX), those of its SQLite connections too: another process
+    would then take the database for unused, and remove its write-ahead log.
+    """
+    command = [sys.executable, "-I", "-S", "-c", READ_FILE, str(path)]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and program
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        yield cast("IO[bytes]", child.stdout)
+    if child.returncode == MISSING:
+        raise FileNotFoundError(path)
+    if child.returncode == UNREADABLE:
+        raise OSError(f"{path.name} cannot be read")
 
 
 def open_database(path: Path) -> IO[bytes]:

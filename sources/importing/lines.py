@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from django.db import connection
+
 from access.errors import InvalidInput, NotFound
 
 READ_BYTES = 2**20  # per read
@@ -38,11 +40,25 @@ def open_file(path: Path) -> BinaryIO:
 
     Raises:
         NotFound: it cannot be opened.
+        InvalidInput: it is the open store, which would lose its locks when this file is closed.
     """
+    if is_open_store(path):
+        raise InvalidInput(
+            f"{path} is this store itself.", hint="Import an export or another store's backup.", field="file"
+        )
     try:
         return path.open("rb", buffering=READ_BYTES)
     except OSError as error:
         raise NotFound(f"{path} cannot be read: {error.strerror}.", field="file") from None
+
+
+def is_open_store(path: Path) -> bool:
+    """True if the file is the database of this process, or its write-ahead log."""
+    database = str(connection.settings_dict["NAME"])
+    try:
+        return any(path.samefile(name) for name in (database, f"{database}-wal") if Path(name).exists())
+    except OSError:
+        return False
 
 
 def first_bytes(path: Path) -> bytes:

@@ -246,7 +246,7 @@ def holds_over_time(world: World, folder: Path) -> None:
             continue  # such a line cannot say when what it tells ended
         enter(world, folder)
         right_after(world)
-        assert all_labelled(world) >= 8, enter.__name__
+    assert all_labelled(world) >= 8  # all that came in again is there beside the rest
     world.cycle(NOW + 151 * DAY)
     right_after(world)
 

@@ -65,9 +65,23 @@ def test_verify_walks_every_chain(remember: Remember) -> None:
         ("ledger", ledger, ledger),
         (f"{FOREIGN} legacy", 1, 1),
     ]
-    lines = run("verify").splitlines()
+    *lines, keep = run("verify").splitlines()
     assert [line.split()[0] for line in lines] == ["chain", "ledger", "heads", FOREIGN]
     assert all(line.endswith("unbroken") for line in lines[1:])
+    assert keep.endswith(f" {said['keep']}")
+    remember("The port is 8082 now")
+    assert run_json("verify", "--kept", said["keep"])["is_whole"] is True
+
+
+def test_verify_ends_with_1_where_the_log_is_not_what_was_kept(remember: Remember) -> None:
+    remember("The port is 8081")
+    keep = run_json("verify")["keep"]
+    row, _, hash_ = keep.partition(":")
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("audit", "verify", "--kept", f"{row}:{hash_[::-1]}", stdout=out)
+    assert ended.value.code == 1
+    assert f"NOT AS KEPT: the row {row} has another hash than the one kept." in out.getvalue()
 
 
 @pytest.mark.parametrize("origin", ["", FOREIGN])

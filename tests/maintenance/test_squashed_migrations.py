@@ -48,8 +48,8 @@ def restored(store: Path, home: Path) -> Path:
 
 
 def chains_of(home: Path) -> list[list[str]]:
-    """The lines of `audit verify`, without its head."""
-    return [line.split() for line in loci(home, "audit", "verify").stdout.splitlines()[1:]]
+    """The lines of `audit verify`, without its head and what to keep."""
+    return [line.split() for line in loci(home, "audit", "verify").stdout.splitlines()[1:-1]]
 
 
 def migrations_of_memories(home: Path, change: str = "") -> set[str]:

@@ -10,8 +10,11 @@
     const asked = field.value;
     let timers = [], latest = 0;
 
+    // Matches by meaning come while somebody walks through those by words, who must not be thrown back to the page.
     function show(items, text) {
+        const held = list.contains(document.activeElement) ? document.activeElement.href : "";
         list.replaceChildren(...items.map(line));
+        [...list.querySelectorAll("a")].find((link) => link.href === held)?.focus();
         note.textContent = items.length ? `${items.length} ${items.length === 1 ? "match" : "matches"} in all your groups. Press Enter to ask.` : `Nothing begins like “${text}”. Press Enter to ask.`;
         box.hidden = false;
     }

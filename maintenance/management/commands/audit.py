@@ -15,10 +15,10 @@ from django.core.management.base import CommandParser
 from django.db.models import Sum
 from tqdm import tqdm
 
-from access.audit.chains import OWN, chain_labels
+from access.audit.chains import HEADS, OWN, chain_labels
 from access.audit.links import link_heads
 from access.audit.operations import Operation
-from access.audit.verify import ChainReport, verify_log
+from access.audit.verify import ChainReport, find_kept_error, verify_log
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
@@ -33,6 +33,7 @@ from memories.queries.versions import full_id, parse_id
 EXAMPLES: Final = """\
 examples:
   loci audit verify                                     check that every row follows the one before it in its chain
+  loci audit verify --kept heads.17:5b0e…               and that the log still has the row that an earlier verify named
   loci audit show --limit 20                            the newest rows
   loci audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
   loci audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --at 2026-03-01T12:00
@@ -59,6 +60,11 @@ class Command(FaceCommand):
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="verify | show | export")
         verify = actions.add_parser("verify", help="verify every chain and the links between them")
+        verify.add_argument(
+            "--kept",
+            metavar="ROW:HASH",
+            help="a row and its hash that an earlier verify printed, kept where nobody could change it",
+        )
         show = actions.add_parser("show", help="show the newest rows, or a memory at a past moment")
         export = actions.add_parser("export", help="write rows as JSON lines, oldest first")
         export.add_argument("file", type=Path, help="a new file; an existing one is never overwritten")
@@ -79,13 +85,17 @@ class Command(FaceCommand):
         total = AuditHead.objects.aggregate(rows=Sum("seq"))["rows"]
         with row_bar(total=total or 0) as bar:
             reports = verify_log(on_rows=bar.update)
-        is_whole, labels = all(report.is_whole for report in reports), chain_labels()
+        fault = find_kept_error(options["kept"]) if options["kept"] else ""
+        is_whole, labels = all(report.is_whole for report in reports) and not fault, chain_labels()
+        if is_whole:
+            link_heads(operator())  # only what was found whole
+        keep = to_keep() if is_whole else ""
         if options["json"]:
             chains = [
                 {"name": label_of(report, labels), **dataclasses.asdict(report), "is_whole": report.is_whole}
                 for report in reports
             ]
-            self.print_json({"is_whole": is_whole, "chains": chains})
+            self.print_json({"is_whole": is_whole, "chains": chains, "keep": keep, "fault": fault})
         elif reports:
             self.print_table(
                 [chain_row(report, labels) for report in reports],
@@ -93,8 +103,10 @@ class Command(FaceCommand):
             )
         else:
             self.stdout.write("The log is empty.")
-        if is_whole:
-            link_heads(operator())  # only what was found whole
+        if not options["json"] and fault:
+            self.stdout.write(f"NOT AS KEPT: {fault}.")
+        if not options["json"] and keep:
+            self.stdout.write(f"To compare with later, keep: {keep}")
         return 0 if is_whole else BROKEN
 
     def _show(self, options: dict[str, Any]) -> int:
@@ -184,6 +196,12 @@ def label_of(report: ChainReport, labels: Mapping[str, str]) -> str:
     """A chain as people read it: the group's slug, "instance", "heads" or "legacy"; an imported one with its store's id."""
     label = labels.get(report.chain, report.chain)
     return label if report.origin == OWN else f"{report.origin} {label}"
+
+
+def to_keep() -> str:
+    """The last link of all chains as `verify --kept` takes it; empty if nothing is logged."""
+    head = AuditHead.objects.filter(origin=OWN, chain=HEADS).first()
+    return f"{HEADS}.{head.seq}:{head.hash}" if head is not None else ""
 
 
 def chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:

@@ -19,16 +19,22 @@ _FOUND = """
 SELECT m.key FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
 WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rowid DESC LIMIT %s
 """
-# A temporary table without content: it reads the index's own list of words.
+# Temporary tables without content: they read the index's own list of words, and where each stands.
 _WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
+_PLACES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_places USING fts5vocab('main', 'memories_fts', 'instance')"
 _LIKE = """
 SELECT term FROM temp.memories_fts_words
 WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
 """
+# The index stems what it is asked for, a stem too: asked for "deploy", the stem of deployment, it finds "deploi", that of
+# deploy. So it only says quickly where to look; the word itself must stand in a visible text.
 _PRESENT = """
 SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
     SELECT 1 FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
-    WHERE f.memories_fts MATCH word.value AND {where}
+    WHERE f.memories_fts MATCH word.value ->> 0 AND {where}
+) AND EXISTS (
+    SELECT 1 FROM temp.memories_fts_places AS place CROSS JOIN memories_memory AS m ON m.key = place.doc
+    WHERE place.term = word.value ->> 1 AND {where}
 )
 """
 _BEGINNINGS = (
@@ -90,11 +96,13 @@ def read_index_words(first: str, *, shortest: int, longest: int) -> list[str]:
 def keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
     """The first `limit` of the terms that a visible text has, in their order."""
     where, params = render(visibility)
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES)
     found: list[str] = []
     for start in range(0, len(terms), limit):
         batch = terms[start : start + limit]
-        expressions = [_quoted(term) + group_filter(visibility) for term in batch]
-        rows = fetch(_PRESENT.format(where=where), [json.dumps(expressions), *params])
+        asked = [[_quoted(term) + group_filter(visibility), term] for term in batch]
+        rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
         found += [batch[int(at)] for (at,) in rows]
         if len(found) >= limit:
             break

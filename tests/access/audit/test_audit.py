@@ -34,10 +34,13 @@ def test_rows_follow_one_another(chain: None) -> None:
     assert report.head == AuditHead.objects.get().hash
 
 
-def test_the_payload_stands_apart_and_may_be_purged(chain: None) -> None:
-    AuditPayload.objects.filter(entry__seq=2).delete()
+def test_the_payload_stands_apart_and_may_be_purged(chain: None, alice: User) -> None:
+    id_ = UUID("0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f")
+    for operation in ("store", "purge"):
+        append(person(alice), operation, memory_id=id_, payload={"text": "7719"})
+    AuditPayload.objects.filter(entry__operation="store").delete()
     report = verify_chain()
-    assert (report.is_whole, report.rows, report.purged_payloads) == (True, 5, 1)
+    assert (report.is_whole, report.rows, report.purged_payloads) == (True, 7, 1)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,19 @@ from access.audit import AuditEvent, append, append_many, find_row
 from access.audit.chains import GENESIS, HEADS, INSTANCE, OLD, chain_hash, start_hash
 from access.audit.links import has_unlinked, link_heads
 from access.audit.retention import drop_log
-from access.audit.verify import ChainReport, chain_names, is_log_whole, verify_chain, verify_log
+from access.audit.verify import (
+    ChainReport,
+    chain_names,
+    find_kept_error,
+    is_log_whole,
+    verify_chain,
+    verify_log,
+)
+from access.errors import InvalidInput
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
+from access.tokens import operator
+from memories.lifecycle.verbs import purge
+from tests.memories.builders import kept
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -218,3 +229,57 @@ def test_a_link_that_was_changed_is_found(logged: User) -> None:
     assert report_of(HEADS).why == "the payload of the row was changed"
     AuditPayload.objects.filter(entry__chain=HEADS).delete()
     assert report_of(HEADS).why == "the payload of the row is missing"
+
+
+# Faults that no hash shows
+
+
+def test_links_that_vanished_with_their_chain_are_missed(logged: User, ledger: Group) -> None:
+    link_heads(operator())
+    AuditEntry.objects.filter(chain=HEADS).delete()
+    AuditHead.objects.filter(chain=HEADS).delete()
+    assert not is_log_whole()
+    assert "is missing" in report_of(HEADS).why
+
+
+def test_an_end_that_says_more_is_linked_than_is_stops_nothing_unseen(logged: User, ledger: Group) -> None:
+    link_heads(operator())
+    AuditHead.objects.filter(chain=str(ledger.id)).update(linked=1000)
+    assert "the link of row 1000 of the chain ledger is missing" in report_of(HEADS).why
+
+
+@pytest.mark.parametrize("chain", ["instance", "ledger"])
+def test_a_payload_may_only_miss_where_a_purge_is_logged(logged: User, ledger: Group, chain: str) -> None:
+    name = str(ledger.id) if chain == "ledger" else chain
+    row = AuditEntry.objects.filter(chain=name, seq=2).get()
+    AuditPayload.objects.filter(entry=row).delete()
+    found = report_of(name)
+    assert (found.broken_at, found.why) == (2, "the payload of the row is missing, and no purge is logged")
+
+
+def test_the_payloads_of_a_purged_memory_are_counted(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), "The gate code is 7719.", group="ledger")
+    purge(person(alice), memory.id)
+    assert is_log_whole()
+    assert report_of(str(ledger.id)).purged_payloads == 1
+
+
+@pytest.mark.parametrize("change", ["at = 'zz'", "memory_id = 'zz'", "\"group\" = 'zz'"])
+def test_a_value_that_no_column_holds_is_named_with_its_row(logged: User, ledger: Group, change: str) -> None:
+    row = AuditEntry.objects.filter(chain=str(ledger.id), seq=3).get()
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE memory_log SET {change} WHERE key = %s", [row.key])
+    found = report_of(str(ledger.id))
+    assert (found.broken_at, found.why) == (3, "the row holds a value that cannot be read")
+
+
+def test_a_row_is_compared_with_what_was_kept(logged: User, ledger: Group) -> None:
+    link_heads(operator())
+    head = AuditHead.objects.get(chain=HEADS)
+    kept_hash = f"heads.{head.seq}:{head.hash}"
+    assert find_kept_error(kept_hash) == ""
+    assert "another hash" in find_kept_error(f"heads.{head.seq}:{'0' * 64}")
+    assert "it is missing" in find_kept_error(f"heads.99:{head.hash}")
+    for wrong in ("", "heads.1", "1:abc", f"{head.hash}"):
+        with pytest.raises(InvalidInput, match="no row with its hash"):
+            find_kept_error(wrong)

@@ -2,14 +2,17 @@
 
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from oauth2_provider.models import Application, Grant, RefreshToken
+from django.utils import timezone
+from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 
 from access.models import ApiToken, Group
 from loci_site.oauth.consent import origin
+from loci_site.oauth.validator import Validator
 from tests.loci_site.oauth.conftest import BACK, VERIFIER, Program, call, landed, program_of, register
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -57,6 +60,66 @@ def test_a_second_consent_is_another_family(program: Program) -> None:
     trade(program, first)
     assert call(kept["access_token"], "memory_stats").status_code == 200
     assert RefreshToken.objects.values("token_family").distinct().count() == 2
+
+
+def test_what_a_withdrawn_consent_gave_stays_ended_under_the_next(program: Program) -> None:
+    old, code = program.tokens(), program.code()
+    ApiToken.objects.filter(connection__application__client_id=program.client_id).update(
+        revoked_at=timezone.now()
+    )
+    new = program.tokens()
+    assert call(new["access_token"], "memory_stats").status_code == 200
+    assert call(old["access_token"], "memory_stats").status_code == 401
+    assert program.refresh(old["refresh_token"]).json()["error"] == "invalid_grant"
+    assert trade(program, code).json()["error"] == "invalid_grant"
+
+
+def test_a_consent_that_widens_a_valid_one_leaves_the_program_logged_in(program: Program) -> None:
+    old = program.tokens()
+    program.tokens()
+    assert call(old["access_token"], "memory_stats").status_code == 200
+
+
+@pytest.mark.parametrize("challenge", ["é" * 43, "short", "a" * 44, "a" * 42 + "=", ""])
+def test_a_challenge_that_is_no_hash_is_sent_back(program: Program, challenge: str) -> None:
+    got = landed(program.ask(code_challenge=challenge))
+    assert (got["error"], got["state"]) == ("invalid_request", "st4te")
+    changed = program.allow(code_challenge=challenge)
+    assert (changed.status_code, Grant.objects.exists()) == (200, False)
+    assert "code_challenge must be" in changed.content.decode()
+
+
+def test_a_registration_is_deleted_by_its_own_token_without_a_cookie(program: Program, bob: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    made = register(strict).json()
+    address = urlsplit(made["registration_client_uri"]).path
+    assert strict.delete(address, HTTP_AUTHORIZATION="Bearer made-up").status_code in (401, 403)
+    token = made["registration_access_token"]
+    assert strict.delete(address, HTTP_AUTHORIZATION=f"Bearer {token}").status_code == 204
+    assert not Application.objects.filter(client_id=made["client_id"]).exists()
+
+
+@pytest.mark.parametrize("field", ["client_name", "client_uri"])
+def test_half_a_character_registers_nothing(db: None, field: str) -> None:
+    answer = register(Client(), **{field: "\ud800"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
+    assert not Application.objects.exists()
+
+
+def test_tokens_that_another_request_replaced_are_no_internal_error(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the answer's tokens and the second look at them, another request refreshes."""
+    given = program.tokens()
+    made = Validator.save_bearer_token
+
+    def save_and_lose(self: Validator, token: Any, request: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, token, request, *args, **kwargs)
+        AccessToken.objects.all().delete()
+
+    monkeypatch.setattr(Validator, "save_bearer_token", save_and_lose)
+    answer = program.refresh(given["refresh_token"])
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize("method", ["plain", None])

@@ -1,8 +1,11 @@
 """After a purge, every file of LOCI_HOME is searched for whole sentences of the text, and those that hold one are named."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from django.conf import settings
@@ -85,3 +88,51 @@ def test_a_sentence_across_two_chunks_is_found(monkeypatch: pytest.MonkeyPatch) 
         stream = BytesIO(b"." * start + FIRST.encode() + b"." * 40)
         assert purge_hooks.contains_any(stream, needles)
     assert not purge_hooks.contains_any(BytesIO(FIRST[:-1].encode() * 3), needles)
+
+
+# Takes the whole range of bytes that SQLite's readers lock, or fails.
+TAKE_ALL = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+"""
+
+
+def test_a_scan_leaves_the_locks_of_open_connections(remember: Remember) -> None:
+    """Without them another process takes the database for unused, and removes the log that this one writes to."""
+    memory = remember(f"{FIRST} {SECOND}")
+    database = scan.database_path()
+    assert database is not None
+    take = [sys.executable, "-c", TAKE_ALL, str(database)]
+    assert subprocess.run(take, capture_output=True, check=False).returncode == 1
+    assert purged(memory).scan == "done"
+    assert subprocess.run(take, capture_output=True, check=False).returncode == 1
+
+
+def test_a_file_that_sqlite_has_open_is_read_whole_or_reported(tmp_path: Path) -> None:
+    file = tmp_path / "memory.db"
+    with pytest.raises(FileNotFoundError), scan.open_in_child(file) as stream:
+        stream.read()
+    file.write_bytes(b"x" * 3_000_000 + b"end")
+    with scan.open_in_child(file) as stream:
+        assert stream.read().endswith(b"xend")
+    with scan.open_in_child(file) as stream:  # enough was seen
+        assert stream.read(3) == b"xxx"
+    with pytest.raises(OSError, match="cannot be read"), scan.open_in_child(tmp_path) as stream:
+        stream.read()
+
+
+@pytest.mark.parametrize("name", ["mine.zip", "loci-half.zip.part", "damaged-20260101T000000/memory.db"])
+def test_what_somebody_else_put_beside_the_backups_is_named(
+    remember: Remember, files: Path, name: str
+) -> None:
+    memory = remember(f"{FIRST} {SECOND}")
+    path = files / BACKUPS / name
+    path.parent.mkdir(exist_ok=True)
+    if name.endswith(".zip"):
+        with ZipFile(path, "w") as archive:
+            archive.writestr("memory.db", f"SQLite {FIRST}")
+    else:
+        path.write_text(f"SQLite {FIRST}", encoding="utf-8")
+    certificate = purged(memory)
+    assert any(name in line for line in certificate.remains), certificate.remains

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from access.audit.verify import is_log_whole
-from access.errors import NotFound
+from access.errors import InvalidInput, NotFound
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import Draft
@@ -21,7 +22,7 @@ from memories.store import bulk as batch
 from memories.store import store
 from sources.importing.formats.texts import import_lines
 from sources.importing.importer import LineRules, source_name
-from sources.importing.lines import LineFault, StrictStop
+from sources.importing.lines import LineFault, StrictStop, open_file
 from sources.importing.reports import LinesReport
 from tests.people import agent, person
 
@@ -235,3 +236,9 @@ def test_an_empty_file_brings_nothing(tmp_path: Path) -> None:
     out = StringIO()
     call_command("import", str(written(tmp_path / "empty.jsonl", "")), stdout=out)
     assert out.getvalue().startswith("0 lines from empty: 0 created")
+
+
+def test_the_open_store_is_no_import_file(db: None) -> None:
+    """Closing it would drop the locks of this process's connections."""
+    with pytest.raises(InvalidInput, match="is this store itself"):
+        open_file(Path(str(connection.settings_dict["NAME"])))
