@@ -195,7 +195,8 @@ def parse_value(model: type[Model], name: str, raw: Any) -> Any:
         field.run_validators(value)
     except (ValidationError, TypeError, OverflowError) as error:
         raise ValueError(f"'{name}' is {raw!r}: {error}") from None
-    if field.choices and value not in dict(field.flatchoices):
+    is_empty = field.blank and value == ""
+    if field.choices and not is_empty and value not in dict(field.flatchoices):
         raise ValueError(f"'{name}' is {raw!r}, which is not one of its values")
     if isinstance(value, datetime) and value.tzinfo is None:
         raise ValueError(f"'{name}' has no time zone")

@@ -7,6 +7,7 @@ TIMES = re.compile(
 )
 NAMES = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{16}…"
+    r"|(?<=id[= ])[0-9a-f]{8}\b"
 )
 TOKENS = re.compile(
     r'(name="csrfmiddlewaretoken" value=|nonce=|"X-CSRFToken": )"[^"]*"|csrf[^"]*"[^"]*"', re.I

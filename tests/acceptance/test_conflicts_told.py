@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.lifecycle.verbs import retract
 from memories.models import Link, Memory
+from memories.models.short_id import short_id
 from tests.acceptance.house import House, command
 from tests.memories.builders import kept
 
@@ -40,17 +41,24 @@ def expected(pair: tuple[Memory, Memory]) -> dict[str, list[dict[str, str]]]:
     }
 
 
+def ids_of(found: dict[str, list[dict[str, str]]]) -> dict[str, list[dict[str, str]]]:
+    """What a tool's structured part says: the values stand in the text, between marks."""
+    return {memory: [{"id": each["id"]} for each in told] for memory, told in found.items()}
+
+
 def test_recall_names_the_other_memory_and_both_values(house: House, pair: tuple[Memory, Memory]) -> None:
     _, rest = house.rest("post", "/recall", {"query": QUESTION, "group": "ledger"})
     assert conflicts(json.loads(rest)["results"]) == expected(pair)
     result = house.tool("recall_memory", query=QUESTION, group="ledger")
-    assert conflicts(result.structured_content["results"]) == expected(pair)
-    note = f'trust="active, in conflict with {pair[1].id}: 8081 / 8082"'
+    assert conflicts(result.structured_content["results"]) == ids_of(expected(pair))
+    note = f'trust="in conflict with {short_id(pair[1].id)}: 8081 / 8082"'
+    texts = [item["text"] for item in result.structured_content["results"]]
+    assert any(note in text for text in texts)
     assert note in result.content[0].text
     by_id = house.tool("recall_memory", ids=[str(pair[0].id)])
     assert note in by_id.content[0].text
     told = command("recall", QUESTION, "--group", "ledger")
-    assert f"in conflict with {pair[1].id}: 8081 / 8082" in told
+    assert f"in conflict with {short_id(pair[1].id)}: 8081 / 8082" in told
     as_json = json.loads(command("recall", QUESTION, "--group", "ledger", "--json"))
     assert conflicts(as_json["results"]) == expected(pair)
 
@@ -58,8 +66,11 @@ def test_recall_names_the_other_memory_and_both_values(house: House, pair: tuple
 def test_the_context_pack_names_them_too(house: House, pair: tuple[Memory, Memory]) -> None:
     told = [{"memory": memory, **each} for memory, [each] in expected(pair).items()]
     result = house.tool("get_context", group="ledger")
-    assert f'trust="active, in conflict with {pair[1].id}: 8081 / 8082"' in result.content[0].text
-    assert sorted(result.structured_content["conflicts"], key=lambda each: each["own"]) == told
+    assert f'trust="in conflict with {short_id(pair[1].id)}: 8081 / 8082"' in result.content[0].text
+    in_tool = [{name: each[name] for name in ("memory", "id")} for each in told]
+    assert sorted(result.structured_content["conflicts"], key=lambda each: each["memory"]) == sorted(
+        in_tool, key=lambda each: each["memory"]
+    )
     _, rest = house.rest("get", "/context?group=ledger")
     assert sorted(json.loads(rest)["conflicts"], key=lambda each: each["own"]) == told
 

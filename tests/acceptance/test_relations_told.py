@@ -8,7 +8,9 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Memory
+from memories.models.short_id import short_id
 from tests.acceptance.house import House, command
+from tests.fences import inside
 from tests.memories.builders import kept
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -42,10 +44,9 @@ def test_a_question_about_a_relation_is_answered_by_its_line(house: House, proof
     assert (answer["abstained"], line["date"]) == (False, f"{proof.created_at:%Y-%m-%d}")
     result = house.tool("recall_memory", query=QUESTION, group="ledger")
     text, structured = result.content[0].text, result.structured_content
-    assert [each["line"] for each in structured["relations"]] == [LINE]
-    assert 'type="relation"' in text
-    assert f"\n{LINE}\n" in text
-    assert f'evidence="{proof.id}"' in text
+    assert [inside(each["line"]) for each in structured["relations"]] == [LINE]
+    assert f"<relations>\n{LINE} (id " in text
+    assert f"1 memory proves it: {short_id(proof.id)})" in text
     assert LINE in command("recall", QUESTION, "--group", "ledger")
     as_json = json.loads(command("recall", QUESTION, "--group", "ledger", "--json"))
     assert [each["line"] for each in as_json["relations"]] == [LINE]
@@ -53,7 +54,7 @@ def test_a_question_about_a_relation_is_answered_by_its_line(house: House, proof
 
 def test_only_what_is_asked_for_is_told(house: House, proof: Memory) -> None:
     answer = house.tool("recall_memory", query="which host does the Ledger service run on?", group="ledger")
-    assert [each["line"] for each in answer.structured_content["relations"]] == [
+    assert [inside(each["line"]) for each in answer.structured_content["relations"]] == [
         "Ledger service —runs_on→ host a"
     ]
     other = house.tool("recall_memory", query="how are invoices rounded?", group="ledger")
@@ -72,7 +73,7 @@ def test_the_context_pack_shows_the_lines_of_its_query(house: House, proof: Memo
 def test_an_inspection_shows_the_lines(house: House, proof: Memory) -> None:
     entity = Memory.objects.get(content="Ledger service")
     answer = house.tool("memory_inspect", id=str(entity.id))
-    lines = [each["line"] for each in answer.structured_content["relations"]]
+    lines = [inside(each["line"]) for each in answer.structured_content["relations"]]
     assert lines == [LINE, "Ledger service —runs_on→ host a"]
     _, rest = house.rest("get", "/relations?of=Ledger service&group=ledger")
     assert [each["line"] for each in json.loads(rest)["items"]] == lines
@@ -80,7 +81,7 @@ def test_an_inspection_shows_the_lines(house: House, proof: Memory) -> None:
 
 def test_an_agent_asks_for_the_relations_of_a_name(house: House, proof: Memory) -> None:
     answer = house.tool("memory_inspect", id="ledger service")
-    assert answer.structured_content["relations"][0]["line"] == LINE
+    assert inside(answer.structured_content["relations"][0]["line"]) == LINE
     unknown = house.tool("memory_inspect", id="no such thing")
     assert unknown.is_error
 
@@ -90,6 +91,7 @@ def test_names_alone_are_no_news(house: House, proof: Memory) -> None:
     pack = house.tool("get_context", group="ledger").content[0].text
     assert "host a" not in pack
     answer = house.tool("recall_memory", query=QUESTION, group="ledger").structured_content
-    assert {item["text"] for item in answer["results"]}.isdisjoint({"Ledger service", "Payments", "host a"})
+    shown = {inside(item["text"]) for item in answer["results"]}
+    assert shown.isdisjoint({"Ledger service", "Payments", "host a"})
     named = house.tool("recall_memory", query="Ledger service", group="ledger", types=["entity"])
-    assert named.structured_content["results"][0]["text"] == "Ledger service"
+    assert inside(named.structured_content["results"][0]["text"]) == "Ledger service"

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, models
 from access.models import Group
 from memories.models import Memory
 from memories.search.base import search_index
-from memories.search.schema import created_names
+from memories.search.schema import apply_index_schema, created_names
 from tests.memories.builders import add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,6 +113,9 @@ def test_a_remade_table_has_its_triggers_and_views(change: Any) -> None:
             change(editor)
     finally:
         connection.enable_constraint_checking()
+    # What a search finds with stays at once; indexes that only make it quick come again after the migration.
+    assert all(name.startswith("memory_moment") for name in search_index().missing_objects())
+    apply_index_schema(connection)
     assert search_index().missing_objects() == []
     assert_found("lighthouse")
     assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'heron'") == 1

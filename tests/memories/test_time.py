@@ -178,7 +178,7 @@ def test_every_cell_holds_on_every_face(
         assert by_id.missing == (() if expected else (str(memory.id),))
         pack = packed(actor, moments)
         assert (TEXT in pack) == bool(expected), moments
-        assert f'trust="{label or "active"}"' in pack or not expected
+        assert f'trust="{label}"' in pack or not (expected and label)
 
 
 def test_the_table_in_the_docs_is_the_table_tested() -> None:

@@ -1,6 +1,7 @@
 """The explore pages: correct contents, nothing of other groups, clear errors for bad input."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -59,8 +60,13 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
     for address in ("groups/garden/", "groups/nowhere/"):
         assert "Their" not in text(member, address, status=404)
     text(stranger, "groups/ledger/", status=404)
-    for page in ("recall/", "graph/", "timeline/", "timeline/then/"):
+    for page in ("graph/", "timeline/", "timeline/then/"):
         assert " 4711" not in text(member, page, status=404, group="garden", q="port")
+    # A question is answered alike, whether the group is another's or nobody's.
+    foreign, none = (text(member, "recall/", group=name, q="port") for name in ("garden", "nowhere"))
+    secrets = re.compile(r'(?:value|nonce)="[^"]{16,}"')
+    assert secrets.sub("", foreign).replace("garden", "") == secrets.sub("", none).replace("nowhere", "")
+    assert " 4711" not in foreign
     for of in (str(theirs.id), "nonsense"):
         for page in ("graph/", "graph/around/"):
             body = get(member, page, status=404 if of != "nonsense" else 422, of=of).content.decode()
@@ -97,11 +103,11 @@ def test_the_playground_says_what_was_cut(owner: Client, remember: Remember) -> 
     long = "The deploy port is 8081 and this is why it must be so: " + "reasons and more reasons, " * 30
     remember(long)
     cut = remember("The deploy port of the shadow is 8082, " + "as was said before, " * 30)
-    context = get(owner, "recall/", q="deploy port", group="ledger", budget="120").context
+    context = get(owner, "recall/", q="deploy port", group="ledger", budget="160").context
     reasons = {dropped.memory.id: dropped.why for dropped in context["dropped"]}
     shown = {place.item.memory.id for place in context["places"]}
     assert len(shown) == 1
-    assert list(reasons.values()) == ["the token budget of 120"]
+    assert list(reasons.values()) == ["the token budget of 160"]
     assert shown | set(reasons) >= {cut.id}
     one = get(owner, "recall/", q="deploy port", group="ledger", results="1").context
     assert [dropped.why for dropped in one["dropped"]] == ["beyond the first 1"]

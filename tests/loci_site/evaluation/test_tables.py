@@ -170,7 +170,7 @@ def test_what_the_other_groups_take_away_is_told() -> None:
 def test_in_all_groups_at_once_another_groups_texts_come_in_between(tmp_path: Path) -> None:
     get_encoder(timeout_s=60)
     text = "The deploy port of the billing service is 8081."
-    corpus = [{"id": f"{group}-1", "text": text, "group": group} for group in ("garden", "ledger")]
+    corpus = [{"id": f"{group}-1", "text": text, "group": group} for group in ("ledger", "garden")]
     question = {"id": "q", "text": "Which deploy port has billing?", "group": "ledger"}
     asked = [question | {"relevant": ["ledger-1"]}]
     told = run(write_set(tmp_path / "set", corpus=corpus, queries=asked), "--everywhere")["everywhere"]["set"]
@@ -178,7 +178,7 @@ def test_in_all_groups_at_once_another_groups_texts_come_in_between(tmp_path: Pa
     assert (told["everywhere"]["R@1"], told["everywhere"]["MRR"]) == (
         0.0,
         0.5,
-    )  # two alike: the older one first
+    )  # two alike: the newer one first
 
 
 def test_a_database_is_kept_until_something_about_its_set_changes(tmp_path: Path, db: None) -> None:

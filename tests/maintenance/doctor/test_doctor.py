@@ -36,6 +36,7 @@ pytestmark = pytest.mark.django_db
 WELL = {
     "driver", "home", "disk", "model", "migrations", "schema", "index model", "heads", "orphans", "vectors",
     "tombstones", "clock", "jobs", "queue", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
+    "default scope",
 }  # fmt: skip
 
 
