@@ -78,6 +78,6 @@ def read_state(text: str) -> dict[str, Any] | str:
     """The JSON object that the text is, else the text."""
     try:
         state = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return state if isinstance(state, dict) else text
