@@ -106,7 +106,7 @@ def read_manifest(archive: Path) -> BackupManifest:
         raise InvalidInput(
             f"There is no file {archive}.", hint="'loci backup --list' shows the backups.", field="file"
         ) from None
-    except (*DAMAGED, TypeError, AttributeError) as error:
+    except (*DAMAGED, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(
             f"{archive.name} is not a Loci backup, or is truncated: {error}.",
             hint="Use another file.",

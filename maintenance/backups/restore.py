@@ -19,6 +19,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
+from access.models import AuditHead
 from maintenance.backups import Progress, ignore_progress, require_admin, write_backup
 from maintenance.backups.archive import (
     DATABASE,
@@ -205,10 +206,11 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
     """Keep the present store, carry withdrawals over, swap; the caller has exclusive access."""
     present, warning = present_state(), ""
     before: Path | None = None
-    withdrawals = Withdrawals()
+    withdrawals, replaced = Withdrawals(), dict[str, list[int | str]]()
     report("keeping the present store", 1, 4)
     if present == "readable":
         withdrawals = read_withdrawals()
+        replaced = {head.chain: [head.seq, head.hash] for head in AuditHead.objects.filter(origin=audit.OWN)}
         before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), ignore_progress).path
     elif present == "damaged":
         before = copy_damaged_store()
@@ -225,6 +227,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
                 "tombstones": carried.tombstones,
                 "retracted": carried.retracted,
                 "purged": carried.purged,
+                "replaced": replaced,  # the ends of the log's chains that the backup does not have
             },
         )
         if faults := database_faults(is_quick=True):  # it was checked in full before

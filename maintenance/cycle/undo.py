@@ -187,18 +187,18 @@ def read_changed_rows(run: Run) -> dict[str, set[int]]:
 
 
 def revert_changes(actor: Actor, run: Run, *, force: bool) -> UndoResult:
-    """Revert all changes of one run that still stand, and mark it as undone; `actor` carries the run's id."""
+    """Revert all changes of one run that still stand, and mark it as undone; `actor` carries the run's id.
+
+    Raises:
+        Conflict: another process undid the run at the same time; each change was reverted once.
+    """
     reverter = RunReverter(run, force=force)
-    while changes := read_next_changes(run):
-        with transaction.atomic():
-            for change in changes:
-                reverter.revert(change)
-            refresh_around(reverter.take_moved())
-            RunChange.objects.filter(pk__in=[c.pk for c in changes]).update(undone_at=timezone.now())
-            audit.append_many(actor, reverter.take_events())
+    while revert_next(actor, run, reverter):
+        pass
     with transaction.atomic():
-        now = timezone.now()
-        Run.objects.filter(pk=run.pk).update(status=RunStatus.UNDONE, undone_at=now, undone_by=actor.name)
+        standing = Run.objects.filter(pk=run.pk).exclude(status=RunStatus.UNDONE)
+        if not standing.update(status=RunStatus.UNDONE, undone_at=timezone.now(), undone_by=actor.name):
+            raise Conflict("This run was undone by somebody else at the same time.", hint="It is undone.")
         audit.append(
             actor,
             Operation.RUN,
@@ -217,6 +217,18 @@ def revert_changes(actor: Actor, run: Run, *, force: bool) -> UndoResult:
         tuple(reverter.skipped),
         versions=tuple(reverter.versions),
     )
+
+
+def revert_next(actor: Actor, run: Run, reverter: "RunReverter") -> bool:
+    """Revert the next changes in one transaction, which reads them too; False if there are none left."""
+    with transaction.atomic():
+        changes = read_next_changes(run)
+        for change in changes:
+            reverter.revert(change)
+        refresh_around(reverter.take_moved())
+        RunChange.objects.filter(pk__in=[c.pk for c in changes]).update(undone_at=timezone.now())
+        audit.append_many(actor, reverter.take_events())
+    return bool(changes)
 
 
 def read_next_changes(run: Run) -> list[RunChange]:

@@ -182,7 +182,7 @@ def parse_entries(text: str) -> list[list[str]]:
     """The names of audit rows from JSON, a list for each decision."""
     try:
         lists = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         lists = None
     if not isinstance(lists, list) or not all(
         isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists

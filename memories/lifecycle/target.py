@@ -60,8 +60,20 @@ class ChangeResult:
 
 
 def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
-    """The current version of a memory, found by the id of any version; the actor needs the right in its group."""
-    return require_right(actor, head_of(find_memory(actor, id_, field=field)), right=right)
+    """The current version of a memory, found by the id of any version; the actor needs the right in its group.
+
+    Raises:
+        Conflict: the memory was replaced by a summary, which is about others too.
+    """
+    row = find_memory(actor, id_, field=field)
+    head = require_right(actor, head_of(row), right=right)
+    if row.state == State.COMPACTED and head.key != row.key:
+        raise Conflict(
+            f"{row.id} was replaced by the summary {head.id}.",
+            hint="Retract or forget it, restore it first, or use the summary's id.",
+            field=field,
+        )
+    return head
 
 
 def find_version(actor: Actor, id_: str | UUID, *, right: str) -> Memory:

@@ -191,3 +191,20 @@ def test_an_empty_run_in_between_hides_no_work_after_an_undo(ledger: Group) -> N
     assert run_cycle(operator(), plan).counts == {}
     undo_run(operator(), first.id)
     assert run_cycle(operator(), plan).counts == first.counts
+
+
+def test_of_two_undos_at_once_one_is_told_that_the_other_did_it(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, run = expired(ledger)
+    read = undo.read_next_changes
+
+    def read_after_the_other(one: Run) -> list[RunChange]:
+        monkeypatch.setattr(undo, "read_next_changes", read)
+        assert undo_run(operator(), run.id).restored == 2
+        return read(one)
+
+    monkeypatch.setattr(undo, "read_next_changes", read_after_the_other)
+    with pytest.raises(Conflict, match="undone by somebody else at the same time"):
+        undo_run(operator(), run.id)
+    assert fresh(memory).state == "live"

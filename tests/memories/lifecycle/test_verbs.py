@@ -69,6 +69,18 @@ def test_a_verb_has_its_effect(
     assert Tombstone.objects.count() == (1 if verb in (verbs.retract, verbs.reject) else 0)
 
 
+@pytest.mark.parametrize("verb", [verbs.quarantine, verbs.verify, verbs.dispute, verbs.reject])
+def test_a_verb_on_what_a_summary_replaced_does_not_land_on_the_summary(
+    alice: User, memory: Memory, verb: Verb
+) -> None:
+    summary = kept(person(alice), "Ports: 8081 and others.", group="ledger", scope=memory.scope)
+    Memory.objects.filter(pk=memory.pk).update(state="compacted", superseded_by=summary)
+    before = all_rows()
+    with pytest.raises(Conflict, match=f"{memory.id} was replaced by the summary {summary.id}"):
+        verb(person(alice), memory.id, reason="wrong")
+    assert all_rows() == before
+
+
 @pytest.mark.parametrize(
     "verb", [e[0] for e in EFFECTS[:1] + EFFECTS[4:7] + EFFECTS[8:]] + [verbs.pin, verbs.purge]
 )

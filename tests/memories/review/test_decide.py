@@ -10,6 +10,7 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
+from memories.admin.review import parse_entries
 from memories.lifecycle.verbs import dispute, forget, verify
 from memories.models import Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
@@ -376,3 +377,8 @@ def test_every_button_of_a_card_has_a_key_of_its_own_and_can_be_undone() -> None
     buttons = [choice for choice in CHOICES.values() if choice.key]
     assert len({choice.key for choice in buttons}) == len(buttons) == 6
     assert all(choice.help and choice.undo and choice.past for choice in buttons)
+
+
+def test_entries_nested_too_deep_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="not a list of lists"):
+        parse_entries("[" * 100_000)
