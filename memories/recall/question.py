@@ -9,6 +9,7 @@ from uuid import UUID
 from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
+from memories.language.cleaning import clean_text
 from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
@@ -17,6 +18,7 @@ from memories.search.query_terms import STOP_WORDS, Match, content_words, match_
 from memories.store.pieces import encoder_for_index
 from memories.types import Type
 
+MAX_FILTER_CHARS = 1000  # of a thread's or a source's name
 _FRAMES = [
     # The form of the answer.
     r"\b(?:please )?(?:mention|name|give|list|use)(?: only)?(?: and only)? (?:\w+|\d+) (?:items?|points?|sentences?)\b(?: only)?[.!?]?",
@@ -156,6 +158,9 @@ def check_narrowing(narrowing: Narrowing) -> None:
     check_tags(tuple(narrowing.tags))
     check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
     check_range(narrowing.min_importance, 0, 10, field="min_importance")
+    for name in ("thread", "source"):
+        if value := getattr(narrowing, name):
+            clean_text(value, field=name, max_chars=MAX_FILTER_CHARS)
 
 
 def choose_encoder(mode: str) -> tuple[Encoder | None, str]:

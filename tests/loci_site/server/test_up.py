@@ -117,7 +117,7 @@ def test_a_second_start_changes_nothing_and_shows_no_secret(
     (audit,) = [
         f for f in json.loads(manage(started, "doctor", "--json").stdout)["findings"] if f["check"] == "audit"
     ]
-    assert audit["detail"].startswith("2 rows")  # the admin and the first token
+    assert audit["detail"].startswith("3 rows")  # the admin, the first token and the group everyone
 
 
 def test_a_second_up_in_the_same_home_says_which_one_runs(again: tuple[Running, str], started: Path) -> None:
