@@ -130,11 +130,7 @@ def undo_run(
 def preview_undo(
     actor: Actor, id_: str | UUID, *, with_later: bool = False, force: bool = False
 ) -> UndoResult:
-    """What undo_run() would do, tried on a copy of the store.
-
-    Raises:
-        As undo_run() does.
-    """
+    """What undo_run() would do, tried on a copy of the store; raises as it does."""
     check_undoable(actor, find_run(actor, id_))  # before the whole store is copied
     done = run_on_copy(lambda: undo_run(actor, id_, with_later=with_later, force=force))
     return replace(done, dry_run=True)
