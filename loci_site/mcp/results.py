@@ -59,13 +59,15 @@ def stored_answer(stored: StoreResult) -> CallToolResult:
 def recalled_answer(recalled: RecallResult) -> CallToolResult:
     """The result of a recall; as text, every memory between its marks."""
     body = recall_json(recalled)
-    for name, items in (("results", recalled.items), ("nearest", recalled.nearest)):
-        body[name] = [
-            recalled_item(item, part, recalled.group) for item, part in zip(items, body[name], strict=True)
-        ]
+    items, name = (recalled.items, "results") if recalled.items else (recalled.nearest, "nearest")
+    shown = [item.between_marks(recalled.group) for item in items]
+    body[name] = [
+        recalled_item(item, part, text, group=recalled.group)
+        for item, part, text in zip(items, body[name], shown, strict=True)
+    ]
     for line in body.get("relations", ()):
         line["line"] = fence_relations([line["line"]])
-    return make_result(shapes.RecallAnswer.model_validate(body), text=render_recall(recalled))
+    return make_result(shapes.RecallAnswer.model_validate(body), text=recalled.show(shown))
 
 
 def done_answer(done: ChangeResult) -> CallToolResult:
@@ -142,12 +144,7 @@ def make_result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
     )
 
 
-def render_recall(recalled: RecallResult) -> str:
-    """The text of a recall: number of memories, the memories, remarks."""
-    return "\n".join([recalled.frame.head(), *recalled.blocks, *recalled.frame.remarks()])
-
-
-def recalled_item(item: Item, body: Json, group: str) -> Json:
+def recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
     """A recalled memory with its text between marks, date and source."""
     date = item.memory.valid_from or item.memory.created_at
     if item.coming is not None:
@@ -155,7 +152,7 @@ def recalled_item(item: Item, body: Json, group: str) -> Json:
             item.coming, visible_content(item.coming), label=label_of(item.coming), group=group
         )
     return body | {
-        "text": fence(item.memory, item.text, label=item.label, group=group, conflicts=item.conflicts),
+        "text": text,
         "date": f"{date:%Y-%m-%d}",
         "source": body["source"] or body["author"],
     }

@@ -86,6 +86,7 @@ def adjust(
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
     threads = thread_scores(fused, turns)
     beside = beside_scores(fused, rows) if tuning.beside_share else {}
+    recency = recency_adjustments([c.key for c in candidates if not c.is_turn])
     parts = {
         c.key: candidate_adjustments(
             c,
@@ -94,11 +95,10 @@ def adjust(
             NeighbourScores(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
             tuning,
             group_key,
+            recency=recency.get(c.key, 0.0),
         )
         for c in candidates
     }
-    for key, lift in recency_adjustments([c.key for c in candidates if not c.is_turn]).items():
-        parts[key] = parts[key]._replace(recency=lift)
     for key, boost in (related or {}).items():
         parts[key] = parts[key]._replace(relation=boost)
     adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
@@ -129,6 +129,8 @@ def candidate_adjustments(
     scores: NeighbourScores,
     tuning: Tuning,
     group_key: int | None,
+    *,
+    recency: float = 0.0,
 ) -> Adjustments:
     """The parts of one candidate, without its relation."""
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
@@ -143,9 +145,12 @@ def candidate_adjustments(
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
         elsewhere=elsewhere_adjustment(row, group_key, tuning),
-        identifier=identifier_adjustment(row.content, question.identifiers, tuning),
-        tags=tag_adjustment(row.tags, question.subject_words, tuning),
+        identifier=identifier_adjustment(row.content, question.identifiers, tuning)
+        if question.identifiers
+        else 0.0,
+        tags=tag_adjustment(row.tags, question.subject_words, tuning) if row.tags != "[]" else 0.0,
         importance=IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE),
+        recency=recency,
     )
 
 

@@ -57,12 +57,16 @@ class Item:
     conflicts: tuple[OpenConflict, ...] = ()
     also_in: tuple[Memory, ...] = ()
 
-    def show(self, group: str) -> str:
-        """The memory as the text of an answer about this group shows it."""
+    def between_marks(self, group: str) -> str:
+        """The memory as an answer about this group shows it, without what stands beside it."""
+        conflicts = {self.memory.key: self.conflicts}
+        return Notes(group, conflicts=conflicts).between_marks(self.memory, self.text, self.label)
+
+    def beside(self, group: str) -> list[str]:
+        """What an answer about this group says after the memory."""
         key = self.memory.key
-        by_key = {key: self.coming} if self.coming is not None else {}
-        notes = Notes(group, by_key, {key: self.conflicts}, {key: self.also_in})
-        return notes.show(self.memory, self.text, self.label)
+        coming = {key: self.coming} if self.coming is not None else {}
+        return Notes(group, coming, alike={key: self.also_in}).beside(self.memory)
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,22 @@ class RecallResult:
             is_explained=self.trace is not None,
         )
 
-    @property
-    def blocks(self) -> list[str]:
-        """The relations and memories as the answer's text shows them, between marks."""
+    def show(self, shown: Sequence[str] = ()) -> str:
+        """The answer as text: head, relations and memories between marks, remarks.
+
+        `shown` are the memories between marks, if they are at hand.
+        """
+        items = self.items or self.nearest
         lines = (
             [fence_relations([line.told(self.group) for line in self.relations])] if self.relations else []
         )
-        return lines + [item.show(self.group) for item in self.items or self.nearest]
+        marked = shown or [item.between_marks(self.group) for item in items]
+        blocks = [
+            part
+            for item, text in zip(items, marked, strict=True)
+            for part in (text, *item.beside(self.group))
+        ]
+        return "\n".join([self.frame.head(), *lines, *blocks, *self.frame.remarks()])
 
 
 def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:

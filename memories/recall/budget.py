@@ -115,15 +115,23 @@ class Notes:
 
     def show(self, memory: Memory, text: str, label: str | None = None) -> str:
         """A memory with this text between marks, and what is said beside it."""
+        return "\n".join([self.between_marks(memory, text, label), *self.beside(memory)])
+
+    def between_marks(self, memory: Memory, text: str, label: str | None = None) -> str:
+        """A memory with this text between marks."""
         shown = label_of(memory) if label is None else label
         conflicts = self.conflicts.get(memory.key, ())
-        blocks = [fence(memory, text, label=shown, group=self.group, conflicts=conflicts)]
+        return fence(memory, text, label=shown, group=self.group, conflicts=conflicts)
+
+    def beside(self, memory: Memory) -> list[str]:
+        """What stands after a memory: those with the same words, and what takes its place on a day to come."""
+        blocks = []
         if alike := self.alike.get(memory.key):
             blocks.append(f"Also said in {', '.join(short_id(other.id) for other in alike)}.")
         if coming := self.coming.get(memory.key):
             later = fence(coming, coming.content, label=label_of(coming), group=self.group)
             blocks += [f"{describe_start(coming)}:", later]
-        return "\n".join(blocks)
+        return blocks
 
 
 def fit(

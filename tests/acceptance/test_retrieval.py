@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.visibility import Narrowing
-from loci_site.mcp.results import render_recall
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
@@ -80,7 +79,7 @@ Counter = Callable[[str], int]
 def test_the_token_budget_is_an_upper_bound(full: House, encoder: object, budget: int) -> None:
     """An answer's texts with their labels stay within the token budget; the answer says what was cut."""
     found = recall(full.agent, RecallRequest(QUESTION, group="ledger", max_results=40, token_budget=budget))
-    spent = count_tokens(render_recall(found), encoder)  # type: ignore[arg-type]
+    spent = count_tokens(found.show(), encoder)  # type: ignore[arg-type]
     assert spent == found.tokens <= budget
     assert found.left_out + len(found.items) == 40
     assert (len(found.items) + len(found.relations) > 0) == (budget > 50)

@@ -8,7 +8,6 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
-from loci_site.mcp.results import render_recall
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory, Piece
@@ -76,7 +75,7 @@ def test_a_portion_has_the_tokens_of_its_text(several: list[Memory], encoder: En
 def test_an_answer_tells_what_its_texts_take(several: list[Memory], alice: User, encoder: Encoder) -> None:
     found = recall(person(alice), RecallRequest("which port has the billing service?", group="ledger"))
     assert {item.memory.key for item in found.items} >= {several[0].key, several[3].key}
-    assert found.tokens == encoder.count_tokens(render_recall(found))
+    assert found.tokens == encoder.count_tokens(found.show())
 
 
 def test_marks_cost_at_most_thirty_tokens(alice: User, ledger: Group, encoder: Encoder) -> None:
@@ -104,7 +103,7 @@ def test_an_answer_keeps_to_its_budget(
         RecallRequest(ids=[m.id for m in dressed], token_budget=budget, summary_only=summary_only),
     ):
         found = recall(person(alice), asked)
-        text = render_recall(found)
+        text = found.show()
         assert count_tokens(text, counting) <= budget * 1.02, text
         assert found.left_out + len(found.items) + len(found.nearest) > 0
 
@@ -118,7 +117,7 @@ def test_ids_are_read_whole_unless_a_budget_is_given(several: list[Memory], alic
     some = recall(person(alice), RecallRequest(ids=ids, token_budget=200))
     assert some.items[0].is_cut
     assert some.items[0].text.endswith(". …")
-    assert "raise token_budget to read all of them" in render_recall(some)
+    assert "raise token_budget to read all of them" in some.show()
     short = recall(person(alice), RecallRequest(ids=ids, summary_only=True))
     assert [len(item.text.split()) for item in short.items] == [31, 7]
 
