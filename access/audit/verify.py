@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from math import inf
 from uuid import UUID
@@ -72,22 +73,14 @@ class LinkReport:
 
 def verify_log(*, on_rows: Callable[[int], object] | None = None) -> list[ChainReport]:
     """Verify every chain, this store's own first, and the links between them."""
-    reports = [verify_chain(chain, origin, on_rows=on_rows) for origin, chain in chain_names()]
+    names = chain_names()
+    reports = [verify_chain(chain, origin, on_rows=on_rows) for origin, chain in names]
     links = {origin: verify_links(origin) for origin in sorted({report.origin for report in reports})}
-    if (
-        OWN in links
-        and links[OWN].broken_at is not None
-        and not any(is_of_heads(report) for report in reports)
-    ):
-        reports.append(
-            ChainReport(OWN, HEADS, 0, start_hash(HEADS, old_end(OWN)), 0)
-        )  # removed, but links were made
+    own = links.get(OWN)
+    if own is not None and own.broken_at is not None and (OWN, HEADS) not in names:
+        # The chain of heads was removed, but the other chains' ends say that it linked them.
+        reports.append(ChainReport(OWN, HEADS, 0, start_hash(HEADS, old_end(OWN)), 0))
     return [with_links(report, links[report.origin]) for report in reports]
-
-
-def is_of_heads(report: ChainReport) -> bool:
-    """True of the report about this store's chain of heads."""
-    return (report.origin, report.chain) == (OWN, HEADS)
 
 
 def is_log_whole() -> bool:
@@ -162,20 +155,18 @@ class Purges:
 
     def __init__(self, origin: str) -> None:
         self._is_own = origin == OWN
-        self._purged: frozenset[UUID | None] | None = None
+
+    @cached_property
+    def _purged(self) -> frozenset[UUID | None]:
+        """Read for the first missing payload; most logs have none."""
+        rows = AuditEntry.objects.filter(origin=OWN, operation=Operation.PURGE, memory_id__isnull=False)
+        return frozenset(rows.values_list("memory_id", flat=True))
 
     def find_error(self, entry: AuditEntry) -> str:
         """What is wrong if the payload is missing; empty if it is there, or a purge destroyed it."""
-        if not self._is_own or hasattr(entry, "payload_row"):
+        if not self._is_own or hasattr(entry, "payload_row") or entry.memory_id in self._purged:
             return ""
-        if self._purged is None:  # read for the first one; most logs have none
-            rows = AuditEntry.objects.filter(origin=OWN, operation=Operation.PURGE, memory_id__isnull=False)
-            self._purged = frozenset(rows.values_list("memory_id", flat=True))
-        return (
-            ""
-            if entry.memory_id in self._purged
-            else "the payload of the row is missing, and no purge is logged"
-        )
+        return "the payload of the row is missing, and no purge is logged"
 
 
 def verify_links(origin: str = OWN) -> LinkReport:
@@ -232,15 +223,12 @@ def find_kept_error(kept: str) -> str:
             field="kept",
         )
     row = find_row(name)
-    if row is None:
-        dropped = dropped_through(HEADS) if name.startswith(f"{HEADS}.") else 0
-        gone = (
-            "retention dropped it"
-            if name.rpartition(".")[2].isdecimal() and int(name.rpartition(".")[2]) <= dropped
-            else "it is missing"
-        )
-        return f"the row {name} cannot be compared: {gone}"
-    return "" if row.hash == hash_.lower() else f"the row {name} has another hash than the one kept"
+    if row is not None:
+        return "" if row.hash == hash_.lower() else f"the row {name} has another hash than the one kept"
+    chain, _, seq = name.rpartition(".")
+    is_dropped = chain == HEADS and seq.isdecimal() and int(seq) <= dropped_through(HEADS)
+    gone = "retention dropped it" if is_dropped else "it is missing"
+    return f"the row {name} cannot be compared: {gone}"
 
 
 def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:

@@ -11,9 +11,11 @@ from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.views import DynamicClientRegistrationManagementView, DynamicClientRegistrationView
 
 from access.actor import Via
+from access.errors import InvalidInput
 from access.sign_in.client_address import address_of, network_of
 from access.sign_in.throttle import count_try, wait_s
 from access.tokens.throttle import registration_rule, token_rule
+from access.unstorable_text import refuse_unstorable
 from loci_site.config import is_loopback
 from loci_site.oauth.token_endpoint import too_many
 
@@ -70,8 +72,10 @@ def find_registration_error(body: bytes) -> str:
     name, redirects = sent.get("client_name", ""), sent.get("redirect_uris")
     if not isinstance(name, str) or len(name) > 200 or "\x00" in name:
         return "client_name must be text of at most 200 characters."
-    if not is_encodable(sent):
-        return "The body holds half of a surrogate pair (such as \\ud800), which is no text."
+    try:
+        refuse_unstorable(json.dumps(sent, ensure_ascii=False), field="body")
+    except InvalidInput as error:
+        return error.message
     if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
         return f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
     wrong = [uri for uri in redirects if not isinstance(uri, str) or not is_safe_redirect(uri)]
@@ -81,15 +85,6 @@ def find_registration_error(body: bytes) -> str:
     if not isinstance(grants, list) or not set(map(str, grants)) <= {"authorization_code", "refresh_token"}:
         return "grant_types must be authorization_code and refresh_token only."
     return ""
-
-
-def is_encodable(sent: dict[str, Any]) -> bool:
-    """False if a text in it cannot be stored: JSON may name halves of surrogate pairs."""
-    try:
-        json.dumps(sent, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def is_safe_redirect(uri: str) -> bool:

@@ -62,7 +62,7 @@ def begin(sender: Any, **_: Any) -> None:
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def stop_embedding(**_: Any) -> None:
-    """Tell a job that embeds to stop after the text at hand; `up` would wait for the rest, then kill the worker."""
+    """Make a job that embeds stop after the current text; otherwise `up` waits for it and then kills the worker."""
     ENDING.set()
 
 

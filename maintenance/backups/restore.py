@@ -54,6 +54,7 @@ from maintenance.backups.open_copy import (
 )
 from memories.models import Memory
 from storage.faults import find_storage_fault
+from storage.sqlite.open_files import database_files
 
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
@@ -371,8 +372,3 @@ def swap_database(copy: Path, *, has_wal: bool) -> None:
     sync_folder(database.parent)
     ready.replace(database)
     sync_folder(database.parent)
-
-
-def database_files(database: Path) -> tuple[Path, Path, Path]:
-    """The database file, its write-ahead log and its shared memory."""
-    return database, database.with_name(f"{database.name}-wal"), database.with_name(f"{database.name}-shm")

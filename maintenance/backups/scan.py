@@ -18,6 +18,7 @@ from django.db import connection
 from maintenance.backups.archive import DATABASE
 from maintenance.backups.folder import backups_folder
 from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
+from storage.sqlite.open_files import database_files
 
 SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seconds
 MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
@@ -84,7 +85,7 @@ def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
 def scanned_files() -> Iterator[ScannedFile]:
     """The database with its write-ahead log, log files, messages to the worker, and the backups."""
     database = database_path()
-    for path in (database, database.with_name(f"{database.name}-wal")) if database else ():
+    for path in database_files(database)[:2] if database else ():  # the shared memory holds no text
         if path.is_file():
             yield ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path))
     home = Path(settings.LOCI.home)

@@ -22,6 +22,7 @@ from memories.embedding.folder import model_folder
 from memories.embedding.install import verify_model
 from memories.embedding.install.graph import PRECISIONS
 from memories.models import Memory
+from storage.sqlite.open_files import database_files
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
 HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
@@ -56,8 +57,12 @@ def exposed_files() -> Iterator[Path]:
     if os.name == "nt" or not home.is_dir():  # Windows has no permission bits
         return
     database = Path(str(connection.settings_dict["NAME"]))
-    siblings = (database.with_name(database.name + end) for end in ("", "-wal", "-shm"))
-    named = [*siblings, home / "config.toml", *(home / "keys").glob("*"), *(home / "backups").glob("*")]
+    named = [
+        *database_files(database),
+        home / "config.toml",
+        *(home / "keys").glob("*"),
+        *(home / "backups").glob("*"),
+    ]
     for path in named:
         if path.is_file() and path.stat().st_mode & OTHERS:
             is_guarded = any(not folder.stat().st_mode & OTHERS for folder in path.resolve().parents)

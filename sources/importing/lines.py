@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from django.db import connection
 
 from access.errors import InvalidInput, NotFound
+from storage.sqlite.open_files import database_files
 
 READ_BYTES = 2**20  # per read
 FIRST_BYTES = 2**16
@@ -53,10 +54,10 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def is_open_store(path: Path) -> bool:
-    """True if the file is the database of this process, or its write-ahead log."""
-    database = str(connection.settings_dict["NAME"])
+    """True if the file is the database of this process, or one that belongs to it."""
+    files = database_files(Path(str(connection.settings_dict["NAME"])))
     try:
-        return any(path.samefile(name) for name in (database, f"{database}-wal") if Path(name).exists())
+        return any(path.samefile(file) for file in files if file.exists())
     except OSError:
         return False
 

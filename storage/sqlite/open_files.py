@@ -64,6 +64,11 @@ def exclusive_access(database: Path) -> Iterator[None]:
             os.close(handle)
 
 
+def database_files(database: Path) -> tuple[Path, Path, Path]:
+    """The database file, its write-ahead log and its shared memory."""
+    return database, database.with_name(f"{database.name}-wal"), database.with_name(f"{database.name}-shm")
+
+
 def open_lock_file(database: Path) -> int:
     """A descriptor of the lock file beside the database, created with mode 0600."""
     return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)

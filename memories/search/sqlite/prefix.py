@@ -26,8 +26,8 @@ _LIKE = """
 SELECT term FROM temp.memories_fts_words
 WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
 """
-# The index stems what it is asked for, a stem too: asked for "deploy", the stem of deployment, it finds "deploi", that of
-# deploy. So it only says quickly where to look; the word itself must stand in a visible text.
+# FTS5 stems every search term, even one that is already a stem: a search for "deploy" (the stem of deployment) matches
+# "deploi" (the stem of deploy). So the match only narrows the search; the term itself must occur in a visible text.
 _PRESENT = """
 SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
     SELECT 1 FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
