@@ -91,6 +91,10 @@ class WordVectors:
         """The number of words."""
         return len(text.split())
 
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """count_tokens() of each text."""
+        return [self.count_tokens(text) for text in texts]
+
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Any]]:
         """Each text's windows."""
         return [self.split(text) for text in texts]

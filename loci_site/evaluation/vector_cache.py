@@ -83,6 +83,10 @@ class CachedEncoder(Encoder):
         """Number of tokens, without truncation."""
         return self._encoder.count_tokens(text)
 
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """count_tokens() of each text."""
+        return self._encoder.token_counts(texts)
+
     def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Window]:
         """Windows that cover the text."""
         return self._encoder.split(text, reserve=reserve, overlap=overlap)

@@ -107,6 +107,10 @@ class Encoder:
         """Number of tokens without [CLS] and [SEP], not truncated."""
         return self._tokenizer.count(text)
 
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """count_tokens() of each text."""
+        return self._tokenizer.counts(texts)
+
     def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Window]:
         """Windows that cover the text; each fits the encoder with `reserve` more tokens.
 

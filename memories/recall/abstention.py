@@ -166,8 +166,12 @@ def _with_asked_date(memory: Memory, rows: Mapping[int, RankingFields], question
     """The content and tags, with its date in the words that the model reads if the question names that date."""
     content = " ".join([memory.content, *memory.tags])
     row = rows.get(memory.key)
-    moment = (row.valid_from or row.created_at) if row else None
-    if moment is None or not is_dated(rows[memory.key], question.dates):
+    if (
+        not question.dates
+        or row is None
+        or not is_dated(row, question.dates)
+        or (moment := row.moment) is None
+    ):
         return content
     return f"{embedded_text(content, moment)} {moment:%Y-%m-%d} {question.time_words}"
 

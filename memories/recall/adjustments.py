@@ -231,7 +231,7 @@ def date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuni
 
 def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:
     """Whether one of the times covers the day of a memory: its own, or that on which it was stored."""
-    moment = row.valid_from or row.created_at
+    moment = row.moment
     if moment is None:
         return False
     day = local_day(moment)

@@ -3,6 +3,7 @@
 No fillers, no names alone, and equal memories once, with the others named.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +26,7 @@ from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import lines_to_tell
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
-from memories.search.query_terms import words
+from memories.search.query_terms import first_word, words
 from memories.store.withdrawn.left_out import (
     LEFT_OUT_REASON,
     find_left_out,
@@ -314,8 +315,11 @@ def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memo
     """
     shown: dict[tuple[str, ...], Memory] = {}
     alike: dict[int, list[Memory]] = {}
-    for memory in memories:
-        said = _said_by(memory)
+    beginnings = [first_word(memory.content) for memory in memories]
+    often = Counter(beginnings)
+    for memory, beginning in zip(memories, beginnings, strict=True):
+        # Most texts begin with a word of their own and need not be split into words.
+        said = _said_by(memory) if often[beginning] > 1 else (str(memory.id),)
         if said in shown:
             alike.setdefault(shown[said].key, []).append(memory)
         elif len(shown) < limit:

@@ -178,8 +178,8 @@ def pack(
     portions: list[Portion] = []
     left_out: list[Memory] = []
     left = token_budget
-    for memory in memories:
-        marks = count_tokens(f"{show(memory, '')}\n", encoder)
+    around = count_each([f"{show(memory, '')}\n" for memory in memories], encoder)
+    for memory, marks in zip(memories, around, strict=True):
         if summary_only:
             portion = summarise(memory, marks, encoder)
         else:
@@ -232,7 +232,13 @@ def last_fitting(text: str, ends: Sequence[int], tokens: int, encoder: Encoder |
 
 def count_tokens(text: str, encoder: Encoder | None) -> int:
     """The model's tokens in a text; without a model, characters / 4."""
-    return encoder.count_tokens(text) if encoder else -(-len(text) // CHARS_PER_TOKEN)
+    [count] = count_each([text], encoder)
+    return count
+
+
+def count_each(texts: Sequence[str], encoder: Encoder | None) -> list[int]:
+    """count_tokens() of each text; the words that are new to the process are tokenized at once."""
+    return encoder.token_counts(texts) if encoder else [-(-len(text) // CHARS_PER_TOKEN) for text in texts]
 
 
 def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple, Protocol
@@ -31,6 +31,7 @@ class RankingFields(NamedTuple):
     """Columns of a memory that ranking uses.
 
     `tags` are as stored, a JSON list. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
+    `stored_moment` is its own moment, or when it was stored, as the database writes it in UTC: few questions read it.
     """
 
     key: int
@@ -38,13 +39,17 @@ class RankingFields(NamedTuple):
     content: str
     thread_id: int | None
     position: int | None
-    valid_from: datetime | None
     confidence: float
     trust: str
     tags: str = "[]"
     importance: int = 5
     place: int = 0
-    created_at: datetime | None = None
+    stored_moment: str = ""
+
+    @property
+    def moment(self) -> datetime | None:
+        """Its own moment, or when it was stored."""
+        return datetime.fromisoformat(self.stored_moment).replace(tzinfo=UTC) if self.stored_moment else None
 
 
 class DatedRow(NamedTuple):

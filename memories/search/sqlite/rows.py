@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
@@ -16,7 +16,7 @@ from storage.compiled_queries import fetch
 
 Params = list[Any]
 
-_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name not in ("place", "created_at"))
+_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name not in ("place", "stored_moment"))
 _IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
 # What counts now, as memories.queries.visibility.counts_at() says it: not expired; an event, or begun and not ended; live,
 # or superseded by a memory dated ahead.
@@ -27,9 +27,9 @@ _COUNTS = (
     f"(m.state = '{State.LIVE}' OR m.type != '{Type.EPISODIC}' AND m.retired_at IS NULL AND m.valid_to > %s"
     f" AND m.valid_to > m.valid_to_known_at AND m.trust IN ({', '.join(repr(str(trust)) for trust in VISIBLE_TRUSTS)}))"
 )
-# A place among rows that the caller may not see would tell of them.
+# A place among rows that the caller may not see would tell of them. A bare column with a time would be read by Django.
 _VISIBLE = f"""
-SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END, m.created_at
+SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END, COALESCE(m.valid_from, m.created_at)
 FROM memories_memory AS m JOIN search_row AS s ON s.key = m.key
 WHERE m.key IN (SELECT value FROM json_each(%s)) AND {{where}}
 """  # noqa: S608 - constants alone
@@ -58,12 +58,8 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
     where, params = render(visibility)
     return {
-        key: RankingFields._make(
-            (key, group, content, thread, position, decode_moment(began), *others, decode_moment(stored))
-        )
-        for key, group, content, thread, position, began, *others, stored in fetch(
-            _VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params]
-        )
+        row[0]: RankingFields._make(row)
+        for row in fetch(_VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params])
     }
 
 
@@ -164,11 +160,6 @@ def history_sql(v: Visibility) -> tuple[str, Params]:
 def placeholders(values: Sized) -> str:
     """One `%s` per value."""
     return ", ".join(["%s"] * len(values))
-
-
-def decode_moment(moment: datetime | None) -> datetime | None:
-    """The timestamp with its zone: Django stores UTC without one."""
-    return moment.replace(tzinfo=UTC) if moment else None
 
 
 def encode_moment(moment: datetime) -> str:

@@ -31,7 +31,7 @@ FILL = 1000  # keys of what fills the group up
 
 
 def judged_row(key: int, content: str) -> RankingFields:
-    return RankingFields(key, 1, content, None, None, None, 0.5, "asserted")
+    return RankingFields(key, 1, content, None, None, 0.5, "asserted")
 
 
 def ranking_of(

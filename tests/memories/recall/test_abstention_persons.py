@@ -82,8 +82,7 @@ def lead(
 ) -> float:
     """The lead of other speakers among turns as (content, score)."""
     rows = {
-        key: RankingFields(key, 1, content, 1, key, None, 0.5, "asserted")
-        for key, (content, _) in enumerate(turns)
+        key: RankingFields(key, 1, content, 1, key, 0.5, "asserted") for key, (content, _) in enumerate(turns)
     }
     candidates = {key: Candidate(key, is_turn=is_turn) for key in rows}
     ranked = sorted(((key, score) for key, (_, score) in enumerate(turns)), key=lambda pair: -pair[1])

@@ -24,7 +24,9 @@ SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)
 
 def memory(content: str = "Maria: We met.", key: int = 1, **fields: object) -> RankingFields:
     """A row that was stored in the place of its key."""
-    plain = {"group_id": None, "thread_id": None, "position": None, "valid_from": None, "confidence": 0.5}
+    plain = {"group_id": None, "thread_id": None, "position": None, "confidence": 0.5}
+    moment = fields.pop("valid_from", None)
+    fields["stored_moment"] = f"{moment:%Y-%m-%d %H:%M:%S}" if moment else ""
     return RankingFields(**plain | {"key": key, "place": key, "content": content, "trust": "active"} | fields)
 
 
