@@ -19,6 +19,7 @@ from memories.recall.weights import (
     CONFIDENCE_WEIGHT,
     IMPORTANCE_WEIGHT,
     LONG_TURN_WORDS,
+    NEWEST_LEAD,
     RECENCY_WEIGHT,
     SHORT_WORDS,
     THREAD_BEST,
@@ -65,6 +66,7 @@ class Adjustments(NamedTuple):
     importance: float
     recency: float = 0.0
     relation: float = 0.0
+    newest: float = 0.0
 
 
 def adjust(
@@ -101,6 +103,9 @@ def adjust(
     }
     for key, boost in (related or {}).items():
         parts[key] = parts[key]._replace(relation=boost)
+    if question.asks_state:
+        for key, boost in newest_adjustments(fused, turns, rows).items():
+            parts[key] = parts[key]._replace(newest=boost)
     adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
 
     def numbers() -> Iterator[tuple[int, dict[str, float]]]:
@@ -168,6 +173,8 @@ def tag_adjustment(tags: str, subject: Collection[str], tuning: Tuning = TUNING)
     wanted = {root(word) for word in subject}
     each = ({root(word) for word in words(tag)} for tag in json.loads(tags))
     named: set[str] = set().union(*(tag for tag in each if tag <= wanted))
+    if len(named) == len(wanted) > 1:
+        return tuning.all_tags_boost
     return tuning.tag_boost * len(named) / len(wanted)
 
 
@@ -191,6 +198,21 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
         thread: sum(sorted(scores, reverse=True)[:THREAD_BEST]) / THREAD_BEST
         for thread, scores in by_thread.items()
     }
+
+
+def newest_adjustments(
+    fused: Mapping[int, float], turns: Mapping[int, int], rows: Mapping[int, RankingFields]
+) -> dict[int, float]:
+    """What lifts the newest note of each thread to the thread's best one: it tells how things stand now.
+
+    In a conversation, whose turns have speakers, the newest turn tells of anything.
+    """
+    by_thread: defaultdict[int, list[int]] = defaultdict(list)
+    for key, thread in turns.items():
+        if not speaker_of(rows[key].content):
+            by_thread[thread].append(key)
+    newest = {max(keys, key=lambda key: rows[key].position or 0): keys for keys in by_thread.values()}
+    return {key: NEWEST_LEAD + max(map(fused.__getitem__, keys)) - fused[key] for key, keys in newest.items()}
 
 
 def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields]) -> dict[int, float]:

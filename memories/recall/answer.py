@@ -296,13 +296,13 @@ def choose_answers(
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    Fillers are left out, and so are names alone that no relation led to.
+    Fillers are left out, and so are names alone that no relation asked for leads to.
     """
     close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
     saying = [memory for memory in close if not memory.is_name_alone]
     if not limits.has_lines:
         saying = [
-            memory for memory in close if not memory.is_name_alone or memory.key in ranking.related
+            memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
         ] or close
     return collapse_alike(close if limits.wants_names else saying, limit=limits.limit)
 

@@ -36,6 +36,18 @@ _FRAMES = [
     r"\b(?:through|throughout|across|during|over|in|from) (?:all )?(?:our|the|these|my) (?:previous |past |earlier |whole )?(?:conversations?|chats?|discussions?|sessions?|messages)\b",
     r"\b(?:that |which )?(?:I|we)(?:'ve| have| had)? (?:brought up|discussed|talked about|mentioned|told you(?: about)?|went over)\b",
 ]
+# A tag may be the only word of the subject.
+_TAG = r"(?:(?:with|under|by|have|has|having|for|are|is|were) )*(?:the )?tag(?:s|ged)?(?: (?:with|as))?"
+_HELD = r"(?:stored|saved|noted|recorded|remembered|known|written down)"
+_NOTES = r"(?:notes?|memor(?:y|ies)|entr(?:y|ies))"
+_FRAMES += [
+    # The memory itself as the place.
+    rf"\b(?:is|are|was|were) there (?:anything|something|any {_NOTES})(?: {_HELD})?\b(?: (?:about|on|of|for)\b)?",
+    rf"\b(?:do|did|have) we (?:have |know )?(?:anything|something|any {_NOTES})(?: {_HELD})?(?: (?:about|on|of|for)\b)?",
+    rf"\b{_NOTES} (?:concerning|regarding|about|on)\b",
+    rf"\b{_TAG}\b",
+]
+_NAMES_TAG = re.compile(rf"\b{_TAG}\b", re.I)
 _FRAME = re.compile("|".join(f"(?:{frame})" for frame in _FRAMES), re.I)
 _OWN = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|mine|me|we|our)\b")
 _YOURS = re.compile(
@@ -75,7 +87,7 @@ def subject_of(question: str) -> str:
     """The question without words that only say how to answer; unchanged if fewer than two words would be left."""
     bare = _FRAME.sub(" ", question.strip())
     bare = re.sub(r"\s+([,.?!])", r"\1", re.sub(r"\s{2,}", " ", bare)).strip(" ,.;:")
-    return bare if len(bare.split()) > 1 else question
+    return bare if len(bare.split()) > 1 or (bare and _NAMES_TAG.search(question)) else question
 
 
 def said_by(question: str) -> Speakers:
@@ -85,6 +97,14 @@ def said_by(question: str) -> Speakers:
     return Speakers.USER if _OWN.search(question) else Speakers.ANYONE
 
 
+_WORK = r"(?:we|i|you|they|things)"
+_STATE = re.compile(
+    rf"\bwhere (?:are {_WORK} (?:now )?(?:with|on|at|in)|(?:do|does|did|have|has) (?:{_WORK}|\w+) (?:stand|stop|stopped|leave off|left off|got to))\b"
+    r"|\b(?:current|latest|present) (?:state|status|progress)\b|\b(?:state|status|progress) (?:of|on|with)\b"
+    r"|\bhow far (?:are|is|have|has|did)\b|\bhow (?:is|are) \w.* (?:going|coming along|getting on)\b"
+    r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
+    re.I,
+)
 LATIN_END = "\u0250"
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 _FIRST_WORD = re.compile(r"^\s*\w+")
@@ -108,6 +128,7 @@ class Question:
     names: frozenset[str] = frozenset()
     certain_names: frozenset[str] = frozenset()  # without the first word, which always has a capital
     asks_when: bool = False
+    asks_state: bool = False  # how things stand now: the newest note of a thread answers
     said_by: Speakers = Speakers.ANYONE
     readable: float = 1.0  # share of its letters in a script that the model was trained on
     subject_words: frozenset[str] = frozenset()  # words of its subject, without stop words
@@ -116,8 +137,9 @@ class Question:
 
 def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
     """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
-    subject = subject_of(text) if tuning.by_subject else text
     read = read_times(text)
+    sought = text if read.is_alone else read.without_relative(text)
+    subject = subject_of(sought) if tuning.by_subject else text
     return Question(
         text=text,
         match=match_for(subject),
@@ -128,6 +150,7 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
         names=names_in(text),
         certain_names=names_in(_FIRST_WORD.sub("", text)),
         asks_when=asks_when(text),
+        asks_state=_STATE.search(text) is not None,
         said_by=said_by(text),
         readable=readable_share(text),
         subject_words=frozenset(content_words(subject)),

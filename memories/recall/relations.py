@@ -14,9 +14,10 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
+from memories.entities.asked_predicates import matches_predicate, predicate_forms
 from memories.entities.lines import RelationEnds, RelationLine, collect_ends, fence_relations, read_lines
 from memories.language.cleaning import fold
-from memories.language.word_forms import is_unspaced, root
+from memories.language.word_forms import is_unspaced
 from memories.models import Memory
 from memories.queries.by_key import read_rows
 from memories.queries.quoting import escape
@@ -32,7 +33,7 @@ from memories.recall.weights import (
     NAME_LETTERS,
     Tuning,
 )
-from memories.search.query_terms import STOP_WORDS, words
+from memories.search.query_terms import STOP_WORDS
 from memories.store.withdrawn.left_out import find_left_out
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
@@ -132,16 +133,16 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     )
     rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
-    query_roots = {root(word) for word in words(question.text)}
+    asked_forms = predicate_forms(question.text)
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
-        best_reasons(rows, entities, query_roots),
-        find_asked_for(rows, entities, query_roots),
+        best_reasons(rows, entities, asked_forms),
+        find_asked_for(rows, entities, asked_forms),
     )
 
 
 def find_asked_for(
-    rows: Sequence[Any], entities: Collection[int], query_roots: Collection[str]
+    rows: Sequence[Any], entities: Collection[int], asked_forms: Collection[str]
 ) -> dict[int, RelationEnds]:
     """The relations that a question asks for: it has the predicate's words, or names both ends."""
     named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
@@ -152,7 +153,7 @@ def find_asked_for(
     wanted = {
         relation
         for relation, ends in named.items()
-        if len(ends) == 2 or matches_predicate(predicates[relation], query_roots)
+        if len(ends) == 2 or matches_predicate(predicates[relation], asked_forms)
     }
     return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
 
@@ -238,7 +239,7 @@ def read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
 
 
 def best_reasons(
-    rows: Sequence[Any], entities: Mapping[int, str], query_roots: Collection[str]
+    rows: Sequence[Any], entities: Mapping[int, str], asked_forms: Collection[str]
 ) -> dict[int, RelationReason]:
     """Each memory's best reason by key, from the visible rows of read_related()."""
     ends: defaultdict[int | None, set[int]] = defaultdict(set)
@@ -247,14 +248,14 @@ def best_reasons(
             ends[row.relation].add(row.of_root)
     reasons: dict[int, RelationReason] = {}
     for row in rows:
-        reason = reason_for(row, ends[row.relation], entities, query_roots)
+        reason = reason_for(row, ends[row.relation], entities, asked_forms)
         if reason and (row.key not in reasons or reason.priority > reasons[row.key].priority):
             reasons[row.key] = reason
     return reasons
 
 
 def reason_for(
-    row: Any, ends: Collection[int], entities: Mapping[int, str], query_roots: Collection[str]
+    row: Any, ends: Collection[int], entities: Mapping[int, str], asked_forms: Collection[str]
 ) -> RelationReason | None:
     """Why a row is related; None if both ends are not visible, no named entity is an end, or it has the name itself."""
     if row.of_root in entities:
@@ -265,13 +266,8 @@ def reason_for(
     named_ends = sorted(end for end in ends if end in entities)
     if len(ends) < 2 or not named_ends:
         return None
-    is_requested = len(named_ends) == 2 or matches_predicate(row.predicate, query_roots)
+    is_requested = len(named_ends) == 2 or matches_predicate(row.predicate, asked_forms)
     return RelationReason(entities[named_ends[0]], row.predicate, is_requested, row.id)
-
-
-def matches_predicate(predicate: str, query_roots: Collection[str]) -> bool:
-    """Whether the query's roots contain a content word of the predicate ("works_at": work)."""
-    return any(root(word) in query_roots for word in predicate.split("_") if word and word not in STOP_WORDS)
 
 
 def lines_to_tell(

@@ -58,6 +58,8 @@ class Tuning:
     # The tags of the memory are the question, or a part of it by their share of its words; set by hand, since no public
     # set has tags: a memory tagged with the one word asked for comes before those that only have it in their text.
     tag_boost: float = 0.5
+    # Instead of it, if the question is nothing but tags of the memory and has several: all of them together are rarer.
+    all_tags_boost: float = 0.8
     by_relations: bool = True  # relations of the named entities add candidates and boosts
     by_subject: bool = True  # search without the words that only say how to answer
     by_script: bool = True  # meaning counts less where the model cannot read the question's script
@@ -79,7 +81,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "the relations": {"by_relations": False},
     "the share by question": {"long_question_drop": 0.0, "rare_word_drop": 0.0},
     "the identifier": {"identifier_boost": 0.0},
-    "the tags": {"tag_boost": 0.0},
+    "the tags": {"tag_boost": 0.0, "all_tags_boost": 0.0},
     "the share by kind": {"fact_share": 0.45, "long_share": 0.45},
 }
 # The values that cross-validation chooses from, one weight at a time.
@@ -128,6 +130,9 @@ THREAD_BEST: Final = 3
 # Scores of memories stored beside: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences keep the order of their articles.
 BESIDE_BEST: Final = 2  # best scores that count
 BESIDE_REACH: Final = 3  # memories before and after
+# The newest note of a thread before the thread's best one, in a question how things stand: more than their lengths and
+# times differ by, and no more than a trust; set by hand
+NEWEST_LEAD: Final = 0.05
 SHORT_WORDS: Final = 25  # short_penalty begins below; set by hand, the penalty itself was fitted
 LONG_TURN_WORDS: Final = 100  # length_penalty begins above: a long turn has a word of everything; set by hand
 CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence around 0.5; set by hand

@@ -14,6 +14,7 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _QUOTED = re.compile(r"[\"“”]([^\"“”]+)[\"“”]")
 # Paths, versions, addresses, snake_case, error-codes: parts that belong together in this order.
 _JOINED = re.compile(r"(?<![^\s(\[{<'\"])[/~.]*\w+(?:[._/:@\\-]+\w+)+")
+_ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")  # plural ones, which are no identifiers of two parts: ADRs
 _HAS_SIGN = re.compile(r"[\d_/\\@]|\w\.\w")
 STOP_WORDS = parse_words(read_sections("stop_words")["stop words"])
 
@@ -71,7 +72,7 @@ def match_for(text: str) -> Match | None:
     content = content_words(text)
     spaced = [word for word in content if word.isascii() or not is_unspaced(word)]
     terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:MAX_TERMS]
-    forms = [*joined_phrases(text), *list_forms(text)]
+    forms = [*joined_phrases(text), *list_forms(_ACRONYMS.sub(r"\1", text))]
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
     # The index has the last letter of a run as a form; a query uses a single letter only if it has nothing else.
     every = [term for term in every if not _is_letter(term)] or every

@@ -98,7 +98,7 @@ def mark_relative(phrases: Phrases, *, today: date) -> None:
         (_ROLLING, lambda m: rolling(number(m[1] or "one"), m[2].lower(), today)),
         (_LAST_SOME, lambda m: rolling(number(m[1]), m[2].lower(), today)),
         (_WHICH, lambda m: which_span(m[1].lower(), m[2].lower(), today)),
-        (_ON_WEEKDAY, lambda m: on_weekday(m, today)),
+        (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or on_weekday(m, today)),
     ]
     for pattern, read in readers:
         phrases.mark(pattern, read)

@@ -29,7 +29,7 @@ _YEAR_MONTH = re.compile(rf"{_ALONE}(\d{{4}})-(\d\d){_END}")
 _MONTH_YEAR = re.compile(rf"{_ALONE}(\d\d?)/(\d{{4}}){_END}")
 _MONTH = rf"({any_of(EVERY_MONTH)})\b\.?"
 _DAY = r"(?:the )?([0-3]?\d)(?:st|nd|rd|th|\.)?"
-_YEAR = r"(?:,? ?(?:of )?(\d{4})\b)"
+_YEAR = r"(?:,? ?(?:of )?(\d{4}|(?:this|last|next) year)\b)"
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}?", re.I)
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}(?: {_DAY}(?![\w:.-]))?{_YEAR}?", re.I)
 _IN = re.compile(r"\b(?:in|of|during|since|until|till|before|after|early|late|mid)[ -]$", re.I)
@@ -81,8 +81,8 @@ def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
         (_HALF_YEAR, lambda m: months_of(int(m[2]), 6 * int(m[1]) - 5, 6)),
         (_WEEK_AND_YEAR, lambda m: iso_week(int(m[2]), int(m[1]))),
         (_WEEK, lambda m: iso_week(int(m[2]), int(m[1])) if m[2] else latest_week(int(m[1]), today)),
-        (_DAY_FIRST, lambda m: valid_date(int(m[3]) if m[3] else None, EVERY_MONTH[m[2].lower()], int(m[1]))),
-        (_MONTH_FIRST, month_first),
+        (_DAY_FIRST, lambda m: valid_date(year_of(m[3], today), EVERY_MONTH[m[2].lower()], int(m[1]))),
+        (_MONTH_FIRST, lambda m: month_first(m, today)),
         (_SEASON, lambda m: months_of(int(m[2]), SEASON_MONTH[m[1].lower()], 3)),
         (
             _BARE_YEAR,
@@ -94,17 +94,25 @@ def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
         phrases.mark(pattern, read)
 
 
-def month_first(m: Match) -> NamedDate | None:
+def year_of(words: str | None, today: date) -> int | None:
+    """The year in digits, or this, the last or the next one; None if none is named."""
+    if not words:
+        return None
+    steps = {"this": 0, "last": -1, "next": 1}.get(words.split()[0].lower())
+    return int(words) if steps is None else today.year + steps
+
+
+def month_first(m: Match, today: date) -> NamedDate | None:
     """A month, with a day, a year, both or neither."""
     name, day, year = m[1].lower(), m[2], m[3]
-    if not day and not year:
+    if not day and not (year and year.isdigit()):
         # "may" and "march" are verbs as well, and names of months are words or names in other languages.
         before = m.string[: m.start()]
         if name not in MONTH_NUMBER and not before.lower().endswith("im "):
             return None
         if _LAST.search(before) or (m[1].islower() and not _IN.search(before)):
             return None
-    return valid_date(int(year) if year else None, EVERY_MONTH[name], int(day) if day else None)
+    return valid_date(year_of(year, today), EVERY_MONTH[name], int(day) if day else None)
 
 
 def part_of(m: Match, phrases: Phrases, today: date) -> DaySpan | None:
