@@ -205,13 +205,17 @@ def newest_adjustments(
 ) -> dict[int, float]:
     """What lifts the newest note of each thread to the thread's best one: it tells how things stand now.
 
-    In a conversation, whose turns have speakers, the newest turn tells of anything.
+    In a conversation, most of whose turns have speakers, the newest turn tells of anything.
     """
     by_thread: defaultdict[int, list[int]] = defaultdict(list)
     for key, thread in turns.items():
-        if not speaker_of(rows[key].content):
-            by_thread[thread].append(key)
-    newest = {max(keys, key=lambda key: rows[key].position or 0): keys for keys in by_thread.values()}
+        by_thread[thread].append(key)
+    notes = [
+        keys
+        for keys in by_thread.values()
+        if 2 * sum(bool(speaker_of(rows[key].content)) for key in keys) <= len(keys)
+    ]
+    newest = {max(keys, key=lambda key: rows[key].position or 0): keys for keys in notes}
     return {key: NEWEST_LEAD + max(map(fused.__getitem__, keys)) - fused[key] for key, keys in newest.items()}
 
 

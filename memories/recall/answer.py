@@ -192,7 +192,8 @@ def judge_and_cut(
         limits = AnswerLimits(limit, Type.ENTITY in request.narrowing.types, has_lines=bool(relations))
         chosen, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
     else:
-        chosen, alike = [] if relations else best[:MAX_NEAREST], {}
+        saying = [memory for memory in best if not memory.is_name_alone] or best
+        chosen, alike = [] if relations else saying[:MAX_NEAREST], {}
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     notes = take_notes(chosen, visibility, group=frame.group, alike=alike)

@@ -37,7 +37,7 @@ _FRAMES = [
     r"\b(?:that |which )?(?:I|we)(?:'ve| have| had)? (?:brought up|discussed|talked about|mentioned|told you(?: about)?|went over)\b",
 ]
 # A tag may be the only word of the subject.
-_TAG = r"(?:(?:with|under|by|have|has|having|for|are|is|were) )*(?:the )?tag(?:s|ged)?(?: (?:with|as))?"
+_TAG = r"(?:(?:with|under|by|have|has|having) (?:the |a )?tags?|tagged(?: (?:with|as))?)"
 _HELD = r"(?:stored|saved|noted|recorded|remembered|known|written down)"
 _NOTES = r"(?:notes?|memor(?:y|ies)|entr(?:y|ies))"
 _FRAMES += [
@@ -137,9 +137,8 @@ class Question:
 
 def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
     """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
+    subject = subject_of(text) if tuning.by_subject else text
     read = read_times(text)
-    sought = text if read.is_alone else read.without_relative(text)
-    subject = subject_of(sought) if tuning.by_subject else text
     return Question(
         text=text,
         match=match_for(subject),

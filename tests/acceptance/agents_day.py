@@ -12,13 +12,13 @@ from unittest.mock import patch
 from access.actor import Actor
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.models import Memory
-from memories.recall import RecallRequest, RecallResult, recall
 from memories.store import store
 
 DATA = Path(__file__).parent / "data" / "day"
 GROUP = "orchard"
-TODAY = datetime(2026, 9, 18, 9, 0, tzinfo=UTC)  # of the questions that name no moment: the day after the last memory
+TODAY = datetime(
+    2026, 9, 18, 9, 0, tzinfo=UTC
+)  # of the questions that name no moment: the day after the last memory
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from memories.recall.dates.months import EVERY_MONTH, SEASON_MONTH, any_of
 from memories.recall.dates.spans import NamedTime
 
 # Characters that no text means anything with (Unicode's private use area); each stands for one time.
@@ -12,7 +11,6 @@ _FIRST_MARK = 0xE000
 MAX_TIMES = 32  # a text that names more is no question
 PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + MAX_TIMES - 1)}]"
 _ANY = re.compile(PHRASE)
-_WRITTEN = re.compile(rf"\d|\b({any_of(EVERY_MONTH)}|{any_of(SEASON_MONTH)})\b", re.I)
 
 
 def falls_on(time: NamedTime, weekday: int, today: date) -> bool:
@@ -52,10 +50,6 @@ class Phrases:
         """The first day that the text names besides and that falls on this weekday (0 is Monday): Tuesday, 1 September."""
         named = (time for time in self._times if time.is_day)
         return next((time for time in named if falls_on(time, weekday, today)), None)
-
-    def told_from_now(self) -> tuple[str, ...]:
-        """The words of the times that are left in the text and name neither a number nor a month: last week."""
-        return tuple(words for mark in self.found() if not _WRITTEN.search(words := self.restore(mark)))
 
     def restore(self, text: str) -> str:
         """A text with the words that its marks stand for."""

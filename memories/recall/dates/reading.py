@@ -148,21 +148,11 @@ _YEAR_ALONE = re.compile(r"^\W*\d{4}\W*$")
 
 @dataclass(frozen=True)
 class ReadTimes:
-    """The times that a text names, the words that name them, and whether it asks for nothing else.
-
-    `relative` are the words that mean something only today, such as last week: no memory is found by them.
-    """
+    """The times that a text names, the words that name them, and whether it asks for nothing else."""
 
     times: tuple[NamedTime, ...] = ()
     words: str = ""
     is_alone: bool = False
-    relative: tuple[str, ...] = ()
-
-    def without_relative(self, text: str) -> str:
-        """The text without its relative times."""
-        for each in self.relative:
-            text = text.replace(each, " ")
-        return " ".join(text.split()) if self.relative else text
 
 
 NO_TIMES = ReadTimes()
@@ -194,5 +184,4 @@ def result_of(text: str, phrases: Phrases) -> ReadTimes:
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
         phrases.restore(" ".join(found)),
         words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,
-        phrases.told_from_now(),
     )

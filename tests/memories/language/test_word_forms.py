@@ -79,6 +79,7 @@ def test_arabic_words_lose_article_and_ending(word: str, kept: str) -> None:
         ("version 3.11.2", ("version", "3", "11", "2", "3 11 2")),
         ("read src/api_v2.py", ("read", "src", "api", "v2", "py", "src api v2 py")),
         ("deployPort", ("deployport", "deploy", "port")),
+        ("our ADRs", ("adrs",)),  # a plural, no identifier of two parts
         ("well-known and so on.", ("well", "known")),
         ("🎉", ("sign1f389",)),
         ("?!", None),

@@ -186,6 +186,19 @@ def test_a_turn_is_pulled_towards_its_thread() -> None:
     assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39})
 
 
+def test_the_newest_note_of_a_thread_tells_how_things_stand() -> None:
+    notes = {1: "Wired the form.", 2: "Tests are green.", 3: "Left: the back button."}
+    candidates = [Candidate(key, words=50, is_turn=True) for key in notes]
+    fused = {1: 0.9, 2: 0.6, 3: 0.3}
+    rows = {key: memory(text, key=key, thread_id=7, position=key) for key, text in notes.items()}
+    scores = adjust(fused, candidates, rows, asking(asks_state=True), trace=Trace())
+    # As without it, and the newest 0.05 more than the difference to the best one.
+    assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39 + 0.6 + 0.05})
+    turns = {key: row._replace(content=f"Maria: {row.content}") for key, row in rows.items()}
+    scores = adjust(fused, candidates, turns, asking(asks_state=True), trace=Trace())
+    assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39})
+
+
 def test_what_people_verified_is_lifted_and_what_they_dispute_lowered() -> None:
     assert adjusted(memory(trust="verified"), asking()) == pytest.approx(0.05)
     assert adjusted(memory(trust="disputed"), asking()) == pytest.approx(-0.1)

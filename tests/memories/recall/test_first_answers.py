@@ -71,6 +71,8 @@ def test_a_tag_counts_by_its_share_of_the_question() -> None:
     assert tag_adjustment('["config"]', {"config"}) == pytest.approx(0.5)
     assert tag_adjustment('["config"]', {"config", "start"}) == pytest.approx(0.25)
     assert tag_adjustment('["release process"]', {"release"}) == 0.0  # half of a tag is none
+    # A question of nothing but tags finds what has them all before what has one and the words of the other.
+    assert tag_adjustment('["config", "legal", "people"]', {"legal", "config"}) == pytest.approx(0.8)
     assert tag_adjustment("[]", {"config"}) == 0.0
 
 
@@ -113,6 +115,11 @@ def test_names_alone_fill_neither_answers_nor_the_newest(alice: User, ledger: Gr
         store_relation(actor, RelationDraft("Billing", "runs_on", host, group="ledger"))
     found = ask(alice, "When is the export written?")
     assert [item.text for item in found.items] == ["The ledger service writes its export each night."]
+    # Nor does the other end of a relation that nobody asks for.
+    found = ask(alice, "Does Billing write the export of the ledger service each night?")
+    assert [item.text for item in found.items] == ["The ledger service writes its export each night."]
+    unknown = ask(alice, "HAR-1204 export host")
+    assert [item.text for item in unknown.nearest] == ["The ledger service writes its export each night."]
     recent = next(s for s in get_context(actor, group="ledger").sections if s.title == "Recent")
     assert "export host" not in recent.text
 

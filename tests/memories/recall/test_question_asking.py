@@ -20,10 +20,31 @@ from memories.recall.weights import TUNING, without
         ("Summarize", "Summarize"),  # nothing would be left
         ("Can Maria cook?", "Can Maria cook?"),
         ("Could it rain?", "Could it rain?"),
+        # The memory itself is no subject, and one word is enough for a tag.
+        ("Is there anything stored with the tag accessibility?", "accessibility?"),
+        ("legal notes concerning the checkout", "legal the checkout"),
+        ("Do we have any notes about Redis and carts?", "Redis and carts?"),
+        ("Which tag did we release last?", "Which tag did we release last?"),
     ],
 )  # fmt: skip
 def test_the_subject_is_what_is_left(question: str, subject: str) -> None:
     assert subject_of(question) == subject
+
+
+@pytest.mark.parametrize(
+    ("question", "is_state"),
+    [
+        ("Where are we with the checkout rewrite?", True),
+        ("How far is the migration?", True),
+        ("What did I leave unfinished yesterday?", True),
+        ("what's the status of the stock reservation", True),
+        ("Where are we going on holiday?", False),
+        ("Which status codes does the feed answer with?", False),
+        ("What did Maria leave on the table?", False),
+    ],
+)
+def test_how_things_stand_is_asked(question: str, is_state: bool) -> None:
+    assert understand(question, encoder=None).asks_state == is_state
 
 
 @pytest.mark.parametrize(

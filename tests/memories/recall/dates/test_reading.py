@@ -38,6 +38,21 @@ def test_the_time_of_a_question_is_read(question: str, expected: str) -> None:
     assert [written(time) for time in read(question)] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What happened on 21 April this year?", [NamedDate(2026, 4, 21)]),
+        ("what did we decide in March last year", [NamedDate(2025, 3)]),
+        ("may this year be better", [DaySpan(date(2026, 1, 1), date(2026, 12, 31))]),
+        # A weekday beside its date is that day, and no other one.
+        ("What happened on Tuesday, 1 September 2026?", [NamedDate(2026, 9, 1)]),
+        ("What did we note on Tuesday two weeks and a bit ago, 1 September?", [NamedDate(None, 9, 1)]),
+    ],
+)
+def test_what_tells_more_of_a_date_is_no_other_time(question: str, expected: list[NamedTime]) -> None:
+    assert list(read_times(question, today=date(2026, 9, 18), order="dmy").times) == expected
+
+
 @pytest.mark.parametrize("question", UNDATED)
 def test_a_question_without_a_time_gets_none(question: str) -> None:
     assert [str(time) for time in read(question)] == []
