@@ -44,7 +44,7 @@ _FRAMES += [
     # The memory itself as the place.
     rf"\b(?:is|are|was|were) there (?:anything|something|any {_NOTES})(?: {_HELD})?\b(?: (?:about|on|of|for)\b)?",
     rf"\b(?:do|did|have) we (?:have |know )?(?:anything|something|any {_NOTES})(?: {_HELD})?(?: (?:about|on|of|for)\b)?",
-    rf"\b{_NOTES} (?:concerning|regarding|about|on)\b",
+    r"\b(?:notes?|entr(?:y|ies)) (?:concerning|regarding|about|on)\b",  # memories are had as well: nostalgic ones
     rf"\b{_TAG}\b",
 ]
 _NAMES_TAG = re.compile(rf"\b{_TAG}\b", re.I)
@@ -100,7 +100,7 @@ def said_by(question: str) -> Speakers:
 _WORK = r"(?:we|i|you|they|things)"
 _STATE = re.compile(
     rf"\bwhere (?:are {_WORK} (?:now )?(?:with|on|at|in)|(?:do|does|did|have|has) (?:{_WORK}|\w+) (?:stand|stop|stopped|leave off|left off|got to))\b"
-    r"|\b(?:current|latest|present) (?:state|status|progress)\b|\b(?:state|status|progress) (?:of|on|with)\b"
+    r"|\b(?:current|latest|present) (?:state|status|progress)\b|(?:\bwhat(?:'s|’s| is) (?:the )?|^(?:the )?)(?:state|status|progress) (?:of|on|with)\b"
     r"|\bhow far (?:are|is|have|has|did)\b|\bhow (?:is|are) \w.* (?:going|coming along|getting on)\b"
     r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
     re.I,

@@ -24,6 +24,7 @@ from memories.recall.weights import TUNING, without
         ("Is there anything stored with the tag accessibility?", "accessibility?"),
         ("legal notes concerning the checkout", "legal the checkout"),
         ("Do we have any notes about Redis and carts?", "Redis and carts?"),
+        ("Which nostalgic memories about Utah are there?", "Which nostalgic memories about Utah are there?"),
         ("Which tag did we release last?", "Which tag did we release last?"),
     ],
 )  # fmt: skip
@@ -39,6 +40,7 @@ def test_the_subject_is_what_is_left(question: str, subject: str) -> None:
         ("What did I leave unfinished yesterday?", True),
         ("what's the status of the stock reservation", True),
         ("Where are we going on holiday?", False),
+        ("When was the state of Utah established?", False),
         ("Which status codes does the feed answer with?", False),
         ("What did Maria leave on the table?", False),
     ],
