@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from pytest_django import DjangoDbBlocker
 
 from tests.fresh_homes import migrated
 from tests.settings import HOME, MODELS
@@ -35,6 +36,19 @@ def django_db_keepdb(django_db_modify_db_settings: None) -> bool:
     """Put a copy of the migrated tables in the place of this process's database, and say that it is to be used."""
     shutil.copy(migrated(), connection.settings_dict["TEST"]["NAME"])
     return True
+
+
+@pytest.fixture(scope="module")
+def shared_rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A transaction around the tests of a file that share a store, written once by a fixture of the file.
+
+    Each test still rolls back what it did itself. None of them may be marked `django_db(transaction=True)`.
+    """
+    block = transaction.atomic()
+    block._from_testcase = True  # type: ignore[attr-defined]  # as around a single test
+    with django_db_blocker.unblock(), block:
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture
@@ -66,8 +80,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first; skip what needs the model where it is not installed."""
+    """Put long files first, and in a file what begins with empty tables; skip tests of a model that is not installed."""
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
+    files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
+    items.sort(key=lambda item: (files[item.path], "shared_rows" in getattr(item, "fixturenames", ())))
     if MODELS.is_dir() and any(MODELS.iterdir()):
         return
     missing = pytest.mark.skip(reason=f"the model is not in {MODELS}: run `make test` once")

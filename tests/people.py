@@ -1,4 +1,7 @@
-"""People of the tests: alice owns everything, bob is a contributor of one group, charlie belongs to none."""
+"""People of the tests: alice owns everything, bob is a contributor of one group, charlie belongs to none.
+
+A fixture gives the row that a store shared by a file's tests has already (`shared_rows`), or makes it.
+"""
 
 from collections.abc import Iterable
 
@@ -11,29 +14,44 @@ from access.models import ApiToken, Group, Membership, Role
 from access.tokens import actor_for_token, actor_for_user, create_token, operator
 
 
+def the_owner() -> User:
+    """Alice, a superuser."""
+    found = User.objects.filter(username="alice").first()
+    return found or User.objects.create_superuser("alice", password="a-long-password")
+
+
+def the_group(slug: str) -> Group:
+    """A group that alice made."""
+    found = Group.objects.filter(slug=slug).first()
+    return found or create_group(actor_for_user(the_owner(), via=Via.COMMAND), slug)
+
+
 @pytest.fixture
 def alice(db: None) -> User:
     """The owner: a superuser."""
-    return User.objects.create_superuser("alice", password="a-long-password")
+    return the_owner()
 
 
 @pytest.fixture
 def ledger(alice: User) -> Group:
     """The group that bob works in."""
-    return create_group(actor_for_user(alice, via=Via.COMMAND), "ledger")
+    return the_group("ledger")
 
 
 @pytest.fixture
 def garden(alice: User) -> Group:
     """A group that only alice may enter."""
-    return create_group(actor_for_user(alice, via=Via.COMMAND), "garden")
+    return the_group("garden")
 
 
 @pytest.fixture
 def bob(ledger: Group) -> User:
     """A member: contributor of `ledger` alone."""
-    user = User.objects.create_user("bob", password="a-long-password")
-    Membership.objects.create(user=user, group=ledger, role=Role.CONTRIBUTOR)
+    user, is_new = User.objects.get_or_create(username="bob")
+    if is_new:
+        user.set_password("a-long-password")
+        user.save()
+        Membership.objects.create(user=user, group=ledger, role=Role.CONTRIBUTOR)
     return user
 
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.visibility import Narrowing
 from memories.draft import Draft
+from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
 from memories.recall import RecallRequest, recall
@@ -18,6 +19,7 @@ from memories.sessions.context_pack import get_context
 from memories.store.bulk import store_many
 from tests.acceptance.house import House
 from tests.memories.builders import kept
+from tests.people import the_group, the_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -25,9 +27,11 @@ QUESTION = "Which crane lifts the containers in the harbour?"
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
-@pytest.fixture
-def full(house: House, ledger: Group) -> House:
+@pytest.fixture(scope="module")
+def full(shared_rows: None, encoder: Encoder) -> House:
     """A group in which forty memories answer: turns of a thread with neighbours, pinned, verified and related ones."""
+    the_group("ledger")
+    house = House.of(the_owner())
     texts = [f"Crane {at} lifts the containers at berth {at} of the harbour." for at in range(40)]
     turns = [
         Draft(

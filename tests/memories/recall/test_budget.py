@@ -16,18 +16,18 @@ from memories.recall import RecallRequest, budget, recall
 from memories.recall.budget import Notes, count_tokens, cut_text, pack
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
-from tests.people import agent, person
+from tests.people import agent, person, the_group, the_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 QUESTION = "which port has the billing service?"
 LONG = " ".join(f"The billing service has port {n}." for n in range(8000, 8100))  # 900 words: several pieces
 
 
-@pytest.fixture
-def several(alice: User, ledger: Group, encoder: Encoder) -> list[Memory]:
+@pytest.fixture(scope="module")
+def stored(shared_rows: None, encoder: Encoder) -> list[Memory]:
     """A fact, an event with its date, a text of a script without spaces, and one of several pieces."""
-    budget._TOKEN_COUNTS.clear()
-    actor = person(alice)
+    the_group("ledger")
+    actor = person(the_owner())
     day = datetime(2026, 3, 1, tzinfo=UTC)
     return [
         kept(actor, "The billing service's port is 8081 (HTTP/2).", group="ledger", scope="group"),
@@ -38,9 +38,16 @@ def several(alice: User, ledger: Group, encoder: Encoder) -> list[Memory]:
 
 
 @pytest.fixture
-def dressed(several: list[Memory], alice: User, ledger: Group) -> list[Memory]:
-    """`several`, and memories with marks in them, a long source, tags and a warning."""
-    actor = person(alice)
+def several(stored: list[Memory]) -> list[Memory]:
+    """The stored ones, in a process that has counted none of their tokens."""
+    budget._TOKEN_COUNTS.clear()
+    return stored
+
+
+@pytest.fixture(scope="module")
+def more_stored(stored: list[Memory]) -> list[Memory]:
+    """Beside the stored ones: memories with marks in them, a long source, tags and a warning."""
+    actor = person(the_owner())
     more = [
         kept(
             actor,
@@ -51,7 +58,13 @@ def dressed(several: list[Memory], alice: User, ledger: Group) -> list[Memory]:
         for n in range(5)
     ]
     dispute(actor, more[0].id)
-    return several + more
+    return stored + more
+
+
+@pytest.fixture
+def dressed(several: list[Memory], more_stored: list[Memory]) -> list[Memory]:
+    """All of them."""
+    return more_stored
 
 
 def test_a_text_of_one_piece_was_counted_when_it_was_cut(several: list[Memory], encoder: Encoder) -> None:

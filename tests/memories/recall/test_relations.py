@@ -30,7 +30,7 @@ from memories.search.in_memory import sync as following
 from memories.store.writes.rows import add_alias
 from relations.models import EntityAlias, Relation
 from tests.memories.builders import kept
-from tests.people import person
+from tests.people import person, the_group, the_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model, pytest.mark.usefixtures("encoder")]
 
@@ -140,9 +140,9 @@ class World:
         return [rows[key] for key, _ in scores]
 
 
-@pytest.fixture
-def world(alice: User, ledger: Group) -> World:
-    actor = person(alice)
+@pytest.fixture(scope="module")
+def world(shared_rows: None, encoder: Encoder) -> World:
+    actor, ledger = person(the_owner()), the_group("ledger")
     for content in OTHERS:
         fact(actor, content)
     for content, subject, predicate, object_ in PROVED.values():

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from access.actor import Actor
 from access.models import Group
 from memories.browse.serializers import pack_json
+from memories.embedding import Encoder
 from memories.lifecycle.verbs import pin
 from memories.models import Memory
 from memories.models.short_id import short_id
@@ -19,7 +20,7 @@ from memories.sessions.context_pack import MAX_TOKENS, get_context
 from memories.sessions.sections import allot
 from memories.store.pieces import available_encoder
 from tests.memories.builders import kept
-from tests.people import person
+from tests.people import person, the_group, the_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 QUERY = "which port has service 3"
@@ -32,9 +33,10 @@ def actor(alice: User) -> Actor:
     return person(alice)
 
 
-@pytest.fixture
-def full(actor: Actor, ledger: Group) -> list[Memory]:
+@pytest.fixture(scope="module")
+def full(shared_rows: None, encoder: Encoder) -> list[Memory]:
     """A group with ninety rules, a checkpoint of 13 kB, pinned memories, events and a thread."""
+    actor, ledger = person(the_owner()), the_group("ledger")
     Group.objects.filter(pk=ledger.pk).update(instructions=RULES)
     save_checkpoint(actor, group="ledger", thread="port service", state={"steps": STEPS})
     rows = [
