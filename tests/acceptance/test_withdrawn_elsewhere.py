@@ -9,6 +9,7 @@ from memories.models import Memory
 from relations.models import Relation
 from tests.acceptance.house import House
 from tests.memories.builders import kept
+from tests.people import the_group, the_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -16,9 +17,11 @@ TEXT = "The boathouse key hangs behind the tide table"
 DRESSED = f"**{TEXT}!**"
 
 
-@pytest.fixture
-def told(house: House) -> House:
+@pytest.fixture(scope="module")
+def told(shared_rows: None, encoder: object) -> House:
     """A house in which the text was withdrawn."""
+    the_group("ledger")
+    house = House.of(the_owner())
     memory = kept(house.person, TEXT, group="ledger", scope="group")
     send(house, f"/memories/{memory.id}/retract", reason="it hangs elsewhere")
     return house

@@ -19,7 +19,7 @@ from access.tokens import actor_for_secret
 from loci_site.api import api
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
-from tests.access.world import DEAD, MARKER, World, make_world
+from tests.access.world import DEAD, MARKER, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 CALLERS = ("curator", "viewer", "stranger", "only-write", "elsewhere", *DEAD)
@@ -37,11 +37,6 @@ OPERATIONS = [
 ]
 # It copies the whole store, which a test's own transaction forbids; tests/api runs it.
 SLOW = ("/api/maintenance/runs",)
-
-
-@pytest.fixture
-def world(db: None) -> World:
-    return make_world()
 
 
 def likely(world: World) -> st.SearchStrategy[str]:

@@ -17,7 +17,7 @@ from access.errors import LociError
 from access.tokens import actor_for_secret
 from loci_site.mcp.server import LociServer
 from tests.access.matrix import Face, read_matrix
-from tests.access.world import CSRF, World, make_world
+from tests.access.world import CSRF, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 Caller = str | Client  # a secret, or a browser
@@ -31,11 +31,6 @@ PARAMETERS = {
     "proposal_id": "proposal",
     "run_id": "run",
 }
-
-
-@pytest.fixture
-def world(db: None) -> World:
-    return make_world()
 
 
 def differences(

@@ -11,18 +11,13 @@ from django.test import Client
 
 from access.models import AuditEntry
 from memories.models import Link, Memory
-from tests.access.world import MARKER, World, make_world
+from tests.access.world import MARKER, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 FOREIGN, OWN = "garden", "ledger"
 CALLERS = ("admin", "curator", "viewer", "stranger")
 REVIEW, MANY, UNDO = "/admin/review/decide/", "/admin/review/many/", "/admin/review/undo/"
 MERGE, LIST = "/admin/explore/graph/merge/", "/admin/memories/memory/"
-
-
-@pytest.fixture
-def world(db: None) -> World:
-    return make_world()
 
 
 def standing(group: str) -> list[Any]:

@@ -13,7 +13,7 @@ from access.tokens import operator
 from loci_site.oauth.grants import GrantedAccess, actor_for_access_token, connect
 from tests.access.matrix import Face, read_matrix
 from tests.access.test_matrix import Caller, _over_mcp, differences
-from tests.access.world import World, make_world
+from tests.access.world import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 AUDIENCE = "http://testserver/mcp"
@@ -27,11 +27,6 @@ COLUMNS = {
     "only-read": ("admin", {READ}),
     "only-write": ("admin", {WRITE}),
 }
-
-
-@pytest.fixture
-def world(db: None) -> World:
-    return make_world()
 
 
 def tokens(world: World) -> dict[str, str]:

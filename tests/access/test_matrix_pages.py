@@ -10,7 +10,7 @@ from django.db import transaction
 from django.test import Client
 
 from tests.access.matrix import Face, read_matrix
-from tests.access.world import MARKER, World, make_world
+from tests.access.world import MARKER, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 # The object in a page's address: that of the model's name in the world, or this one.
@@ -25,11 +25,6 @@ OBJECTS = {
     "app/memories": "memory",
 }
 WORDS = {"form": "jsonl", "verb": "forget", "action": "forget", "kind": "candidate"}
-
-
-@pytest.fixture
-def world(db: None) -> World:
-    return make_world()
 
 
 def pages(*rules: str) -> list[Face]:

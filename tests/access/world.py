@@ -4,6 +4,7 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -39,11 +40,12 @@ class World:
     users: dict[str, User]
     secrets: dict[str, str]
     places: dict[str, Place]
+    sessions: dict[str, str]
 
     def browser(self, name: str) -> Client:
         """A browser in which this person is logged in, with the page's CSRF token in its cookie."""
         client = Client(raise_request_exception=False, enforce_csrf_checks=True)
-        client.force_login(self.users[name])
+        client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[name]
         client.cookies["csrftoken"] = CSRF
         return client
 
@@ -77,7 +79,14 @@ def make_world() -> World:
         places[place]["entry"] = entry.name
         places[place]["filter"] = str(_filter(users[name], word).id)
     places["missing"] = _nothing(places["own"])
-    return World(users, secrets, places)
+    return World(users, secrets, places, {name: _log_in(user) for name, user in users.items()})
+
+
+def _log_in(user: User) -> str:
+    """The cookie of a new session."""
+    client = Client()
+    client.force_login(user)
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
 
 
 def _secrets(users: dict[str, User], garden: Group) -> dict[str, str]:

@@ -28,15 +28,16 @@ GARDEN = (
 
 
 @pytest.fixture
-def agent(users: dict[str, User]) -> Agent:
-    """An agent that may make groups, in a store without any."""
-    return make_agent(users["alice"], READ, WRITE, CURATE, CREATE_GROUP)
+def agent(db: None) -> Agent:
+    """An agent that may make groups, in a store without any of its own."""
+    user, _ = User.objects.get_or_create(username="alice")
+    return make_agent(user, READ, WRITE, CURATE, CREATE_GROUP)
 
 
-@pytest.fixture
-def ids(agent: Agent) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def ids(shared_rows: None, encoder: object) -> dict[str, str]:
     """The ten facts, stored; their ids by their texts."""
-    stored = {}
+    stored, agent = {}, make_agent(User.objects.create_user("alice"), READ, WRITE, CURATE, CREATE_GROUP)
     for group, facts in (("ledger", LEDGER), ("garden", GARDEN)):
         for fact in facts:
             stored[fact] = agent.answer("store_memory", content=fact, group=group, scope="group")["id"]

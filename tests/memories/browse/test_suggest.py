@@ -22,7 +22,7 @@ from memories.recall.recall_log import COUNTER
 from memories.search.query_terms import words, words_starting_with
 from memories.search.sqlite.prefix import find_newest
 from memories.store import store
-from tests.people import agent, alice, bob, charlie, garden, ledger, person
+from tests.people import agent, alice, bob, charlie, garden, ledger, person, the_group, the_owner
 
 __all__ = ["alice", "bob", "charlie", "garden", "ledger"]
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -42,9 +42,10 @@ def texts(actor: Actor, typed: str, **options: object) -> list[str]:
     return [each.text for each in suggest(actor, typed, **options)]  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def port(alice: User, ledger: Group, garden: Group) -> Memory:
+@pytest.fixture(scope="module")
+def port(shared_rows: None, encoder: object) -> Memory:
     """A memory among others of its group."""
+    alice, _, _ = the_owner(), the_group("ledger"), the_group("garden")
     remember(alice, "The invoices are sent on Fridays.")
     remember(alice, "Tomatoes want sun.", "garden")
     return remember(alice, "The deployment port is 8081.")

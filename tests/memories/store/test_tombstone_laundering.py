@@ -18,7 +18,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.recall import RecallRequest, recall
 from memories.store.bulk import store_many
 from tests.memories.builders import fresh, keep, kept, row
-from tests.people import agent, person
+from tests.people import agent, person, the_group, the_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -138,12 +138,14 @@ def is_recalled(alice: User, text: str) -> bool:
     return any(fold(item.memory.content) == fold(text) for item in found)
 
 
-@pytest.fixture
-def store(alice: User, ledger: Group) -> Memory:
-    """Store the text and withdraw it; returns the withdrawn memory."""
-    memory = kept(person(alice), WRONG, group="ledger")
+@pytest.fixture(scope="module")
+def store(shared_rows: None, encoder: object) -> Memory:
+    """The text that is withdrawn, stored beside two others."""
+    the_group("ledger")
+    actor = person(the_owner())
+    memory = kept(actor, WRONG, group="ledger")
     for text in (OTHER, THIRD):
-        kept(person(alice), text, group="ledger")
+        kept(actor, text, group="ledger")
     return memory
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -27,17 +28,18 @@ from sources.importing.formats.exports import restore_export
 from sources.importing.lines import StrictStop
 from sources.importing.reports import RestoreReport
 from storage.ids import new_id
-from tests.people import agent, person
+from tests.people import agent, person, the_group, the_owner
 from tests.sources.rich import fill
 
 pytestmark = pytest.mark.django_db
 Lines = list[dict[str, Any]]
 
 
-@pytest.fixture
-def lines(alice: User, ledger: Group) -> Lines:
+@pytest.fixture(scope="module")
+def exported(shared_rows: None) -> Lines:
     """An export of two facts, one of them in two versions, and of a turn, from another store than this will be."""
-    me = person(alice)
+    the_group("ledger")
+    me = person(the_owner())
     old = store(me, Draft("The port is 8081.", group="ledger", scope="group")).memory
     assert old is not None
     store(me, Draft("The port is 9000.", group="ledger", scope="group", supersedes=old.id))
@@ -46,6 +48,12 @@ def lines(alice: User, ledger: Group) -> Lines:
     out = StringIO()
     export(operator(), out)
     return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+@pytest.fixture
+def lines(exported: Lines) -> Lines:
+    """The export's lines, to be changed at will."""
+    return deepcopy(exported)
 
 
 def clear() -> None:
