@@ -36,7 +36,17 @@ Reader = Callable[[House, Wanted], str]
 
 def tellers(readers: dict[str, Reader], house: House, wanted: Wanted, mark: str) -> list[str]:
     """The readers that return a text with this mark, in any spelling, in the readers' order."""
-    return [name for name, read in readers.items() if fold(mark) in fold(_said(read, house, wanted))]
+    return having(mark, read_out(readers, house, wanted))
+
+
+def read_out(readers: dict[str, Reader], house: House, wanted: Wanted) -> dict[str, str]:
+    """What each reader returns."""
+    return {name: _said(read, house, wanted) for name, read in readers.items()}
+
+
+def having(mark: str, answers: dict[str, str]) -> list[str]:
+    """The readers whose answer has this mark, in any spelling."""
+    return [name for name, answer in answers.items() if fold(mark) in fold(answer)]
 
 
 def _said(read: Reader, house: House, wanted: Wanted) -> str:
