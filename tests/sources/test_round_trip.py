@@ -1,20 +1,22 @@
 """An export carries everything into another database file, and a second import changes nothing."""
 
 import json
+import shutil
+from copy import deepcopy
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from access.audit.links import link_heads
-from access.models import Group
 from access.tokens import operator
 from sources.exporting.instance_name import instance_id
+from tests.people import the_group, the_owner
 from tests.sources.dump import dump
-from tests.sources.other_store import OtherStore
+from tests.sources.other_store import Answer, OtherStore
 from tests.sources.rich import fill
 
 pytestmark = pytest.mark.django_db
@@ -33,31 +35,63 @@ def without_log(dumped: dict[str, Any]) -> dict[str, Any]:
     return {name: dumped[name] for name in TABLES}
 
 
-@pytest.fixture
-def rich(alice: User, ledger: Group, garden: Group) -> None:
-    fill(alice, ledger, garden)
+@dataclass(frozen=True)
+class Exported:
+    """What this store has, and its exports without vectors and with them."""
+
+    here: dict[str, Any]
+    plain: Path
+    with_vectors: Path
 
 
-@pytest.mark.usefixtures("rich")
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param([], id="embedded anew", marks=pytest.mark.model),
-        pytest.param(["--vectors"], id="with vectors"),
-    ],
-)
-def test_every_row_comes_back(other: OtherStore, tmp_path: Path, options: list[str]) -> None:
-    file = tmp_path / "all.jsonl"
+@dataclass(frozen=True)
+class CameIn:
+    """Another store after it took in an export."""
+
+    store: OtherStore
+    answer: Answer
+    rows: dict[str, Any]
+
+    def copied(self, folder: Path) -> OtherStore:
+        """A copy of the store, to be changed."""
+        return OtherStore(shutil.copytree(self.store.home, folder, symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def exported(shared_rows: None, encoder: object, tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """A store with something of everything."""
+    fill(the_owner(), the_group("ledger"), the_group("garden"))
     link_heads(operator())  # as the export does
-    here = plain(dump())
-    call_command("export", str(file), *options, stdout=StringIO())
+    folder = tmp_path_factory.mktemp("exports")
+    files = Exported(plain(dump()), folder / "all.jsonl", folder / "vectors.jsonl")
+    call_command("export", str(files.plain), stdout=StringIO())
+    call_command("export", str(files.with_vectors), "--vectors", stdout=StringIO())
+    return files
 
-    answer = other.manage("import", str(file), "--json")
+
+@pytest.fixture(scope="module")
+def embedded_anew(exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> CameIn:
+    return came_in(exported.plain, tmp_path_factory.mktemp("anew"))
+
+
+@pytest.fixture(scope="module")
+def with_vectors(exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> CameIn:
+    return came_in(exported.with_vectors, tmp_path_factory.mktemp("vectors"))
+
+
+def came_in(file: Path, folder: Path) -> CameIn:
+    store = OtherStore.made(folder / "other")
+    answer = store.manage("import", str(file), "--json")
+    return CameIn(store, answer, store.dump())
+
+
+@pytest.mark.parametrize("way", [pytest.param("embedded_anew", marks=pytest.mark.model), "with_vectors"])
+def test_every_row_comes_back(exported: Exported, request: pytest.FixtureRequest, way: str) -> None:
+    other: CameIn = request.getfixturevalue(way)
+    here, there, answer = deepcopy(exported.here), deepcopy(other.rows), other.answer
     assert (answer.code, answer.json["faults"], answer.json["loose"]) == (0, [], 0), answer.err
     assert sum(answer.json["missing_keys"].values()) == len(here["tombstone"])
-
-    there = other.dump()
-    if not options:
+    if way == "embedded_anew":
         # Vectors made in another batch differ in their last bits.
         assert all(piece.pop("embedding") for piece in [*here["piece"], *there["piece"]])
         for store in (here, there):
@@ -82,49 +116,38 @@ def _logs_agree(here: dict[str, Any], there: dict[str, Any]) -> None:
     assert [(row["operation"], row["subject"]) for row in own] == [("import", f"origin:{origin}")]
 
 
-@pytest.mark.usefixtures("rich")
-def test_a_second_import_changes_nothing(other: OtherStore, tmp_path: Path) -> None:
-    file = tmp_path / "all.jsonl"
-    call_command("export", str(file), stdout=StringIO())
-    other.manage("import", str(file))
-    before = other.dump()
-    answer = other.manage("import", str(file), "--json")
+def test_a_second_import_changes_nothing(exported: Exported, embedded_anew: CameIn, tmp_path: Path) -> None:
+    other = embedded_anew.copied(tmp_path / "other")
+    answer = other.manage("import", str(exported.plain), "--json")
     assert (answer.code, answer.json["added"], answer.json["faults"]) == (0, {}, [])
-    assert other.dump() == before
+    assert other.dump() == embedded_anew.rows
 
 
-@pytest.mark.usefixtures("rich")
-def test_an_export_comes_into_the_store_it_left_without_a_trace(tmp_path: Path) -> None:
-    file, out = tmp_path / "all.jsonl", StringIO()
-    call_command("export", str(file), stdout=StringIO())
+def test_an_export_comes_into_the_store_it_left_without_a_trace(exported: Exported) -> None:
+    out = StringIO()
     before = plain(dump())
-    call_command("import", str(file), "--json", stdout=out)
+    call_command("import", str(exported.plain), "--json", stdout=out)
     answer = json.loads(out.getvalue())
     assert (answer["added"], answer["faults"]) == ({}, [])
     assert plain(dump()) == before
 
 
-@pytest.mark.usefixtures("rich")
-def test_a_third_store_gets_both_chains(other: OtherStore, tmp_path: Path) -> None:
-    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    call_command("export", str(first), "--vectors", stdout=StringIO())
-    other.manage("import", str(first))
+def test_a_third_store_gets_both_chains(exported: Exported, with_vectors: CameIn, tmp_path: Path) -> None:
+    second = tmp_path / "second.jsonl"
+    other = with_vectors.copied(tmp_path / "other")
     assert other.manage("export", str(second), "--vectors").code == 0
     third = OtherStore.made(tmp_path / "third")
     assert third.manage("import", str(second)).code == 0
-    chains = third.dump()["chains"]
-    assert len({name.split()[0] for name in chains if not name.startswith(" ")}) == 2
-    assert [name for name in chains if name.startswith(" ")] == [" instance"]
-    assert all(chains.values())
-    assert without_log(third.dump()) == without_log(plain(dump()))
+    rows = third.dump()
+    assert len({name.split()[0] for name in rows["chains"] if not name.startswith(" ")}) == 2
+    assert [name for name in rows["chains"] if name.startswith(" ")] == [" instance"]
+    assert all(rows["chains"].values())
+    assert without_log(rows) == without_log(exported.here)
 
 
-@pytest.mark.usefixtures("rich")
-def test_a_trial_import_writes_nothing(other: OtherStore, tmp_path: Path) -> None:
-    file = tmp_path / "all.jsonl"
-    call_command("export", str(file), stdout=StringIO())
+def test_a_trial_import_writes_nothing(exported: Exported, other: OtherStore) -> None:
     before = other.dump()
-    answer = other.manage("import", str(file), "--dry-run", "--json")
+    answer = other.manage("import", str(exported.plain), "--dry-run", "--json")
     assert answer.code == 0, answer.err
-    assert answer.json["added"]["memory"] == len(dump()["memory"])
+    assert answer.json["added"]["memory"] == len(exported.here["memory"])
     assert other.dump() == before
