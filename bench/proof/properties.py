@@ -21,10 +21,10 @@ APART = {
     "answers on REST, MCP, commands and pages": "tests/acceptance/test_groups_apart.py::test_rows_of_other_groups_change_no_answer",
     "neighbours by vector": "tests/acceptance/test_groups_apart.py::test_vectors_of_other_groups_change_no_neighbour",
 }
-# Four examples each in `make test`: 2,016 in all, in parts of a few minutes.
-APART_TIMES = 63
+# Two examples each in `make test`: 2,016 in all, in parts of a few minutes.
+APART_TIMES = 126
 APART_SEEDS = range(1, 9)
-TIMES = 10  # as many examples as in `make test`
+TIMES = 20  # as many examples as in `make test`
 SEEDS = (1, 2, 3)
 _CASES = re.compile(r"- (\d+) passing\b")
 

@@ -167,7 +167,7 @@ class Faces:
 @pytest.mark.django_db
 @pytest.mark.model
 @settings(
-    max_examples=examples(4),
+    max_examples=examples(2),
     phases=(
         Phase.explicit,
         Phase.reuse,
@@ -205,7 +205,7 @@ def test_rows_of_other_groups_change_no_answer(
     assert differences(alone, beside) == []
 
 
-@settings(max_examples=examples(4), deadline=None)
+@settings(max_examples=examples(2), deadline=None)
 @given(
     own=st.integers(1200, 2500),
     foreign=st.lists(st.integers(0, 3000), min_size=1, max_size=2),

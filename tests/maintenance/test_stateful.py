@@ -175,7 +175,7 @@ class World:
 
 
 @settings(
-    max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=st.lists(STEP, min_size=3, max_size=14))
 def test_anything_in_any_order_keeps_every_promise(

@@ -72,7 +72,7 @@ def assert_whole() -> None:
 
 
 @settings(
-    max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=st.lists(STEP, min_size=1, max_size=14))
 def test_rows_indexes_and_log_agree_after_anything(

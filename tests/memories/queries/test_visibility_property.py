@@ -217,7 +217,7 @@ def by_vector(v: Visibility) -> list[int]:
 
 
 @settings(
-    max_examples=examples(40),
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
