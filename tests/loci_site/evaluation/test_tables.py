@@ -1,6 +1,7 @@
 """What evaluation works out beside scores: intervals, gains, folds, the curve of abstention, tables in a page."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from access.errors import InvalidInput
+from loci_site.evaluation import scratch_database
 from loci_site.evaluation.ablation import CrossValidationFold, fold_of
 from loci_site.evaluation.abstention import Judgement, curve
 from loci_site.evaluation.cached_database import cached_database, fingerprint
@@ -19,7 +21,16 @@ from loci_site.evaluation.tables import Measurements, as_markdown, as_text, win_
 from memories.embedding import get_encoder
 from memories.models import Memory
 from memories.recall.weights import CHOICES, STEPS, TUNING, without
+from tests.fresh_homes import migrated
 from tests.loci_site.evaluation.test_run import run, write_set
+
+
+@pytest.fixture(scope="module", autouse=True)
+def migrated_once() -> Iterator[None]:
+    """Scratch databases are copies of what the tests migrated; test_run.py migrates one of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scratch_database, "empty_database", migrated().read_bytes)
+        yield
 
 
 def test_an_interval_holds_the_mean_and_narrows_with_more_questions() -> None:
