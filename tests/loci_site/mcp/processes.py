@@ -1,6 +1,7 @@
 """A Loci of its own for a test: a home folder with the model, its tables, the first token, and processes on it."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.fresh_homes import with_tables
+from tests.fresh_homes import made_once, with_tables
 from tests.settings import MODELS, REPOSITORY
 
+SECRET = "first.token"
 PREPARE = """
 from loci_site.management.first_start import create_first_access
 print(create_first_access().token)
@@ -47,9 +49,15 @@ def make_home(folder: Path) -> Path:
 
 
 def install(folder: Path) -> Installation:
-    """A home folder with its tables, its first admin and its first token."""
-    bare = Installation(with_tables(folder / "home"), "")
-    return Installation(bare.home, run_in(bare, PREPARE))
+    """A home folder with its tables, its first admin and its first token; a copy of one that is made once."""
+    home = folder / "home"
+    shutil.copytree(made_once("installed", _install), home, symlinks=True)
+    return Installation(home, (home / SECRET).read_text())
+
+
+def _install(home: Path) -> None:
+    bare = Installation(with_tables(home), "")
+    (home / SECRET).write_text(run_in(bare, PREPARE))
 
 
 def run_in(installed: Installation, code: str) -> str:

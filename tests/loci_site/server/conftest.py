@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.fresh_homes import migrated
+from bench.proof.home import make_home
+from tests.fresh_homes import made_once
 
 
 @pytest.fixture
-def empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copy migrated tables into each home of a proof, which saves running the migrations."""
-    monkeypatch.setenv("LOCI_TEST_TABLES", str(migrated()))
+def prepared_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each home of a proof is a copy of one that is made once."""
+    monkeypatch.setenv("LOCI_TEST_PROOF_HOME", str(made_once("proof-home", make_home)))

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.model,
     pytest.mark.server,
     pytest.mark.timeout(400),
-    pytest.mark.usefixtures("empty_tables"),
+    pytest.mark.usefixtures("prepared_home"),
 ]
 QUIET = tqdm(disable=True)
 

@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.model,
     pytest.mark.server,
     pytest.mark.timeout(400),
-    pytest.mark.usefixtures("empty_tables"),
+    pytest.mark.usefixtures("prepared_home"),
 ]
 
 

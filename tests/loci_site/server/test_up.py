@@ -84,8 +84,14 @@ def test_the_first_start_says_all_that_a_person_needs(first: First) -> None:
     assert first.home.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_first_token_can_read_write_and_make_groups_and_has_no_end(started: Path) -> None:
-    (token,) = json.loads(manage(started, "token", "list", "--json").stdout)
+@pytest.fixture(scope="module")
+def tokens(started: Path) -> str:
+    """The list of tokens after the first start."""
+    return manage(started, "token", "list", "--json").stdout
+
+
+def test_the_first_token_can_read_write_and_make_groups_and_has_no_end(tokens: str) -> None:
+    (token,) = json.loads(tokens)
     assert token["scopes"] == ["create-group", "read", "write"]
     assert (token["name"], token["user"], token["groups"], token["state"]) == (
         "first",
@@ -97,63 +103,76 @@ def test_the_first_token_can_read_write_and_make_groups_and_has_no_end(started: 
 
 
 @pytest.fixture(scope="module")
-def again(started: Path) -> Iterator[tuple[Running, str]]:
-    """The second start, which goes on running, and the list of tokens from before it."""
-    before = manage(started, "token", "list", "--json").stdout
+def again(started: Path, tokens: str) -> Iterator[Running]:
+    """The second start, which goes on running; the tokens were listed before."""
     with running(started) as up:
-        yield up, before
+        yield up
 
 
 def test_a_second_start_changes_nothing_and_shows_no_secret(
-    again: tuple[Running, str], started: Path
+    again: Running, started: Path, tokens: str
 ) -> None:
-    up, before = again
-    said = up.output
+    said = again.output
     assert "loci_" not in said.replace(str(started), "")
     assert "Prepared the database" not in said
     assert "token create NAME" in said
     assert "changepassword admin" in said
-    assert manage(started, "token", "list", "--json").stdout == before
+    assert manage(started, "token", "list", "--json").stdout == tokens
     (audit,) = [
         f for f in json.loads(manage(started, "doctor", "--json").stdout)["findings"] if f["check"] == "audit"
     ]
     assert audit["detail"].startswith("3 rows")  # the admin, the first token and the group everyone
 
 
-def test_a_second_up_in_the_same_home_says_which_one_runs(again: tuple[Running, str], started: Path) -> None:
-    up, _ = again
+def test_a_second_up_in_the_same_home_says_which_one_runs(again: Running, started: Path) -> None:
     answer = manage(started, "serve", "--port", str(free_port()))
     assert answer.returncode == 1
-    assert f"Loci is already running with the data in {started} (process {up.process.pid})" in answer.stderr
-    assert up.health()[0] == 200
+    assert (
+        f"Loci is already running with the data in {started} (process {again.process.pid})" in answer.stderr
+    )
+    assert again.health()[0] == 200
 
 
-def test_a_token_made_while_it_runs_names_its_real_address(again: tuple[Running, str], started: Path) -> None:
-    up, _ = again
-    assert up.port != 8000  # which a command without its settings would name
+def test_a_token_made_while_it_runs_names_its_real_address(again: Running, started: Path) -> None:
+    assert again.port != 8000  # which a command without its settings would name
     said = manage(started, "token", "create", "passer-by").stdout
-    assert f"http://127.0.0.1:{up.port}/mcp" in said
+    assert f"http://127.0.0.1:{again.port}/mcp" in said
     assert ":8000" not in said
 
 
-def test_a_killed_web_process_is_started_again(again: tuple[Running, str]) -> None:
-    up, _ = again
-    first = up.child("server")
+def test_a_killed_web_process_is_started_again(again: Running) -> None:
+    first = again.child("server")
     os.kill(first, signal.SIGKILL)
-    assert up.read_until("The web process ended (killed by SIGKILL); it restarts in 1 s")
-    status, _ = up.health()
+    assert again.read_until("The web process ended (killed by SIGKILL); it restarts in 1 s")
+    status, _ = again.health()
     assert status == 200
-    assert up.child("server") != first
-    assert up.stop() == 0
+    assert again.child("server") != first
+    assert again.stop() == 0
 
 
-def test_ctrl_c_stops_everything(started: Path) -> None:
+@pytest.fixture(scope="module")
+def working(started: Path) -> Iterator[Running]:
+    """A start with a worker."""
     with running(started, with_worker=True) as up:
-        worker = up.child("worker")
-        with held(up.child("server"), worker, *children_of(worker)) as handles:
-            assert up.stop(signal.SIGINT) == 0
-            assert all(handle.has_ended() for handle in handles)
-    assert up.lines[-1] == "Loci has stopped.\n"
+        yield up
+
+
+def test_the_worker_gives_way_to_the_web_process(working: Running) -> None:
+    """Linux shares the cores among sessions first: a niceness within the worker's own session says nothing to others."""
+    web, worker = working.child("server"), working.child("worker")
+    assert os.getpriority(os.PRIO_PROCESS, worker) > os.getpriority(os.PRIO_PROCESS, web)
+    sessions = [Path(f"/proc/{pid}/autogroup") for pid in (web, worker)]
+    if all(session.exists() for session in sessions):  # a Linux that groups by session
+        niceness = [int(session.read_text().split()[-1]) for session in sessions]
+        assert niceness[1] > niceness[0]
+
+
+def test_ctrl_c_stops_everything(working: Running) -> None:
+    worker = working.child("worker")
+    with held(working.child("server"), worker, *children_of(worker)) as handles:
+        assert working.stop(signal.SIGINT) == 0
+        assert all(handle.has_ended() for handle in handles)
+    assert working.lines[-1] == "Loci has stopped.\n"
 
 
 def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path) -> None:
@@ -204,17 +223,6 @@ def test_a_killed_worker_leaves_no_second_clock_behind_and_all_children_end_with
         with held(up.child("server"), worker, *children_of(worker)) as handles:
             up.process.kill()
             assert all(handle.has_ended() for handle in handles)
-
-
-def test_the_worker_gives_way_to_the_web_process(started: Path) -> None:
-    """Linux shares the cores among sessions first: a niceness within the worker's own session says nothing to others."""
-    with running(started, with_worker=True) as up:
-        web, worker = up.child("server"), up.child("worker")
-        assert os.getpriority(os.PRIO_PROCESS, worker) > os.getpriority(os.PRIO_PROCESS, web)
-        sessions = [Path(f"/proc/{pid}/autogroup") for pid in (web, worker)]
-        if all(session.exists() for session in sessions):  # a Linux that groups by session
-            niceness = [int(session.read_text().split()[-1]) for session in sessions]
-            assert niceness[1] > niceness[0]
 
 
 def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
