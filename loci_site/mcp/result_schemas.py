@@ -97,7 +97,8 @@ class RecalledMemory(Answer):
     numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
     conflicts: list[RecalledConflict] = []
-    also_in: list[dict[str, str]] | None = Field(None, description="memories with the same words, left out")
+    also_in: list[dict[str, str]] | None = Field(None, description="memories that say the same, left out")
+    around: list[str] | None = Field(None, description="turns beside it, shown in text")
 
 
 class RecalledRelation(Answer):
@@ -126,6 +127,7 @@ class RecallAnswer(Answer):
     left_out: int = 0
     missing: list[str] = []
     tokens: int = 0
+    collects: str = Field("", description="many short memories, in this order")
     explain: list[dict[str, Any]] | None = None
 
 

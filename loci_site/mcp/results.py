@@ -151,6 +151,11 @@ def recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
         body["coming"]["content"] = fence(
             item.coming, visible_content(item.coming), label=label_of(item.coming), group=group
         )
+    # Names of threads and texts of turns are stored texts: they stand between the marks, or not at all.
+    if item.also_in:
+        body["also_in"] = [{"id": each["id"], "group": each["group"]} for each in body["also_in"]]
+    if item.around:
+        body["around"] = [str(turn.memory.id) for turn in item.around]
     return body | {
         "text": text,
         "date": f"{date:%Y-%m-%d}",

@@ -3,6 +3,7 @@
 from operator import attrgetter
 from typing import Any, Final
 
+from memories.browse.beside import alike_json, conflict_json, turn_json
 from memories.browse.inspection import Inspection, RecallReason
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
@@ -13,7 +14,6 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
 from memories.models import Checkpoint, Link, Memory
 from memories.queries.as_of import known_span
-from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
 from memories.recall import Item, RecallResult
@@ -124,13 +124,10 @@ def item_json(item: Item) -> Json:
     if item.conflicts:
         extra["conflicts"] = [conflict_json(conflict) for conflict in item.conflicts]
     if item.also_in:
-        extra["also_in"] = [{"id": str(other.id), "group": other.group.slug} for other in item.also_in]
+        extra["also_in"] = [alike_json(other) for other in item.also_in]
+    if item.around:
+        extra["around"] = [turn_json(turn) | UNTRUSTED for turn in item.around]
     return memory_json(item.memory, text=item.text) | extra
-
-
-def conflict_json(conflict: OpenConflict) -> Json:
-    """An open conflict of a memory: the other memory's id, and the value of each."""
-    return {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
 
 
 def recall_json(result: RecallResult) -> Json:
@@ -149,6 +146,8 @@ def recall_json(result: RecallResult) -> Json:
         "tokens": result.tokens,
         "duration_ms": round(result.duration_ms, 2),
     }
+    if result.collects:
+        body["collects"] = result.collects.value
     if result.relations:
         body["relations"] = [line_json(line) for line in result.relations]
     return body | ({"explain": trace_json(result.trace)} if result.trace else {})

@@ -12,7 +12,7 @@ from memories.types import Trust
 
 MAX_SOURCE_CHARS = 40  # of the attribute; an inspection has the whole
 # White space is allowed wherever a lenient reader ignores it.
-_MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|relations?|checkpoint|reason|loci)\b)", re.I)
+_MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|relations?|checkpoint|reason|turn|loci)\b)", re.I)
 _OPENERS = re.compile("[<\uff1c\ufe64]")
 _PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
@@ -26,12 +26,19 @@ def escape(text: str) -> str:
 
 
 def fence(
-    memory: Memory, text: str, *, label: str = "", group: str = "", conflicts: Sequence[OpenConflict] = ()
+    memory: Memory,
+    text: str,
+    *,
+    label: str = "",
+    group: str = "",
+    conflicts: Sequence[OpenConflict] = (),
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
 ) -> str:
     """A memory between marks: short id, type, date, what warns about it, its open conflicts too, and where it comes from.
 
     An agent pays for every mark. So a plainly valid memory has no `trust`, one of the group that the answer is about
-    (`group`) no `group`, and a long source is cut.
+    (`group`) no `group`, and a long source is cut. `before` and `after` are the turns around it, as mark_turn() shows them.
     """
     when = memory.valid_from or memory.created_at
     slug = memory.group.slug
@@ -41,7 +48,15 @@ def fence(
         "group": slug if slug != group else "",
         "source": shorten_source(memory.source or memory.author_name),
     }
-    return wrap(f"memory id={short_id(memory.id)} {memory.type} {when:%Y-%m-%d}", attributes, text)
+    opening = f"memory id={short_id(memory.id)} {memory.type} {when:%Y-%m-%d}"
+    return wrap(opening, attributes, text, before=before, after=after)
+
+
+def mark_turn(memory: Memory, text: str, *, label: str = "", when: str = "") -> str:
+    """A turn beside another one, on one line after its mark: short id, date if it has one of its own, what warns about it."""
+    warning = quote_attribute("trust", label) if label else ""
+    mark = " ".join(filter(None, ["turn", short_id(memory.id), when, warning]))
+    return f"<{mark}> {escape(' '.join(text.split()))}"
 
 
 def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
@@ -50,10 +65,21 @@ def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = ""
     return wrap("checkpoint", attributes, text)
 
 
-def wrap(mark: str, attributes: dict[str, str], text: str) -> str:
-    """The escaped text between an opening mark with the attributes that are set and a closing one."""
+def wrap(
+    mark: str,
+    attributes: dict[str, str],
+    text: str,
+    *,
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+) -> str:
+    """The escaped text between an opening mark with the attributes that are set and a closing one.
+
+    `before` and `after` are lines of the text's surroundings, escaped already.
+    """
     named = "".join(f" {name}={quote_attribute(name, value)}" for name, value in attributes.items() if value)
-    return f"<{mark}{named}>\n{escape(text)}\n</{mark.split()[0]}>"
+    body = "\n".join([*before, escape(text), *after])
+    return f"<{mark}{named}>\n{body}\n</{mark.split()[0]}>"
 
 
 def shorten_source(source: str) -> str:

@@ -41,6 +41,7 @@ from memories.recall.question import (
     understand,
 )
 from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall.shown.second_hop import follow_name
 from memories.recall.trace import Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
@@ -143,7 +144,8 @@ def rank_keys(
 def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
     """The ranked candidates of a question, with the weights in use."""
     gathered = gather(question, visibility, mode=mode, trace=trace)
-    return score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    return follow_name(ranking, question, visibility, mode=mode, trace=trace)
 
 
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:

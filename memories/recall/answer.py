@@ -1,9 +1,8 @@
 """From a ranking to an answer: judge whether there is one, choose what it shows, and cut it to the budget.
 
-No fillers, no names alone, and equal memories once, with the others named.
+No fillers, no names alone, equal memories once with the others named, and turns with those around them.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,16 +16,19 @@ from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
+from memories.queries.quoting import fence
 from memories.queries.visibility import is_visible
 from memories.recall.abstention import is_answerable, is_filler
-from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit
-from memories.recall.explain import trace_left_out
+from memories.recall.budget import Frame, Notes, Portion, counting_encoder
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import lines_to_tell
+from memories.recall.shown.alike import collapse_alike
+from memories.recall.shown.around import NOTHING_AROUND, NearTurn, find_around
+from memories.recall.shown.collecting import Collects, Fitting, fit_hits, read_collecting, usual_limit
+from memories.recall.shown.explain import trace_left_out
 from memories.recall.trace import Trace
-from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
-from memories.search.query_terms import first_word, words
+from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.withdrawn.left_out import (
     LEFT_OUT_REASON,
     find_left_out,
@@ -36,7 +38,7 @@ from memories.store.withdrawn.left_out import (
 from memories.types import Type
 
 BY_ID = "ids"  # the mode of an answer to ids
-ALIKE_REASON = "a better one has the same words"
+ALIKE_REASON = "another one that is shown says the same"
 CHANGED_REASON = "it changed or was deleted while the question was answered"
 
 
@@ -45,7 +47,7 @@ class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
     `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it, `also_in`
-    are others with the same words, which are left out.
+    are others that say the same, which are left out, `around` the turns beside it.
     """
 
     memory: Memory
@@ -57,11 +59,19 @@ class Item:
     coming: Memory | None = None
     conflicts: tuple[OpenConflict, ...] = ()
     also_in: tuple[Memory, ...] = ()
+    around: tuple[NearTurn, ...] = ()
 
     def between_marks(self, group: str) -> str:
-        """The memory as an answer about this group shows it, without what stands beside it."""
-        conflicts = {self.memory.key: self.conflicts}
-        return Notes(group, conflicts=conflicts).between_marks(self.memory, self.text, self.label)
+        """The memory as an answer about this group shows it, with the turns around it, without what stands beside it."""
+        return fence(
+            self.memory,
+            self.text,
+            label=self.label,
+            group=group,
+            conflicts=self.conflicts,
+            before=[turn.line for turn in self.around if turn.offset < 0],
+            after=[turn.line for turn in self.around if turn.offset > 0],
+        )
 
     def beside(self, group: str) -> list[str]:
         """What an answer about this group says after the memory."""
@@ -74,7 +84,8 @@ class Item:
 class RecallResult:
     """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
 
-    `relations` are those that the question asks for; they are an answer even without a memory. `note` says who can make the
+    `relations` are those that the question asks for; they are an answer even without a memory. `collects`: the question asks
+    for many memories, which come in short, best or oldest first. `note` says who can make the
     group if it does not exist for the caller.
     """
 
@@ -91,6 +102,7 @@ class RecallResult:
     duration_ms: float = 0.0
     trace: Trace | None = None
     relations: tuple[RelationLine, ...] = ()
+    collects: Collects = Collects.NOTHING
 
     @property
     def frame(self) -> Frame:
@@ -108,6 +120,7 @@ class RecallResult:
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,
+            collects=self.collects,
         )
 
     def show(self, shown: Sequence[str] = ()) -> str:
@@ -172,12 +185,10 @@ def judge_and_cut(
     trace: Trace,
 ) -> dict[str, Any]:
     """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
-    usual = settings.LOCI.retrieval.max_results
-    # A time that is asked for alone has no best memories, only newest.
-    limit = request.max_results or (max(usual, MAX_LISTED) if question.is_time_alone else usual)
+    collects = read_collecting(request.query)
+    limit = request.max_results or usual_limit(question, collects)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
-    depth = max(limit, JUDGED_CANDIDATES)
-    rows, ranking = read_best(ranking, visibility, depth, trace)
+    rows, ranking = read_best(ranking, visibility, max(limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
     relations, spent = lines_to_tell(
@@ -188,41 +199,50 @@ def judge_and_cut(
         group=frame.group,
         token_budget=budget,
     )
+    saying = [memory for memory in best if not memory.is_name_alone] or best
+    chosen, alike = [] if relations else saying[:MAX_NEAREST], dict[int, list[Memory]]()
     if is_found:
         limits = AnswerLimits(limit, Type.ENTITY in request.narrowing.types, has_lines=bool(relations))
         chosen, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
-    else:
-        saying = [memory for memory in best if not memory.is_name_alone] or best
-        chosen, alike = [] if relations else saying[:MAX_NEAREST], {}
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
-    is_abstained = not is_found and not relations
-    fitted = fit(
-        chosen,
-        replace(
-            frame,
-            is_abstained=is_abstained,
-            count=len(chosen),
-            nearest=len(chosen),
-            relations=len(relations),
-        ),
-        notes,
-        token_budget=budget - spent,
-        encoder=encoder,
-        summary_only=request.summary_only or not is_found,
+    shown = replace(
+        frame,
+        is_abstained=not is_found and not relations,
+        count=len(chosen),
+        nearest=len(chosen),
+        relations=len(relations),
+        collects=collects if is_found else Collects.NOTHING,
     )
+    is_short = request.summary_only or not is_found
+    fitting = Fitting(budget - spent, encoder, summary_only=is_short, words=question.subject_words)
+    fitted = fit_hits(chosen, shown, notes, fitting)
     for memory in fitted.left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    items = to_items(fitted.portions, dict(ranking.scores), trace.numbers if request.explain else {}, notes)
+    around = NOTHING_AROUND
+    if request.around and not (is_short or shown.collects):
+        left = replace(fitting, token_budget=fitting.token_budget - fitted.tokens)
+        around = find_around(fitted.portions, ranking, visibility, notes, left)
+    scores, numbers = scores_in_place(ranking, alike), trace.numbers if request.explain else {}
+    items = to_items(fitted.portions, scores, numbers, notes, around.turns)
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
-        "abstained": is_abstained,
+        "abstained": shown.is_abstained,
         "relations": relations,
         "left_out": len(fitted.left_out),
-        "tokens": spent + fitted.tokens,
+        "tokens": spent + fitted.tokens + around.tokens,
+        "collects": shown.collects,
     }
+
+
+def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
+    """The scores by key; of equals, the one that is kept has the best one's, in whose place it is."""
+    scores = dict(ranking.scores)
+    for key, same in alike.items():
+        scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
+    return scores
 
 
 def take_notes(
@@ -242,8 +262,9 @@ def to_items(
     scores: Mapping[int, float],
     numbers: Mapping[int, dict[str, float]],
     notes: Notes,
+    around: Mapping[int, tuple[NearTurn, ...]] | None = None,
 ) -> tuple[Item, ...]:
-    """The portions with their labels and notes, and their scores and numbers by key."""
+    """The portions with their labels, notes and the turns around them, and their scores and numbers by key."""
     return tuple(
         Item(
             memory=portion.memory,
@@ -255,6 +276,7 @@ def to_items(
             coming=notes.coming.get(portion.memory.key),
             conflicts=notes.conflicts.get(portion.memory.key, ()),
             also_in=tuple(notes.alike.get(portion.memory.key, ())),
+            around=(around or {}).get(portion.memory.key, ()),
         )
         for portion in portions
     )
@@ -306,32 +328,3 @@ def choose_answers(
             memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
         ] or close
     return collapse_alike(close if limits.wants_names else saying, limit=limits.limit)
-
-
-def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memory], dict[int, list[Memory]]]:
-    """The best `limit` memories of different words, in order, and by their keys those that say the same in a lower place.
-
-    Case and signs do not count; every word and number does, and their order, so that another port is another memory. So do
-    the type and the time of an event, which may happen twice.
-    """
-    shown: dict[tuple[str, ...], Memory] = {}
-    alike: dict[int, list[Memory]] = {}
-    beginnings = [first_word(memory.content) for memory in memories]
-    often = Counter(beginnings)
-    for memory, beginning in zip(memories, beginnings, strict=True):
-        # Most texts begin with a word of their own and need not be split into words.
-        said = _said_by(memory) if often[beginning] > 1 else (str(memory.id),)
-        if said in shown:
-            alike.setdefault(shown[said].key, []).append(memory)
-        elif len(shown) < limit:
-            shown[said] = memory
-    return [*shown.values()], alike
-
-
-def _said_by(memory: Memory) -> tuple[str, ...]:
-    """What must be equal: the words, of an event also its day; a text without words is equal to itself only."""
-    found = words(memory.content)
-    # Sorted words would make "Anna pays Ben" and "Ben pays Anna" one.
-    own = tuple(found) if found else (str(memory.id),)
-    day = f"{memory.valid_from:%Y-%m-%d %H:%M}" if memory.type == "episodic" and memory.valid_from else ""
-    return (memory.type, day, *own)

@@ -70,15 +70,17 @@ def current_tuning() -> Tuning:
     return replace(TUNING, length_penalty=settings.LOCI.retrieval.length_penalty)
 
 
-def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> CandidateSet:
-    """The candidates inside the Visibility; every query of ranking happens here."""
+def gather(
+    question: Question, visibility: Visibility, *, mode: str, trace: Trace, also: Collection[int] = ()
+) -> CandidateSet:
+    """The candidates inside the Visibility, those of the keys `also` among them; every query of ranking happens here."""
     limit = settings.LOCI.retrieval.candidates
     dated = find_dated(question, visibility, mode=mode, trace=trace)
     if question.is_time_alone and dated.all:
         read = search_index().find(None, None, visibility, limit=limit, also=dated.listed).rows
         return CandidateSet([Candidate(key) for key in dated.listed if key in read], read, dated=dated)
     related = find_related(question, visibility) if mode == "hybrid" else NO_RELATIONS
-    also = {*related.reasons, *dated.all}
+    also = {*related.reasons, *dated.all, *also}
     candidates, rows = find_candidates(
         search_index(), question, visibility, mode=mode, limit=limit, also=also, trace=trace
     )

@@ -60,7 +60,8 @@ _YOURS = re.compile(
 class RecallRequest:
     """A question, or ids to read in full. None takes the setting's default.
 
-    A trial writes no recall log and counts no access: somebody examines recall itself.
+    A trial writes no recall log and counts no access: somebody examines recall itself. `around`: turns come with those
+    around them.
     """
 
     query: str = ""
@@ -73,6 +74,7 @@ class RecallRequest:
     explain: bool = False
     mode: str | None = None
     is_trial: bool = False
+    around: bool = True
 
 
 class Speakers(StrEnum):

@@ -216,6 +216,23 @@ MAX_LENGTH_DIFFERENCE: Final = 2  # letters between two spellings
 NAME_SEARCH_CHARS: Final = 300  # of each text's beginning, searched for other spellings
 BEST_TURNS: Final = 3  # a speaker's strength: mean of the best score and of the three best
 
+# Questions that collect. Of 20, 30 and 40 hits and 16 to 60 tokens each; see docs/recall.md
+MAX_COLLECTED: Final = 30
+MIN_COLLECTED: Final = 20
+USUAL_HIT_TOKENS: Final = 40  # of a text; with fewer hits than this leaves room for, down to MIN_COLLECTED
+MIN_HIT_TOKENS: Final = 16
+
+# A second hop by name: what names somebody whom the first memory names, if the question describes somebody. Of boosts 0.1 to
+# 0.5 on 25 questions with a bridge (docs/recall.md)
+HOP_BOOST: Final = 0.2
+HOP_TO_FIRST: Final = 0.001  # the first memory stays first
+HOP_NAMES: Final = 3  # of the first memory; set by hand
+HOP_CANDIDATES: Final = 20  # memories of these names; set by hand
+
+# Turns around a hit, set by hand
+TURN_REACH: Final = 2  # before and after
+TURN_CHARS: Final = 120  # of each
+
 # Answer size; set by hand
 SUMMARY_WORDS: Final = 30
 CHARS_PER_TOKEN: Final = 4  # without a tokenizer

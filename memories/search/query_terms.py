@@ -41,12 +41,6 @@ def words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def first_word(text: str) -> str:
-    """The first of words()."""
-    found = _WORD.search(text)
-    return found[0].lower() if found else ""
-
-
 def words_starting_with(text: str, beginnings: Collection[str]) -> set[str]:
     """Words of a text that begin with one of `beginnings`, which are in lower case."""
     if not text.isascii():

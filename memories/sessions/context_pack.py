@@ -256,6 +256,7 @@ def recall_relevant(actor: Actor, query: str, group: Group, narrowing: Narrowing
             narrowing=narrowing,
             max_results=MAX_RELEVANT,
             token_budget=MAX_TOKENS,
+            around=False,
         ),
     )
 

@@ -138,15 +138,28 @@ class ConflictOut(Document):
 
 
 class AlikeOut(Document):
-    """A memory with the same words as one in the answer."""
+    """A memory that says the same as one in the answer."""
 
     id: str
     group: str
+    thread: str = None  # type: ignore[assignment]  # absent unless it is in one
+
+
+class TurnOut(StoredText):
+    """A turn before (offset below 0) or after one in the answer; `content` is shortened if `is_cut`."""
+
+    id: str
+    offset: int
+    date: str
+    author: str
+    label: str
+    content: str
+    is_cut: bool
 
 
 class ItemOut(MemoryOut):
     """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come; `also_in` are
-    memories with the same words, which the answer leaves out.
+    memories that say the same, which the answer leaves out; `around` are the turns beside it, if the budget has room.
     """
 
     score: float
@@ -155,6 +168,7 @@ class ItemOut(MemoryOut):
     coming: ComingOut = None  # type: ignore[assignment]  # absent unless one is dated ahead
     conflicts: list[ConflictOut] = []  # absent unless a conflict is open
     also_in: list[AlikeOut] = None  # type: ignore[assignment]  # absent unless there are some
+    around: list[TurnOut] = None  # type: ignore[assignment]  # absent unless it is a turn
 
 
 class RecalledOut(Document):
@@ -173,6 +187,7 @@ class RecalledOut(Document):
     tokens: int
     duration_ms: float
     relations: list[RelationLineOut] = []  # absent unless the question asks for one
+    collects: str = None  # type: ignore[assignment]  # absent unless the question asks for many: their order
     explain: list[dict[str, Any]] = []
 
 

@@ -19,6 +19,7 @@ from memories.management.output import (
 from memories.queries.coming import describe_start
 from memories.recall import Item, RecallRequest, RecallResult, recall
 from memories.recall.fusion import MODES
+from memories.recall.shown.around import NearTurn
 from memories.recall.trace import Trace
 from memories.types import Scope, Type
 
@@ -92,6 +93,8 @@ class Command(FaceCommand):
             facts = [str(line.id), "relation", line.group, f"{line.since:%Y-%m-%d}", line.trust]
             self.stdout.write(f"  • {printable(line.text)}")
             self.stdout.write("    " + " · ".join(printable(fact) for fact in facts))
+        if recalled.collects:
+            self.stdout.write(f"Collected, {recalled.collects}:")
         for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
             self._print_item(rank, item)
         if recalled.left_out:
@@ -101,9 +104,15 @@ class Command(FaceCommand):
 
     def _print_item(self, rank: int, item: Item) -> None:
         memory, mark = item.memory, f"{rank:>2}. "
-        text = item.text + (" …" if item.is_cut else "")
-        for at, line in enumerate(wrap_text(text, width=terminal_columns() - len(mark))):
-            self.stdout.write((mark if at == 0 else " " * len(mark)) + line)
+        indent = " " * len(mark)
+        for turn in item.around:
+            if turn.offset < 0:
+                self._print_turn(turn, indent)
+        for at, line in enumerate(wrap_text(item.text, width=terminal_columns() - len(mark))):
+            self.stdout.write((mark if at == 0 else indent) + line)
+        for turn in item.around:
+            if turn.offset > 0:
+                self._print_turn(turn, indent)
         when = memory.valid_from or memory.created_at
         facts = [
             str(memory.id),
@@ -114,13 +123,17 @@ class Command(FaceCommand):
             item.label,
             *(conflict.note for conflict in item.conflicts),
         ]
-        self.stdout.write(" " * len(mark) + " · ".join(printable(fact) for fact in facts if fact))
+        self.stdout.write(indent + " · ".join(printable(fact) for fact in facts if fact))
         if item.also_in:
-            self.stdout.write(" " * len(mark) + f"also said in {', '.join(str(m.id) for m in item.also_in)}")
+            self.stdout.write(indent + f"also said in {', '.join(str(m.id) for m in item.also_in)}")
         if item.coming is not None:
             text = f"{describe_start(item.coming)}: {item.coming.content}"
             for line in wrap_text(text, width=terminal_columns() - len(mark)):
-                self.stdout.write(" " * len(mark) + line)
+                self.stdout.write(indent + line)
+
+    def _print_turn(self, turn: NearTurn, indent: str) -> None:
+        for line in wrap_text(f"| {turn.text}", width=terminal_columns() - len(indent)):
+            self.stdout.write(indent + line)
 
     def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
         self.stdout.write("\nSteps")

@@ -12,6 +12,8 @@ from memories.queries.visibility import is_visible
 from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
+from memories.recall.shown.collecting import read_collecting, usual_limit
+from memories.recall.shown.second_hop import follow_name
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
 
@@ -44,6 +46,7 @@ def explain_place(
     """The memory's rank for the question inside the Visibility, and whether a default answer contains it."""
     gathered = gather(question, visibility, mode=mode, trace=trace)
     ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    ranking = follow_name(ranking, question, visibility, mode=mode, trace=trace)
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
         return Placement(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
@@ -51,7 +54,7 @@ def explain_place(
     best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
     if not is_answerable(question, ranking, best, trace):
         return Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
-    limit = settings.LOCI.retrieval.max_results
+    limit = usual_limit(question, read_collecting(question.text))
     against = [f"only {limit} are returned by default"] if rank > limit else []
     against += [FILLER_REASON] if is_filler(memory.key, ranking, question) else []
     return Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))

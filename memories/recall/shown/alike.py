@@ -1,0 +1,93 @@
+"""Memories that say the same: an answer has one of them, which names the others."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from memories.language.cleaning import fold
+from memories.language.dress import undressed
+from memories.language.function_words import bearing_words
+from memories.language.same_fact import Sameness, compare
+from memories.models import Memory
+from memories.models.short_id import short_id
+from memories.types import Trust, Type
+
+MAX_NAMED: Final = 5  # others that the text names
+BEGINNING_CHARS: Final = 60
+COMPARED_CHARS: Final = 240  # whose first words must agree before two texts are compared as a whole
+COMPARED_WORDS: Final = 8
+MAX_THREAD_CHARS: Final = 40
+_SIGNED: Final = re.compile(r"(?<![\w.,])[-−+±~<>≤≥]\s?\d[\d.,]*")
+_PLAIN: Final = re.compile(rf"[\w.:/@+-]{{1,{MAX_THREAD_CHARS}}}", re.ASCII)  # stands outside the marks
+_BEST_TRUST: Final = (Trust.VERIFIED, Trust.ACTIVE, Trust.DISPUTED)
+
+
+def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memory], dict[int, list[Memory]]]:
+    """The best `limit` memories that say different things, in order, and by their keys the others that say the same.
+
+    Of equals the most trusted is kept, of those the newest, in the place of the best of them. Case, signs and small words do not
+    count; every other word does, and their order, and so do numbers, names and negation. So do the type and the time of an event,
+    which may happen twice.
+    """
+    places: list[list[Memory]] = []
+    buckets: dict[tuple[str, ...], list[list[Memory]]] = {}
+    beginnings = [first_words(memory, BEGINNING_CHARS, 1) for memory in memories]
+    often = Counter(beginnings)
+    for memory, beginning in zip(memories, beginnings, strict=True):
+        # Most texts begin with a word of their own and need no closer look.
+        is_alone = often[beginning] == 1
+        start = beginning if is_alone else first_words(memory, COMPARED_CHARS, COMPARED_WORDS)
+        bucket = buckets.setdefault(start, [])
+        same = next((place for place in bucket if says_the_same(place[0], memory)), None)
+        if same is not None:
+            same.append(memory)
+        elif len(places) < limit:
+            places.append([memory])
+            bucket.append(places[-1])
+    chosen, alike = list[Memory](), dict[int, list[Memory]]()
+    for place in places:
+        kept = min(place, key=preference)
+        chosen.append(kept)
+        if len(place) > 1:
+            alike[kept.key] = [memory for memory in place if memory is not kept]
+    return chosen, alike
+
+
+def first_words(memory: Memory, chars: int, count: int) -> tuple[str, ...]:
+    """What equals have in common: type, an event's time, the first words that bear meaning; without words, nothing."""
+    found = bearing_words(fold(memory.content[:chars]))[:count]
+    is_event = memory.type == Type.EPISODIC and memory.valid_from is not None
+    when = f"{memory.valid_from:%Y-%m-%d %H:%M}" if is_event else ""
+    return (memory.type, when, *(found or [str(memory.id)]))
+
+
+def says_the_same(one: Memory, other: Memory) -> bool:
+    """True if the texts have the same letters and digits, or the same words but for small ones."""
+    if one.content == other.content:
+        return True
+    bare = undressed(one.content)
+    if bare and bare == undressed(other.content):
+        return True
+    if _SIGNED.findall(one.content) != _SIGNED.findall(other.content):
+        return False
+    return compare(one.content, other.content, cosine=1.0, same_cosine=1.0).sameness is Sameness.SAME
+
+
+def preference(memory: Memory) -> tuple[int, float, int]:
+    """The order in which equals are kept: the most trusted first, then the newest."""
+    trust = _BEST_TRUST.index(memory.trust) if memory.trust in _BEST_TRUST else len(_BEST_TRUST)
+    return trust, -(memory.valid_from or memory.created_at).timestamp(), -memory.key
+
+
+def describe_alike(memory: Memory, others: Sequence[Memory], group: str) -> str:
+    """A line that names the equals of a memory, each with its group and thread where they are other ones."""
+    named = []
+    for other in others[:MAX_NAMED]:
+        places = [f"group {other.group.slug}"] if other.group.slug != group else []
+        thread = other.thread.name if other.thread and other.thread_id != memory.thread_id else ""
+        places += [f"thread {thread}"] if _PLAIN.fullmatch(thread) else []
+        where = f" ({', '.join(places)})" if places else ""
+        named.append(f"{short_id(other.id)}{where}")
+    more = len(others) - len(named)
+    return f"Also said in {', '.join(named)}{f' and {more} more' if more else ''}."
