@@ -30,21 +30,15 @@ router = Router(tags=["recall"])
 @router.post("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
-    their ids.
+    their ids. `where` holds the filters.
     """
-    wanted = body.recall_request(
-        query=body.query, ids=body.ids, types=list(body.types), tags=body.tags, mode=body.mode
-    )
-    return answer(recall_json(recall(actor_of(request), wanted)))
+    return answer(recall_json(recall(actor_of(request), body.recall_request())))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
     """Recall as POST does, for clients that can only open an address."""
-    wanted = params.recall_request(
-        query=params.query, ids=params.id, types=list(params.type), tags=params.tag, mode=params.mode
-    )
-    return answer(recall_json(recall(actor_of(request), wanted)))
+    return answer(recall_json(recall(actor_of(request), params.recall_request())))
 
 
 @router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})

@@ -94,7 +94,9 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
 def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
     """The verbs that fit the memory and that the actor has the right to use, most common first."""
     fitting = [
-        verb for verb in VERBS.values() if verb.button.fits(memory) and actor.may(verb.right, memory.group_id)
+        verb
+        for verb in VERBS.values()
+        if verb.button.fits(memory) and actor.may(verb.people_right or verb.right, memory.group_id)
     ]
     return sorted(fitting, key=lambda verb: verb.button.order)
 

@@ -100,4 +100,4 @@ def describe_kind(part: Schema) -> str:
         inner = part["items"]
         return f"list of {describe_kind(inner) if 'enum' in inner else inner['type']}"
     kind = str(part["type"])
-    return f"{kind}, {part['minimum']}–{part['maximum']}" if "minimum" in part else kind
+    return f"{kind}, {part.get('minimum', 0)}–{part['maximum']}" if "maximum" in part else kind

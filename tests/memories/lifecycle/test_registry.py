@@ -58,7 +58,7 @@ def test_a_verb_does_what_its_button_offers_and_logs_its_operation(
     assert done.consequences
     row = AuditEntry.objects.filter(operation=verb.operation).latest("seq")
     assert (row.actor, row.memory_id in (memory.id, done.id)) == ("alice", True)
-    assert row.payload_row.payload.get("reason", "") == ("so" if verb.takes_reason else "")
+    assert row.payload_row.payload.get("reason", "") == "so"
 
 
 @each_verb
