@@ -11,7 +11,6 @@ from loci_site.api import groups as group_routes
 from loci_site.api import maintenance as maintenance_routes
 from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
-from loci_site.api import recalls as recall_log_routes
 from loci_site.api import relations as relation_routes
 from loci_site.api import suggest as suggest_routes
 from loci_site.api import undo as undo_routes
@@ -52,7 +51,6 @@ def build_api() -> NinjaAPI:
     application.add_router("/memories", memory_routes.router)
     for routes in (
         recall_routes,
-        recall_log_routes,
         suggest_routes,
         relation_routes,
         group_routes,

@@ -6,13 +6,12 @@ from typing import Any, Final
 
 from access.errors import InvalidInput
 from access.visibility import Narrowing
-from memories.draft.checks import check_choice, check_range
+from memories.draft.checks import check_choice, check_range, check_tags
 from memories.language.cleaning import clean_line
 from memories.language.timestamps import parse_moment
 from memories.types import Scope, Type
 
 MAX_FILTER_CHARS: Final = 1000
-MAX_WORDS: Final = 100  # of one list
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,12 @@ class Filter:
         return text
 
     def _read_words(self, value: Any, field: str) -> frozenset[str]:
-        if not isinstance(value, list | tuple) or len(value) > MAX_WORDS:
-            raise InvalidInput(f"'{field}' must be a list of at most {MAX_WORDS} texts.", field=field)
-        words = [
-            clean_line(require_text(word, field), field=field, max_chars=MAX_FILTER_CHARS) for word in value
-        ]
-        for word in words:
-            if "enum" in self.schema["items"]:
-                check_choice(word, self.schema["items"]["enum"], field=field)
-        return frozenset(word.lower() for word in words)
+        if not isinstance(value, list | tuple):
+            raise InvalidInput(f"'{field}' must be a list of texts.", field=field)
+        words = tuple(require_text(word, field) for word in value)
+        for word in words if "enum" in self.schema["items"] else ():
+            check_choice(word, self.schema["items"]["enum"], field=field)
+        return frozenset(check_tags(words))
 
 
 _TEXT: Final = {"type": "string"}
@@ -91,11 +87,9 @@ def parse_where(where: Mapping[str, Any], *, allowed: tuple[str, ...] = tuple(WH
                 if name in WHERE
                 else f"There is no filter '{name[:40]}'"
             )
-            raise InvalidInput(
-                f"{known}.", hint=f"'where' takes {', '.join(allowed)}.", field=f"where.{name[:40]}"
-            )
+            raise InvalidInput(f"{known}.", hint=f"'where' takes {', '.join(allowed)}.", field="where")
         if value is not None:
-            values[name] = WHERE[name].read(value, field=f"where.{name}")
+            values[name] = WHERE[name].read(value, field=name)
     return Narrowing(**values)
 
 
