@@ -280,10 +280,11 @@ def declare(
     *rights: str,
     is_destructive: bool = False,
     is_idempotent: bool = True,
+    title: str = "",
 ) -> LociTool:
     """A tool with trimmed schemas and all four annotations; no tool reaches beyond Loci."""
     annotations = ToolAnnotations(
-        title=fn.__name__.replace("_", " ").capitalize(),
+        title=title or fn.__name__.replace("_", " ").capitalize(),
         read_only_hint=rights == (READ,),
         destructive_hint=is_destructive,
         idempotent_hint=is_idempotent,
@@ -310,7 +311,15 @@ TOOLS: dict[str, LociTool] = {
         declare(get_context, shapes.ContextAnswer, READ),
         declare(checkpoint, shapes.CheckpointAnswer, WRITE, is_idempotent=False),
         declare(store_relation, shapes.RelationAnswer, WRITE, is_idempotent=False),
-        declare(forget_memory, shapes.ForgetAnswer, WRITE, CURATE, is_destructive=True, is_idempotent=False),
+        declare(
+            forget_memory,
+            shapes.ForgetAnswer,
+            WRITE,
+            CURATE,
+            is_destructive=True,
+            is_idempotent=False,
+            title="Forget, restore, edit, undo",
+        ),
         declare(memory_inspect, shapes.InspectAnswer, READ),
         declare(memory_stats, shapes.StatsAnswer, READ),
     )

@@ -115,7 +115,7 @@ def rows() -> tuple[int, ...]:
         ("memory_inspect", {"thread": "nowhere"}, "'ledger' has no thread 'nowhere'."),
         ("memory_inspect", {"thread": "t" * 201}, "'thread' has 201 characters; at most 200"),
         ("memory_inspect", {"cursor": "x"}, "'x' is not a cursor."),
-        ("memory_inspect", {"token_budget": 3}, "token_budget is 3; it must be a number from 100"),
+        ("memory_inspect", {"token_budget": 3}, "token_budget is 3; it must be a number from 200"),
         ("forget_memory", {"id": "\x00"}, "is not a memory id."),
         ("forget_memory", {"id": UNKNOWN, "verb": "delete"}, "'delete' is not a valid verb. Use one of: forget, restore"),
         ("memory_inspect", {"id": UNKNOWN}, "Memory not found, or you don't have access."),
