@@ -29,6 +29,16 @@ CHANGES: Final = (
     *(name for name in VERBS if name not in ("forget", "restore")),
     *FEEDBACK,
 )
+# For docs/reference/tools.md; agents read VERBS_HELP.
+CHANGES_HELP: Final = {
+    **{name: verb.help for name, verb in VERBS.items()},
+    "pin": "ask a person to pin it: a pinned memory does not fade, and stands in every context pack",
+    EDIT: "set the fields in `changes`: `tags`, `importance`, `expires_at` (null clears it), `metadata`; a new `content`, "
+    "`type` or `valid_from` makes a new version",
+    UNDO: "take back your own write of the last 24 hours; `id` is the `undo` of its answer",
+    FeedbackVerdict.USED.value: "say that a recalled memory helped; `id` may be several ids with commas",
+    FeedbackVerdict.WRONG.value: "say that a recalled memory misled, or did not fit the question",
+}
 VERBS_HELP: Final = "; ".join(verb.agents_help for verb in VERBS.values() if verb.agents_help)
 
 
