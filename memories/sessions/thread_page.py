@@ -36,7 +36,10 @@ from memories.store.withdrawn.left_out import find_left_out
 CHECKPOINTS_SHARE: Final = 0.4  # of the budget, on the first page of a thread with turns
 MAX_ROWS: Final = 200  # read for one page
 MIN_BUDGET: Final = 200  # tokens: less leaves no room beside head and cursors
-CURSOR: Final = "0" * 32  # as long as any
+CURSOR_TOKENS: Final = 34  # at most, with the mark before it: one for each of its characters
+FRAME: Final = (
+    "Checkpoints, newest first:\n(Older checkpoints: cursor=)\nTurns in order:\n(More turns: cursor=)\n"
+)
 MAX_NAMED: Final = 8  # threads in an error
 Cut = Callable[[str], str]  # the part of a text that is shown
 Row = TypeVar("Row", bound=Model)
@@ -141,11 +144,12 @@ def read_thread(
         thread.name if thread is not None else "",
         turns=(),
         checkpoints=(),
-        next=CURSOR,
-        older=CURSOR,
+        next="",
+        older="",
         threads=tuple(each for each in others if each.thread),
     )
-    room = budget - count_tokens(f"{page.text}\nCheckpoints, newest first:\nTurns in order:\n", encoder)
+    cursors = 2 if thread is not None and kind is None else 1
+    room = budget - count_tokens(f"{page.text}\n{FRAME}", encoder) - cursors * CURSOR_TOKENS
     saved: Filled[Checkpoint] = Filled()
     turns: Filled[Memory] = Filled()
     if kind in (None, Checkpoint):
