@@ -62,7 +62,7 @@ def test_a_member_reads_its_own_and_a_curator_those_of_the_group(
     owner: Caller, member: Caller, bob: User, ledger: Group, garden: Group
 ) -> None:
     logged("bob/agent", ledger, "mine")
-    others = logged("alice", ledger, "hers")
+    logged("alice", ledger, "hers")
     logged("alice", garden, "in the garden")
     assert questions(member) == ["mine"]
     hers = next(row["id"] for row in owner.get("/recalls")["items"] if row["question"] == "hers")
@@ -72,7 +72,7 @@ def test_a_member_reads_its_own_and_a_curator_those_of_the_group(
     curator = Caller(make_token(bob, name="curator", scopes=("read", "curate"))[1])
     assert questions(curator) == ["hers", "mine"]
     assert questions(member) == ["mine"]  # its scope has no right to curate
-    assert str(others.key) not in hers
+    assert len(hers) == 32  # encrypted: a key would tell how often all groups ask
 
 
 def test_filters_and_pages(owner: Caller, ledger: Group, garden: Group) -> None:
