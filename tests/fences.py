@@ -2,7 +2,7 @@
 
 import re
 
-_FENCED = re.compile(r"<(memory|checkpoint|reason|relations)( [^>]*)?>\n(.*)\n</\1>", re.S)
+_FENCED = re.compile(r"<(memory|checkpoint|reason|relations|question)( [^>]*)?>\n(.*)\n</\1>", re.S)
 
 
 def inside(fenced: str) -> str:

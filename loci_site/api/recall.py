@@ -1,4 +1,4 @@
-"""Routes for recall, the context pack and checkpoints."""
+"""Routes for recall, its log and feedback on it, the context pack and checkpoints."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -7,8 +7,8 @@ from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
+from loci_site.api.schemas import recalls, sessions
 from loci_site.api.schemas import responses as out
-from loci_site.api.schemas import sessions
 from loci_site.api.schemas.requests import (
     CheckpointIn,
     CheckpointQuery,
@@ -17,9 +17,11 @@ from loci_site.api.schemas.requests import (
     RecallIn,
     RecallQuery,
 )
+from memories.browse.recalls import find_recall, list_recalls, logged_recall_json, with_hits
 from memories.browse.serializers import checkpoint_json, pack_json, recall_json, saved_checkpoint_json
 from memories.language.cleaning import clean_line
 from memories.recall import recall
+from memories.review.feedback import feedback_json, give_feedback
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.sessions.threads import latest_checkpoint, list_checkpoints
@@ -30,21 +32,15 @@ router = Router(tags=["recall"])
 @router.post("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
-    their ids.
+    their ids. `where` holds the filters.
     """
-    wanted = body.recall_request(
-        query=body.query, ids=body.ids, types=list(body.types), tags=body.tags, mode=body.mode
-    )
-    return answer(recall_json(recall(actor_of(request), wanted)))
+    return answer(recall_json(recall(actor_of(request), body.recall_request())))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
     """Recall as POST does, for clients that can only open an address."""
-    wanted = params.recall_request(
-        query=params.query, ids=params.id, types=list(params.type), tags=params.tag, mode=params.mode
-    )
-    return answer(recall_json(recall(actor_of(request), wanted)))
+    return answer(recall_json(recall(actor_of(request), params.recall_request())))
 
 
 @router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})
@@ -88,3 +84,39 @@ def list_saved_checkpoints(request: HttpRequest, params: Query[CheckpointsQuery]
     )
     items = [saved_checkpoint_json(each) for each in page.rows]
     return answer({"items": items, "next": page.next})
+
+
+@router.get("/recalls", response={**out.ERRORS, 200: recalls.RecallLogPage})
+def list_logged_recalls(request: HttpRequest, params: Query[recalls.RecallsQuery]) -> HttpResponse:
+    """List logged recalls, newest first: the caller's own, and those of groups that the caller may curate. A recall is
+    logged within retrieval.access_flush_s seconds.
+    """
+    actor = actor_of(request)
+    page = list_recalls(
+        actor,
+        question=params.question,
+        group=params.group,
+        since=params.since,
+        cursor=params.cursor,
+        limit=params.limit,
+    )
+    return answer(
+        {"items": [logged_recall_json(each) for each in with_hits(actor, page.rows)], "next": page.next}
+    )
+
+
+@router.get("/recalls/{recall_id}", response={**out.ERRORS, 200: recalls.LoggedRecallOut})
+def read_logged_recall(request: HttpRequest, recall_id: str) -> HttpResponse:
+    """Read one logged recall: the question, and what it returned."""
+    actor = actor_of(request)
+    [recall] = with_hits(actor, [find_recall(actor, recall_id)])
+    return answer(logged_recall_json(recall))
+
+
+@router.post("/feedback", response={**out.ERRORS, 200: recalls.FeedbackOut})
+def add_feedback(request: HttpRequest, body: recalls.FeedbackIn) -> HttpResponse:
+    """Say which recalled memories were used, and which were wrong. People see it in review and on the memory's page; rank
+    never depends on it. A verdict counts once for each recall and memory; a later one replaces it.
+    """
+    given = give_feedback(actor_of(request), used=body.used, wrong=body.wrong, recall=body.recall)
+    return answer(feedback_json(given))

@@ -20,6 +20,8 @@ GROUPS: Final = {
         "context",
         "checkpoint",
         "relate",
+        "recalls",
+        "feedback",
         "inspect",
         "memory",
         "stats",

@@ -9,7 +9,11 @@ from pydantic import ValidationError
 
 from access.errors import InvalidInput
 from access.tokens.stored_answers import KeyedWrite
+from memories.draft import EDITED, EditDraft
+from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
+from memories.draft.registry import BY_NAME
 from memories.language import timestamps as moments
+from memories.queries.where import WHERE
 
 KEY_ARGUMENT = "idempotency_key"
 # The expected value by the start of the type of pydantic's error.
@@ -22,12 +26,24 @@ EXPECTED = {
     "list": "a list",
     "dict": "an object",
 }
+FIELD_WORDS = {
+    Moment: "a date as text",
+    Tags: "a list of texts",
+    Metadata: "an object",
+    Number: "a whole number",
+}
 
 
 def check_names(tool: str, sent: Collection[str], known: Collection[str]) -> None:
     """Raise InvalidInput for an unknown argument; the hint names the nearest known one."""
     for name in sent:
         if name not in known:
+            if name in WHERE and "where" in known:
+                raise InvalidInput(
+                    f"{tool} has no argument '{name}'; it is a filter.",
+                    hint=f'Pass where={{"{name}": …}}.',
+                    field=name,
+                )
             close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"Did you mean '{close[0]}'? " if close else ""
             raise InvalidInput(
@@ -72,3 +88,42 @@ def parse_moment(text: str, *, field: str) -> datetime | None:
         InvalidInput: the text is not a date.
     """
     return moments.parse_moment(text, field=field) if text.strip() else None
+
+
+def parse_changes(changes: Mapping[str, Any]) -> EditDraft:
+    """The edit that an object of fields describes; null clears a field that may be empty.
+
+    Raises:
+        InvalidInput: a field is unknown or its value is of a wrong type; `field` names it.
+    """
+    wanted: dict[str, Any] = {}
+    allowed = [field.name for field in EDITED]
+    for name, value in changes.items():
+        if name not in allowed:
+            raise InvalidInput(
+                f"An edit cannot change '{name[:40]}'.",
+                hint=f"It changes {', '.join(allowed)}.",
+                field="changes",
+            )
+        wanted[name] = parse_field(name, value)
+    return EditDraft(**wanted)
+
+
+def parse_field(name: str, value: Any) -> Any:
+    """The value of a memory's field in an edit, of the right type; the service checks what it says."""
+    field = BY_NAME[name]
+    if value is None and field.is_optional:
+        return None
+    match field.kind:
+        case Moment() if isinstance(value, str):
+            return moments.parse_moment(value, field=name)
+        case Tags() if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
+            return tuple(value)
+        case Metadata() if isinstance(value, dict):
+            return value
+        case Number(is_whole=True) if isinstance(value, int):
+            return value
+        case Text() | Line() | OneOf() if isinstance(value, str):
+            return value
+    kind = FIELD_WORDS.get(type(field.kind), "text")
+    raise InvalidInput(f"'{name}' must be {kind}.", field=name)

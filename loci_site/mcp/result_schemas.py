@@ -27,13 +27,6 @@ class WriteAnswer(Answer):
     undo: str = ""
 
 
-class UndoAnswer(Answer):
-    """An undone write."""
-
-    undone: str
-    consequences: list[str]
-
-
 class NearMemory(Answer):
     """A neighbour of the stored memory."""
 
@@ -132,36 +125,47 @@ class RecallAnswer(Answer):
 
 
 class ForgetAnswer(WriteAnswer):
-    """What a verb did; `changed` counts memories."""
+    """What a verb did; `changed` counts memories, `recorded` verdicts that were new."""
 
     verb: str
-    id: str
-    changed: int
-    state: str
-    trust: str
-    consequences: list[str]
+    id: str = ""
+    changed: int | None = None
+    recorded: int | None = None
+    state: str = ""
+    trust: str = ""
+    consequences: list[str] = []
     dry_run: bool = False
     outcome: str = Field("", description="queued: a curator decides")
     why: str = ""
     proposal: str = ""
     changes: dict[str, Any] = {}
     certificate: dict[str, Any] | None = None
+    undone: str = ""
 
 
 class InspectAnswer(Answer):
-    """Everything about a memory."""
+    """Everything about a memory, a page of a thread, or earlier recalls of a question."""
 
-    memory: dict[str, Any]
-    recall: str
-    head: str
-    pieces: int
+    memory: dict[str, Any] | None = None
+    recall: str = ""
+    head: str = ""
+    pieces: int | None = None
     versions: list[dict[str, Any]] = []
     pieces_owed: int = 0
     links: list[dict[str, Any]] = []
     relations: list[dict[str, Any]] = []
     log: list[dict[str, Any]] = []
-    log_rows: int
+    log_rows: int | None = None
+    feedback: dict[str, int] = {}
     why: dict[str, Any] | None = None
+    thread: str = ""
+    group: str = ""
+    turns: list[dict[str, Any]] = []
+    checkpoints: list[dict[str, Any]] = []
+    threads: dict[str, int] = Field({}, description="with their numbers of checkpoints")
+    next: str = Field("", description="cursor")
+    older: str = Field("", description="cursor of older checkpoints")
+    recalls: list[dict[str, Any]] = []
 
 
 class StatsAnswer(Answer):
@@ -182,6 +186,8 @@ class StatsAnswer(Answer):
     pieces: int
     pieces_owed: int
     recalls_7_days: int
+    feedback_used: int
+    feedback_wrong: int
     last_stored: str = ""
     model: str
     model_state: str

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from mcp_types import CallToolResult, TextContent
 from loci_site.mcp import result_schemas as shapes
 from maintenance.status import stats_json
 from memories.browse.inspection import Inspection
+from memories.browse.recalls import LoggedRecall
 from memories.browse.serializers import (
     WITHHELD,
     Json,
@@ -27,15 +29,19 @@ from memories.browse.stats import Stats
 from memories.entities.lines import fence_relations
 from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
+from memories.lifecycle.edit import EditOutcome, EditResult
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.labels import label_of
 from memories.queries.quoting import fence, wrap
+from memories.queries.snapshot import as_json
 from memories.recall import Item, RecallResult
+from memories.review.feedback import GivenFeedback
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
+from memories.sessions.thread_page import ThreadPage
 from memories.store import StoreResult
 from memories.types import Trust
 
@@ -93,6 +99,8 @@ def inspected_answer(inspection: Inspection) -> CallToolResult:
             edge[end] |= {"content": fence_excerpt(row, group=memory.group.slug)}
     log = [entry | {"reason": fence_reason(entry["reason"])} for entry in body["log"][:MAX_LOG_ROWS]]
     body |= {"log": log, "log_rows": len(body["log"])}
+    if not inspection.feedback.in_words:
+        body["feedback"] = {}
     answer = shapes.InspectAnswer.model_validate(drop_empty(body))
     rest = shorten_values(shorten_ids(answer.as_json()))
     rest["memory"] = {name: value for name, value in rest["memory"].items() if name not in FENCED_FIELDS}
@@ -121,7 +129,78 @@ def saved_answer(saved: CheckpointResult) -> CallToolResult:
 
 def undone_answer(undone: UndoneWrite) -> CallToolResult:
     """The result of undoing a write."""
-    return make_result(shapes.UndoAnswer.model_validate(undone_json(undone)))
+    return make_result(shapes.ForgetAnswer.model_validate({"verb": "undo"} | undone_json(undone)))
+
+
+def edited_answer(edited: EditResult, *, dry_run: bool) -> CallToolResult:
+    """The result of an edit: the memory that has the new values, and the differences."""
+    memory = edited.memory
+    body: Json = {
+        "verb": "edit",
+        "id": str(memory.id),
+        "changed": 0 if dry_run or edited.outcome == EditOutcome.QUEUED else 1,
+        "state": memory.state,
+        "trust": memory.trust,
+        "dry_run": dry_run,
+        "outcome": edited.outcome,
+        "why": edited.why,
+        "proposal": str(edited.proposal) if edited.proposal else "",
+        "changes": {name: values for name, values in edited.changes.items() if dry_run and name != "content"},
+    }
+    return make_result(shapes.ForgetAnswer.model_validate(body))
+
+
+def feedback_answer(verb: str, given: Sequence[GivenFeedback]) -> CallToolResult:
+    """The result of feedback."""
+    recorded = sum(each.is_new for each in given)
+    return make_result(shapes.ForgetAnswer.model_validate({"verb": verb, "recorded": recorded}))
+
+
+def thread_answer(page: ThreadPage) -> CallToolResult:
+    """A page of a thread; as text, turns and checkpoints between their marks."""
+    turns = [{"id": str(turn.row.id), "text": turn.text, "is_cut": turn.is_cut} for turn in page.turns]
+    saved = [
+        {
+            "id": str(each.row.id),
+            "text": each.text,
+            "created_at": as_json(each.row.created_at),
+            "is_cut": each.is_cut,
+        }
+        for each in page.checkpoints
+    ]
+    answer = shapes.InspectAnswer(
+        thread=page.thread,
+        group=page.group,
+        turns=turns,
+        checkpoints=saved,
+        threads={each.thread: each.count for each in page.threads},
+        next=page.next,
+        older=page.older,
+    )
+    return make_result(answer, text=page.text)
+
+
+def asked_answer(recalls: Sequence[LoggedRecall], following: str | None) -> CallToolResult:
+    """Earlier recalls of a question: when, by whom, and the ids that came back."""
+    rows = [
+        {
+            "at": as_json(each.row.at),
+            "question": wrap("question", {}, each.row.query),
+            "group": each.row.group.slug if each.row.group else "",
+            "actor": each.row.actor,
+            "ids": [str(memory.id) for memory, _ in each.hits],
+            "abstained": each.row.abstained,
+        }
+        for each in recalls
+    ]
+    answer = shapes.InspectAnswer.model_validate({"recalls": rows, "next": following or ""})
+    short = shorten_values(shorten_ids(drop_empty(answer.as_json())))
+    head = (
+        "Recalls of this question that you may read, newest first."
+        if rows
+        else "You may read no recall of this question."
+    )
+    return make_result(answer, text=f"{head}\n{to_compact_json(short)}" if rows else head)
 
 
 def written_result(body: Json) -> CallToolResult:

@@ -308,7 +308,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
         consequences=(*would.consequences, *verb.button.warnings),
         facts=changed,
         is_dangerous=verb.button.is_dangerous,
-        asks_reason=verb.button.needs_reason if verb.takes_reason else None,
+        asks_reason=verb.button.needs_reason,
     )
 
 

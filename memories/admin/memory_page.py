@@ -14,6 +14,7 @@ from memories.admin.verdict import recall_verdict
 from memories.browse.facts import further_facts
 from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
+from memories.browse.recalls import questions_that_found
 from memories.entities.neighbourhood import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle.verb import Verb
@@ -80,6 +81,8 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "links": [linked_memory(link, memory.root_key) for link in found.links],
         "statements": found.relations,
         "groups_of_facts": group_facts(memory, found),
+        "questions": questions_that_found(actor, [version.key for version in found.versions]),
+        "feedback": found.feedback,
         "may_ask": may_ask,
         "query": query,
         "why": found.why,
@@ -94,7 +97,9 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
 def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
     """The verbs that fit the memory and that the actor has the right to use, most common first."""
     fitting = [
-        verb for verb in VERBS.values() if verb.button.fits(memory) and actor.may(verb.right, memory.group_id)
+        verb
+        for verb in VERBS.values()
+        if verb.button.fits(memory) and actor.may(verb.people_right or verb.right, memory.group_id)
     ]
     return sorted(fitting, key=lambda verb: verb.button.order)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
@@ -14,8 +14,8 @@ from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
-from memories.models import Memory, RecallLog
-from memories.queries.visibility import as_q, listed_by
+from memories.browse.recalls import visible_recalls, with_hits
+from memories.models import RecallLog
 from memories.recall.recall_log import unpack_hits
 
 
@@ -33,24 +33,16 @@ class RecallLogAdmin(LociAdmin):
     empty_hint = "Every recall is logged here: the question, the results and the time it took."
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """The recalls in groups that the actor may enter, and the actor's own."""
-        if actor.all_groups:
-            return rows
-        own = Q(actor=actor.name) | Q(actor__startswith=f"{actor.name}/")
-        return rows.filter(own | Q(group__in=actor.roles))
+        """The actor's own recalls, and those of the groups that the actor may curate."""
+        return rows.filter(visible_recalls(actor))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """Show one recall with those of its results that the caller may see."""
         recall: RecallLog = self.get_or_404(request, object_id)
-        scores = unpack_hits(bytes(recall.hits))
-        seen = Memory.objects.filter(
-            as_q(listed_by(actor_of(request), None)), key__in=[key for key, _ in scores]
-        )
-        rows = seen.select_related("group").in_bulk()
-        hits = [(rows[key], score) for key, score in scores if key in rows]
-        context = {"title": "Recall", "recall": recall, "hits": hits, "unseen": len(scores) - len(hits)}
+        [logged] = with_hits(actor_of(request), [recall])
+        context = {"title": "Recall", "recall": recall, "hits": logged.hits, "unseen": logged.unseen}
         return self.render(request, "admin/memories/recalllog/page.html", context)
 
     @column("question")

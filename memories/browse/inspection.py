@@ -15,6 +15,7 @@ from access.actor import READ, Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry
 from access.visibility import Narrowing
+from memories.browse.feedback import FeedbackCounts, feedback_on
 from memories.entities.names import find_by_id_or_name
 from memories.entities.statements import RelationStatement, statements_around, visible_keys, with_proofs
 from memories.language.cleaning import clean_text
@@ -59,6 +60,7 @@ class Inspection:
     links: tuple[Link, ...]
     relations: tuple[RelationStatement, ...]
     log: tuple[dict[str, Any], ...]
+    feedback: FeedbackCounts
     why: RecallReason | None = None
 
 
@@ -98,6 +100,7 @@ def inspect_memory(
         links=tuple(visible_links(actor, memory)),
         relations=tuple(with_proofs(actor, statements_around(actor, memory))),
         log=tuple(log_rows([version.id for version in versions])),
+        feedback=feedback_on([version.key for version in versions]),
         why=explain_for(actor, memory, query, narrowing=narrow) if query.strip() else None,
     )
 

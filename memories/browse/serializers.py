@@ -284,6 +284,7 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
         "links": [link_json(link) for link in inspection.links],
         "relations": [statement_json(each, is_person=is_person) for each in inspection.relations],
         "log": list(inspection.log),
+        "feedback": {"used": inspection.feedback.used, "wrong": inspection.feedback.wrong},
     }  # fmt: skip
     return body | ({"why": why_json(inspection.why)} if inspection.why else {})
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.groups import entered_groups, find_group
 from access.models import Group
+from memories.browse.feedback import feedback_in
 from memories.embedding import model_status
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, RecallLog
 from memories.queries.visibility import as_q, listed_by
@@ -42,6 +43,8 @@ class Stats:
     pieces: int
     pieces_owed: int
     recalls_7_days: int
+    feedback_used: int
+    feedback_wrong: int
     last_stored: str
     model: str
     model_state: str
@@ -65,6 +68,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
     pieces = Piece.objects.filter(memory__in=rows.values("key"))
     open_links = Link.objects.filter(status=LinkStatus.OPEN, source__in=rows.values("key"))
     recent_recalls = RecallLog.objects.filter(at__gte=timezone.now() - timedelta(days=7))
+    feedback = feedback_in(rows)
     status = model_status()
     return Stats(
         group=found.slug if found else "",
@@ -83,6 +87,8 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         recalls_7_days=in_visible_groups(recent_recalls, actor, found).count(),
+        feedback_used=feedback.used,
+        feedback_wrong=feedback.wrong,
         last_stored=totals["newest"].isoformat() if totals["newest"] else "",
         model=status.model_id,
         model_state=status.state,

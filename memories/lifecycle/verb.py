@@ -51,10 +51,11 @@ class VerbButton:
 class Verb:
     """A verb of a memory.
 
-    `run` takes the actor and the memory's id, the keyword `dry_run`, and the arguments named here: `reason` unless
-    `takes_reason` is False, the id of a second memory as `other`, and a new text as `text`. `right` is the right that it
-    needs in the memory's group, `help` its line in `loci memory --help`, `agents_help` its part of the description of
-    `forget_memory`, and `log_color` the colour of its rows in the audit log: warning, danger or none.
+    `run` takes the actor and the memory's id, the keywords `reason` and `dry_run`, and the arguments named here: the id of
+    a second memory as `other`, and a new text as `text`. `right` is the right that it needs in the memory's group
+    (`people_right` that of people, if agents propose it with less), `help` its line in `loci memory --help`,
+    `agents_help` its part of the description of `forget_memory`, and `log_color` the colour of its rows in the audit log:
+    warning, danger or none.
     """
 
     name: str
@@ -64,11 +65,11 @@ class Verb:
     help: str
     offered: tuple[Face, ...]
     button: VerbButton
-    takes_reason: bool = True
     other: str = ""
     text: str = ""
     agents_help: str = ""
     log_color: str = ""
+    people_right: str = ""
 
     def apply(
         self,
@@ -82,7 +83,7 @@ class Verb:
     ) -> ChangeResult:
         """Run the verb; arguments that it does not take are ignored. A dry run returns the consequences."""
         ids = (id_, other) if self.other else (id_,)
-        taken: dict[str, Any] = {"reason": reason} if self.takes_reason else {}
+        taken: dict[str, Any] = {"reason": reason}
         if self.text:
             taken[self.text] = text
         return self.run(actor, *ids, dry_run=dry_run, **taken)

@@ -168,14 +168,14 @@ def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool
     return _set_trust(actor, id_, Trust.QUARANTINED, consequence, reason=reason, dry_run=dry_run)
 
 
-def pin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> ChangeResult:
-    """Protect a memory from decay and cleanup and put it into every context pack."""
-    return _set_pin(actor, id_, pinned=True, dry_run=dry_run)
+def pin(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
+    """Protect a memory from decay and cleanup and put it into every context pack. An agent's pin waits for a curator."""
+    return _set_pin(actor, id_, pinned=True, reason=reason, dry_run=dry_run)
 
 
-def unpin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> ChangeResult:
+def unpin(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Undo a pin."""
-    return _set_pin(actor, id_, pinned=False, dry_run=dry_run)
+    return _set_pin(actor, id_, pinned=False, reason=reason, dry_run=dry_run)
 
 
 def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
@@ -248,8 +248,10 @@ def rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
     )
 
 
-def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> ChangeResult:
-    memory = find_head(actor, id_, right=CURATE)
+def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_run: bool) -> ChangeResult:
+    # An agent only proposes the pin.
+    right = WRITE if pinned and not actor.is_person else CURATE
+    memory = find_head(actor, id_, right=right)
     require_state(memory, State.LIVE, verb="pin")
     if memory.pinned == pinned:
         raise Conflict(f"{memory.id} is {'already' if pinned else 'not'} pinned.")
@@ -260,11 +262,11 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> C
 
     def run(dry_run: bool) -> ChangeResult:
         return change_fields(
-            actor, memory, operation, {"pinned": pinned}, (consequence,), reason="", dry_run=dry_run
+            actor, memory, operation, {"pinned": pinned}, (consequence,), reason=reason, dry_run=dry_run
         )
 
     change = Change.PIN if pinned else Change.UNPIN
-    return change_or_propose(actor, change, memory, run, dry_run=dry_run)
+    return change_or_propose(actor, change, memory, run, reason=reason, dry_run=dry_run)
 
 
 def is_retractable(memory: Memory) -> bool:
@@ -303,10 +305,11 @@ VERBS: Final[dict[str, Verb]] = {
         Verb("quarantine", quarantine, Operation.TRUST, CURATE, "keep its text away from agents", PEOPLE,
              VerbButton("Quarantine", "quarantined", "gpp_bad", 40, is_live_unlike(Trust.QUARANTINED),
                         needs_reason=True, is_dangerous=True)),
-        Verb("pin", pin, Operation.PIN, CURATE, "protect it from decay and put it into every context pack", PEOPLE,
-             VerbButton("Pin", "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned), takes_reason=False),
+        Verb("pin", pin, Operation.PIN, WRITE, "protect it from decay and put it into every context pack", EVERYBODY,
+             VerbButton("Pin", "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned),
+             people_right=CURATE, agents_help="pin asks a person to put it into every context"),
         Verb("unpin", unpin, Operation.UNPIN, CURATE, "remove the pin", PEOPLE,
-             VerbButton("Unpin", "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned), takes_reason=False),
+             VerbButton("Unpin", "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned)),
         # REST has routes of their own for the verbs that take two memories.
         Verb("merge", merge, Operation.MERGE, CURATE, "merge it into another memory", (Face.COMMAND,),
              VerbButton("Merge into another", "merged", "merge", 80, is_live, other="Merge into"),

@@ -1,5 +1,6 @@
 """Tables of the app memories."""
 
+from memories.models.feedback import Feedback, FeedbackVerdict
 from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.models.memory import Memory
@@ -13,6 +14,8 @@ from memories.models.unprobed import Unprobed
 __all__ = [
     "REVIEWED_KINDS",
     "Checkpoint",
+    "Feedback",
+    "FeedbackVerdict",
     "IndexChange",
     "IndexState",
     "Link",

@@ -12,12 +12,13 @@ from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
 from access.models import ApiToken, AuditEntry
 from access.visibility import Narrowing
+from memories.browse.feedback import FeedbackCounts, feedback_on
 from memories.entities.statements import visible_keys
 from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.lifecycle.propose import KINDS
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
-from memories.queries.versions import find_memory, head_of, heads_of, parse_id
+from memories.queries.versions import find_memory, head_of, heads_of, parse_id, versions_of
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
 from memories.review.links import visible_links
@@ -104,6 +105,7 @@ class Card:
     link: Link | None = None
     reason: str = ""
     proposed: ProposedChange | None = None
+    feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
 
     @property
     def is_swapped(self) -> bool:
@@ -142,6 +144,7 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
         choices=choices_of(kind, beside),
         evidence=tuple(evidence),
         reason=find_dispute_reason(memory) if kind == CardKind.DISPUTED else find_store_reason(memory),
+        feedback=feedback_about(memory),
     )
 
 
@@ -165,7 +168,8 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     beside = [compare_by_link(newer, link, older)]
     kind = CardKind(link.kind)
     choices = choices_of(kind, beside)
-    return Card(kind, link.id, newer, find_authorship(newer), tuple(beside), choices, link=link)
+    return Card(kind, link.id, newer, find_authorship(newer), tuple(beside), choices, link=link,
+                feedback=feedback_about(newer))  # fmt: skip
 
 
 def proposal_card(actor: Actor, id_: UUID) -> Card:
@@ -181,8 +185,13 @@ def proposal_card(actor: Actor, id_: UUID) -> Card:
     return Card(
         kind=CardKind.PROPOSAL, id=proposal.id, memory=memory, origin=origin,
         beside=tuple(compare_proposed(actor, proposal, memory)), choices=proposal_choices(proposal),
-        reason=proposal.reason, proposed=proposed_change(actor, proposal, memory),
+        reason=proposal.reason, proposed=proposed_change(actor, proposal, memory), feedback=feedback_about(memory),
     )  # fmt: skip
+
+
+def feedback_about(memory: Memory) -> FeedbackCounts:
+    """What was said about the memory when it was recalled, in any version."""
+    return feedback_on([version.key for version in versions_of(memory)])
 
 
 def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> ProposedChange:

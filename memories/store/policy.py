@@ -91,7 +91,7 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
     Change.DISPUTE: _FREE,
     Change.RESTORE: _FREE,
     Change.MERGE: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
-    Change.PIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW)},
+    Change.PIN: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
     Change.UNPIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, QUEUED)},
     Change.PURGE: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, REFUSED)},
     Change.JUDGE: _CURATED | {ActorKind.AGENT: Rule(REFUSED, REFUSED)},

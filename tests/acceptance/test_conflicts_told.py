@@ -97,7 +97,7 @@ def test_a_question_about_the_past_has_no_conflicts_of_today(
     house: House, pair: tuple[Memory, Memory]
 ) -> None:
     moment = pair[1].created_at.isoformat()
-    told = house.tool_text("recall_memory", query=QUESTION, group="ledger", known_at=moment)
+    told = house.tool_text("recall_memory", query=QUESTION, group="ledger", where={"known_at": moment})
     assert ("8081" in told, "in conflict" in told) == (True, False)
 
 

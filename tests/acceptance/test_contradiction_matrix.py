@@ -22,7 +22,6 @@ from maintenance.embeddings.reembed import reembed
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import ListFilter, list_memories
 from memories.draft import Draft
-from memories.lifecycle import verbs
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.recall import RecallRequest, recall
@@ -42,7 +41,7 @@ from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, ON_THE_MACHINE, Wanted, having, read_out, tellers
 from tests.acceptance.stories import APHIDS, CHANGED, COMPACTED, DAY, NOW, STORED, STORIES, THEN, WEEK, World
 from tests.maintenance.events import happen
-from tests.memories.builders import fresh
+from tests.memories.builders import fresh, pin_as_before
 from tests.people import agent
 from tests.settings import REPOSITORY
 
@@ -144,9 +143,9 @@ def all_labelled(world: World) -> int:
         house.rest("get", f"/memories?group=ledger&state=all&q={story.words}")[1],
         house.rest("get", f"/memories/{id_}?versions=true")[1],
         house.rest("get", f"/memories/{id_}/inspect")[1],
-        house.rest("post", "/recall", {"query": story.question, "group": "ledger", "as_of": THEN.isoformat()})[1],
+        house.rest("post", "/recall", {"query": story.question, "group": "ledger", "where": {"as_of": THEN.isoformat()}})[1],
         json.dumps(house.tool("memory_inspect", id=str(id_)).structured_content),
-        json.dumps(house.tool("recall_memory", query=story.question, known_at=THEN.isoformat(), group="ledger")
+        json.dumps(house.tool("recall_memory", query=story.question, where={"known_at": THEN.isoformat()}, group="ledger")
                    .structured_content),
     ]  # fmt: skip
     for answer in answers:
@@ -277,7 +276,7 @@ def history_is_knowable(world: World) -> None:
 def summaries_and_packs_follow(world: World) -> None:
     """A pinned memory's place in the pack goes to its correction; a summary contains no retracted event."""
     world.store()
-    verbs.pin(world.house.agent, world.memory.id)  # a pin of a person would make the change wait
+    pin_as_before(world.house.agent, fresh(world.memory))  # a pin of a person would make the change wait
     events = happen(WEEK, start=STORED, step=DAY / 4)
     ending = happen(["Slugs ate tomatoes in the raised bed"], start=STORED + DAY, expires_at=CHANGED)
     world.cycle(COMPACTED)

@@ -69,11 +69,11 @@ def test_the_former_version_is_restored(agent: Agent) -> None:
 def test_the_write_is_undone_and_so_is_a_retraction(agent: Agent) -> None:
     true = agent.answer("store_memory", content=TRUE, scope="group")
     wrong = agent.answer("store_memory", content=WRONG, scope="group", supersedes=true["id"])
-    agent.answer("undo", undo=wrong["undo"])
+    agent.answer("forget_memory", verb="undo", id=wrong["undo"])
     assert recalled(agent) == [TRUE]
     head = Memory.objects.get(state="live")
     gone = agent.answer("forget_memory", id=str(head.id), verb="retract", reason="wrong")
-    agent.answer("undo", undo=gone["undo"])
+    agent.answer("forget_memory", verb="undo", id=gone["undo"])
     assert recalled(agent) == [TRUE]
 
 

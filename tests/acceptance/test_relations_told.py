@@ -93,5 +93,5 @@ def test_names_alone_are_no_news(house: House, proof: Memory) -> None:
     answer = house.tool("recall_memory", query=QUESTION, group="ledger").structured_content
     shown = {inside(item["text"]) for item in answer["results"]}
     assert shown.isdisjoint({"Ledger service", "Payments", "host a"})
-    named = house.tool("recall_memory", query="Ledger service", group="ledger", types=["entity"])
+    named = house.tool("recall_memory", query="Ledger service", group="ledger", where={"types": ["entity"]})
     assert inside(named.structured_content["results"][0]["text"]) == "Ledger service"

@@ -30,6 +30,7 @@ PARAMETERS = {
     "tombstone_id": "tombstone",
     "proposal_id": "proposal",
     "run_id": "run",
+    "recall_id": "logged",
 }
 
 

@@ -14,6 +14,7 @@ from access.groups import create_group
 from access.models import ApiToken, AuditEntry, Group, Membership, SavedFilter
 from access.tokens import operator, revoke_token
 from maintenance.models import Run, RunChange
+from memories.browse.recalls import recall_id
 from memories.draft import Draft
 from memories.lifecycle.verbs import forget, retract
 from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
@@ -149,6 +150,7 @@ def _fill(group: Group, word: str) -> Place:
         "link": str(link.id),
         "relation": str(tied.id),
         "recall": str(asked.pk),
+        "logged": recall_id(asked),
         "group_id": str(group.id),
     } | _set_aside(group, word)
 
@@ -184,7 +186,7 @@ def _filter(user: User, word: str) -> SavedFilter:
 def _nothing(place: Place) -> Place:
     """Names of the same form that no object has."""
     unknown = {name: "99999" if id_.isdigit() else str(uuid.UUID(int=7)) for name, id_ in place.items()}
-    return unknown | {"group": "nowhere"}
+    return unknown | {"group": "nowhere", "logged": recall_id(RecallLog(pk=2**40))}
 
 
 def _memory(group: Group, content: str, *, scope: str = "group") -> Memory:

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.models import Group
 from memories.draft import Draft
 from memories.language.cleaning import content_hash, fold_hash
 from memories.language.word_forms import forms_of
+from memories.lifecycle.target import change_fields
 from memories.models import IndexState, Memory, Piece
 from memories.store import StoreResult, store
 from memories.store.search_columns import context_of, filter_tokens
@@ -81,3 +83,8 @@ def add_piece(memory: Memory, vector: NDArray[np.float32], *, ordinal: int = 0) 
         embedding=vector.astype("<f4").tobytes(),
         model=MODEL,
     )
+
+
+def pin_as_before(actor: Actor, memory: Memory) -> None:
+    """Pin a memory as an agent, which older versions let agents do without a person."""
+    change_fields(actor, memory, Operation.PIN, {"pinned": True}, (), reason="", dry_run=False)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 
 from access.errors import InvalidInput
 from access.models import CandidatePolicy
@@ -13,6 +13,7 @@ from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
 from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
 from memories.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
+from memories.queries.where import parse_where, where_schema
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Trust, Type
@@ -82,14 +83,46 @@ class LiftIn(Body):
     reason: str = ""
 
 
-class NarrowingFields(Body):
-    """Filters and limits of a recall."""
+class RecallLimits(Body):
+    """The group and the limits of a recall."""
 
     group: str | None = None
     max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] | None = None
     token_budget: Annotated[int, Field(ge=MIN_TOKEN_BUDGET, le=MAX_TOKEN_BUDGET)] | None = None
     summary_only: bool = False
     explain: bool = False
+    query: str = ""
+    mode: str | None = Field(
+        None, description="hybrid, rrf, weighted, keyword or vector; default: the setting."
+    )
+
+    def make_request(self, ids: list[str], narrowing: Narrowing) -> RecallRequest:
+        """The request for recall()."""
+        return RecallRequest(
+            self.query, tuple(ids), self.group, narrowing, self.max_results, self.token_budget, self.summary_only,
+            self.explain, self.mode,
+        )  # fmt: skip
+
+
+class RecallIn(RecallLimits):
+    """A query, or ids of memories to read in full."""
+
+    ids: list[str] = []
+    where: Annotated[dict[str, Any], WithJsonSchema(where_schema())] = Field(
+        {}, description="Filters: each narrows what may be found."
+    )
+
+    def recall_request(self) -> RecallRequest:
+        """The request for recall()."""
+        return self.make_request(self.ids, parse_where(self.where))
+
+
+class RecallQuery(RecallLimits):
+    """The same as query parameters, with one for each filter; `type`, `tag` and `id` may be repeated."""
+
+    id: list[str] = []
+    type: list[TypeWord] = []
+    tag: list[str] = []
     scope: ScopeWord | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
     min_importance: Annotated[int, Field(ge=0, le=10)] = 0
@@ -100,47 +133,25 @@ class NarrowingFields(Body):
     after: Timestamp | None = None
     before: Timestamp | None = None
 
-    def recall_request(
-        self, *, query: str, ids: list[str], types: list[str], tags: list[str], mode: str | None
-    ) -> RecallRequest:
+    def recall_request(self) -> RecallRequest:
         """The request for recall()."""
-        moments = {name: getattr(self, name) for name in ("as_of", "known_at", "after", "before")}
-        narrowing = Narrowing(
-            types=frozenset(types),
-            scope=self.scope or "",
-            tags=frozenset(tag.lower() for tag in tags),
-            min_confidence=self.min_confidence,
-            min_importance=self.min_importance,
-            thread=self.thread,
-            source=self.source,
-            **moments,
+        names = (
+            "min_confidence",
+            "min_importance",
+            "thread",
+            "source",
+            "as_of",
+            "known_at",
+            "after",
+            "before",
         )
-        return RecallRequest(
-            query, tuple(ids), self.group, narrowing, self.max_results, self.token_budget, self.summary_only,
-            self.explain, mode,
-        )  # fmt: skip
-
-
-class RecallIn(NarrowingFields):
-    """A query, or ids of memories to read in full."""
-
-    query: str = ""
-    ids: list[str] = []
-    types: list[TypeWord] = []
-    tags: list[str] = []
-    mode: str | None = Field(
-        None, description="hybrid, rrf, weighted, keyword or vector; default: the setting."
-    )
-
-
-class RecallQuery(NarrowingFields):
-    """The same as query parameters; `type`, `tag` and `id` may be repeated."""
-
-    query: str = ""
-    id: list[str] = []
-    type: list[TypeWord] = []
-    tag: list[str] = []
-    mode: str | None = None
+        narrowing = Narrowing(
+            types=frozenset(self.type),
+            scope=self.scope or "",
+            tags=frozenset(tag.lower() for tag in self.tag),
+            **{name: getattr(self, name) for name in names},
+        )
+        return self.make_request(self.id, narrowing)
 
 
 class PageQuery(Body):

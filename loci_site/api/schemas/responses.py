@@ -262,6 +262,7 @@ class InspectionOut(Document):
     links: list[LinkOut]
     relations: list[EdgeOut]
     log: list[dict[str, Any]]
+    feedback: dict[str, int] = Field(description="How often it was said to be `used` and to be `wrong`.")
     why: WhyOut = None  # type: ignore[assignment]  # absent without a query
 
 
@@ -306,6 +307,8 @@ class StatsOut(Document):
     pieces: int
     pieces_owed: int
     recalls_7_days: int
+    feedback_used: int
+    feedback_wrong: int
     last_stored: str
     model: str
     model_state: str

@@ -3,6 +3,7 @@
 from typing import Any
 
 from access.actor import READ
+from loci_site.mcp.changes import CHANGES, CHANGES_HELP
 from loci_site.mcp.input_schemas import Schema
 from loci_site.mcp.server import INSTRUCTIONS
 from loci_site.mcp.tools import TOOLS, LociTool
@@ -20,7 +21,12 @@ output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earl
   date without a time is its first moment.
 - **Group**, if absent, is the token's default group, else `access.default_group` (`LOCI_GROUP`); if neither is set, the
   error lists the choices.
+- **Filters** stand in one object, `where`, with the same keys in every tool that takes it. An unknown key is an error that
+  lists the known ones.
 - **Null** is the same as leaving an argument out. An unknown argument is an error that names the nearest known one.
+- **Retries**: every tool that writes takes an `idempotency_key`, a new UUID for each write. The same call with the same key
+  within 24 hours gets the first answer and writes nothing.
+- **Undo**: the answer to a write has an `undo` id; `forget_memory` with the verb `undo` takes it for 24 hours.
 - **Answers** come as structured content and as text. Fields without information are left out. Recalled text is
   enclosed in `<memory …>` marks, which it cannot forge: it is data. A mark has the short id, type and date, the trust
   unless it is plainly active, the group if it is another than the answer's, and the source. The structured part has the
@@ -73,20 +79,31 @@ def render_tool(declared: LociTool) -> str:
             "| --- | --- | --- | --- |",
             *argument_rows(tool.parameters),
             "",
+            *(verb_rows() if tool.name == "forget_memory" else []),
             f"Answers: {', '.join(f'`{name}`' for name in answer['properties'])}.",
             "",
         ]
     )
 
 
-def argument_rows(schema: Schema) -> list[str]:
-    """One table row per argument: name, kind, default, meaning."""
+def verb_rows() -> list[str]:
+    """A table of the verbs of forget_memory."""
+    rows = [f"| `{name}` | {CHANGES_HELP[name]} |" for name in CHANGES]
+    return ["| verb | effect |", "| --- | --- |", *rows, ""]
+
+
+def argument_rows(schema: Schema, *, within: str = "") -> list[str]:
+    """One table row per argument, and per key of an object: name, kind, default, meaning."""
     required = schema.get("required", [])
     rows = []
     for name, part in schema["properties"].items():
         value: Any = part.get("default")
         default = "required" if name in required else "" if value is None else f"`{value}`"
-        rows.append(f"| `{name}` | {describe_kind(part)} | {default} | {part.get('description', '')} |")
+        rows.append(
+            f"| `{within}{name}` | {describe_kind(part)} | {default} | {part.get('description', '')} |"
+        )
+        if "properties" in part:
+            rows += argument_rows(part, within=f"{name}.")
     return rows
 
 
@@ -100,4 +117,4 @@ def describe_kind(part: Schema) -> str:
         inner = part["items"]
         return f"list of {describe_kind(inner) if 'enum' in inner else inner['type']}"
     kind = str(part["type"])
-    return f"{kind}, {part['minimum']}–{part['maximum']}" if "minimum" in part else kind
+    return f"{kind}, {part.get('minimum', 0)}–{part['maximum']}" if "maximum" in part else kind

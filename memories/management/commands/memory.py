@@ -69,8 +69,7 @@ class Command(FaceCommand):
                 )
             if name == "purge":
                 action.add_argument("--yes", action="store_true", help="confirm")
-            if name == "edit" or VERBS[name].takes_reason:
-                action.add_argument("--reason", default="", help="kept in the audit log")
+            action.add_argument("--reason", default="", help="kept in the audit log")
             action.add_argument(
                 "--dry-run", action="store_true", help="show the consequences, change nothing"
             )

@@ -64,7 +64,7 @@ def test_a_button_asks_then_does_and_is_logged(
         "alice",
         "admin",
     )
-    assert entry.payload_row.payload["reason"] == ("" if verb in ("pin", "unpin") else "for a reason")
+    assert entry.payload_row.payload["reason"] == "for a reason"
 
 
 def test_the_question_shows_every_field_that_a_person_would_see_change(

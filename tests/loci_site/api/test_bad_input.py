@@ -127,8 +127,11 @@ def test_any_question_is_answered(owner: Caller, query: str) -> None:
         ({"ids": ["7"]}, "ids"),
         ({"query": "x", "max_results": 0}, "max_results"),
         ({"query": "x", "mode": "psychic"}, "mode"),
-        ({"query": "x", "types": ["rumour"]}, "types"),
-        ({"query": "x", "as_of": "then"}, "as_of"),
+        ({"query": "x", "where": {"types": ["rumour"]}}, "types"),
+        ({"query": "x", "where": {"as_of": "then"}}, "as_of"),
+        ({"query": "x", "where": {"when": "then"}}, "where"),
+        ({"query": "x", "where": "then"}, "where"),
+        ({"query": "x", "as_of": "2026-01-01"}, "as_of"),
     ],
 )
 def test_a_question_that_cannot_be_asked_names_the_field(
@@ -307,7 +310,9 @@ def test_nothing_hostile_breaks_an_address(
 
 def test_too_many_tags_are_said_to_be_too_many(owner: Caller) -> None:
     error = owner.post(
-        "/recall", {"query": "x", "group": "ledger", "tags": [f"t{n}" for n in range(1200)]}, status=422
+        "/recall",
+        {"query": "x", "group": "ledger", "where": {"tags": [f"t{n}" for n in range(1200)]}},
+        status=422,
     )
     assert (error["field"], error["message"]) == ("tags", "There are 1200 tags; at most 32 are allowed.")
 

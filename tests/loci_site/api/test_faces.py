@@ -27,7 +27,8 @@ def test_a_question_finds_its_answer_by_meaning(owner: Caller) -> None:
 def test_recall_by_address_is_the_same_as_by_body(owner: Caller) -> None:
     owner.store("We settled on PostgreSQL 16 for the ledger.", tags=["db"])
     body = owner.post(
-        "/recall", {"query": "PostgreSQL", "group": "ledger", "tags": ["db"], "types": ["semantic"]}
+        "/recall",
+        {"query": "PostgreSQL", "group": "ledger", "where": {"tags": ["db"], "types": ["semantic"]}},
     )
     address = owner.get("/recall?query=PostgreSQL&group=ledger&tag=db&type=semantic")
     assert {**address, "duration_ms": 0} == {**body, "duration_ms": 0}

@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories.models import Memory, Piece
 from tests.loci_site.api.conftest import Caller
+from tests.memories.builders import pin_as_before
+from tests.people import agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -208,9 +211,12 @@ def test_a_purge_leaves_nothing_and_certifies_it(owner: Caller) -> None:
     assert Memory.objects.count() == 0
 
 
-def test_pins_are_set_and_taken_off(owner: Caller) -> None:
+def test_a_program_asks_for_a_pin_and_takes_its_own_off(owner: Caller, alice: User) -> None:
     stored = owner.store("The deploy port is 8081.")
-    assert owner.post(f"/memories/{stored['id']}/pin")["changes"]["pinned"] == [False, True]
+    assert owner.post(f"/memories/{stored['id']}/pin", status=202)["outcome"] == "queued"
+    memory = Memory.objects.get(id=stored["id"])
+    assert not memory.pinned
+    pin_as_before(agent(alice), memory)
     assert owner.post(f"/memories/{stored['id']}/unpin")["changes"]["pinned"] == [True, False]
     assert owner.post(f"/memories/{stored['id']}/unpin", status=409)["code"] == "conflict"
 

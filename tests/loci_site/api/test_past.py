@@ -79,7 +79,7 @@ def test_a_context_and_a_recall_of_then(actor: Caller, chain: tuple[str, str]) -
     assert (f'trust="{OLD}"' in pack, "Jonas" in pack, "Ebba" in pack) == (True, True, False)
     answer = actor.get(f"/recall?id={new}&known_at={BEFORE}")
     assert labels(answer["results"]) == [("Jonas.", OLD)]
-    asked = {"query": "harbour master", "group": "ledger", "mode": "keyword", "as_of": BEFORE}
+    asked = {"query": "harbour master", "group": "ledger", "mode": "keyword", "where": {"as_of": BEFORE}}
     assert labels(actor.post("/recall", asked)["results"]) == [("Jonas.", OLD)]
 
 

@@ -74,8 +74,9 @@ def test_a_viewer_reads_but_does_not_write(owner: Caller, member: Caller, bob: U
 
 def test_a_contributor_does_not_curate_or_administer(owner: Caller, member: Caller) -> None:
     stored = owner.store("The deploy port is 8081.")
-    for verb in ("purge", "pin", "approve", "verify"):
+    for verb in ("purge", "unpin", "approve", "verify"):
         assert member.post(f"/memories/{stored['id']}/{verb}", status=403)["code"] == "not_permitted"
+    assert member.post(f"/memories/{stored['id']}/pin", status=202)["outcome"] == "queued"  # it only asks
     assert member.patch("/groups/ledger", {"title": "Mine"}, status=403)["code"] == "not_permitted"
     assert member.post("/groups", {"slug": "mine"}, status=403)["message"] == "You may not create groups."
 

@@ -6,8 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
-from memories.models import Memory
+from memories.models import Memory, Proposal
 from tests.loci_site.api.conftest import Caller
+from tests.memories.builders import pin_as_before
+from tests.people import agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -40,15 +42,17 @@ def test_fields_changed_in_place_are_undone(member: Caller) -> None:
     assert undo(member, later, status=409)["field"] == "undo"
 
 
-def test_pins_are_undone(owner: Caller) -> None:
+def test_a_request_for_a_pin_is_undone_and_no_pin_comes_back_without_a_person(
+    owner: Caller, alice: User
+) -> None:
     stored = owner.store(TEXT)
-    pinned = owner.post(f"/memories/{stored['id']}/pin")
-    undo(owner, pinned)
-    assert not Memory.objects.get(id=stored["id"]).pinned
-    owner.post(f"/memories/{stored['id']}/pin")
+    asked = owner.post(f"/memories/{stored['id']}/pin", status=202)
+    undo(owner, asked)
+    assert Proposal.objects.get().status == "rejected"
+    pin_as_before(agent(alice), Memory.objects.get(id=stored["id"]))
     unpinned = owner.post(f"/memories/{stored['id']}/unpin")
-    undo(owner, unpinned)
-    assert Memory.objects.get(id=stored["id"]).pinned
+    assert "a curator decides about 'pin'" in undo(owner, unpinned, status=409)["message"]
+    assert not Memory.objects.get(id=stored["id"]).pinned
 
 
 def test_a_supersede_by_an_existing_memory_is_undone(member: Caller) -> None:

@@ -25,7 +25,7 @@ def test_each_tool_that_writes_writes_once(agent: Agent) -> None:
         ("store_relation", {"subject": "gate", "predicate": "has", "object": "lamp", "idempotency_key": "b"}),
         ("checkpoint", {"state": "here", "idempotency_key": "c"}),
         ("forget_memory", {"id": stored["id"], "verb": "dispute", "idempotency_key": "d"}),
-        ("undo", {"undo": stored["undo"], "idempotency_key": "e"}),
+        ("forget_memory", {"verb": "undo", "id": stored["undo"], "idempotency_key": "e"}),
     ]
     for tool, arguments in calls:
         first = agent.answer(tool, **arguments)

@@ -39,22 +39,24 @@ def chain(ledger: Group) -> tuple[Memory, Memory]:
 def test_an_agent_inspects_the_version_of_then(alice: Agent, chain: tuple[Memory, Memory]) -> None:
     old, new = chain
     for moments in ({"as_of": BEFORE}, {"known_at": BEFORE}, {"as_of": BEFORE, "known_at": AFTER}):
-        result = alice.call("memory_inspect", id=str(new.id), **moments)
+        result = alice.call("memory_inspect", id=str(new.id), where=moments)
         said = result.structured_content
         assert said is not None
         assert (said["memory"]["id"], said["memory"]["label"]) == (str(old.id), OLD)
         assert f'trust="{OLD}"' in text_of(result)
         assert [version.get("label", "") for version in said["versions"]] == [OLD, ""]
         assert said["versions"][1]["known_from"] == "2026-04-26T12:00:00+00:00"
-    assert alice.answer("memory_inspect", id=str(old.id), as_of=AFTER)["memory"]["id"] == str(new.id)
+    assert alice.answer("memory_inspect", id=str(old.id), where={"as_of": AFTER})["memory"]["id"] == str(
+        new.id
+    )
 
 
 def test_an_agent_reads_the_context_of_then(alice: Agent, chain: tuple[Memory, Memory]) -> None:
-    now, then = alice.call("get_context"), alice.call("get_context", as_of=BEFORE)
+    now, then = alice.call("get_context"), alice.call("get_context", where={"as_of": BEFORE})
     assert ("Ebba" in text_of(now), "Jonas" in text_of(now)) == (True, False)
     assert ("Ebba" in text_of(then), "Jonas" in text_of(then)) == (False, True)
     assert f'trust="{OLD}"' in text_of(then)
-    assert "as Loci knew them at 2026-04-24" in text_of(alice.call("get_context", known_at=BEFORE))
+    assert "as Loci knew them at 2026-04-24" in text_of(alice.call("get_context", where={"known_at": BEFORE}))
 
 
 def test_an_agent_reads_its_threads_checkpoint(alice: Agent, ledger: Group) -> None:
@@ -82,7 +84,7 @@ def test_a_wrong_moment_is_named(
         "memory_inspect": {"id": str(chain[0].id)},
         "get_context": {},
     }[tool]
-    assert alice.error(tool, **arguments, **moments).startswith(message)
+    assert alice.error(tool, **arguments, where=moments).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_history_comes_labelled_or_not_at_all(
     assert f'trust="{label}"' in text_of(inspected)
     assert inspected.structured_content is not None
     assert inspected.structured_content["memory"]["label"] == label
-    recalled = alice.call("recall_memory", ids=[str(memory.id)], known_at=BEFORE)
+    recalled = alice.call("recall_memory", ids=[str(memory.id)], where={"known_at": BEFORE})
     assert f'trust="{label}"' in text_of(recalled)
     assert recalled.structured_content is not None
     assert [item["label"] for item in recalled.structured_content["results"]] == [label]

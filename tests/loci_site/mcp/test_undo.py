@@ -51,8 +51,9 @@ def state(id_: str) -> str:
 
 def test_a_store_is_undone_as_if_it_had_never_been(agent: Agent) -> None:
     stored = keep(agent, WRONG)
-    undone = agent.answer("undo", undo=stored["undo"])
+    undone = agent.answer("forget_memory", verb="undo", id=stored["undo"])
     assert undone == {
+        "verb": "undo",
         "undone": "store",
         "consequences": [f"{stored['id']} is hidden, as if it had not been stored"],
     }
@@ -67,19 +68,19 @@ def test_a_supersede_by_mistake_gives_the_true_fact_back(agent: Agent) -> None:
     true = keep(agent, TRUE)
     wrong = keep(agent, WRONG, supersedes=true["id"])
     assert recalled(agent) == [WRONG]
-    agent.answer("undo", undo=wrong["undo"])
+    agent.answer("forget_memory", verb="undo", id=wrong["undo"])
     assert recalled(agent) == [TRUE]
     # No circle: the wrong one may be said, corrected and undone again.
     again = keep(agent, WRONG, supersedes=agent.answer("memory_inspect", id=true["id"])["head"])
     assert recalled(agent) == [WRONG]
-    agent.answer("undo", undo=again["undo"])
+    agent.answer("forget_memory", verb="undo", id=again["undo"])
     assert recalled(agent) == [TRUE]
 
 
 def test_a_supersede_of_another_kind_is_undone(agent: Agent) -> None:
     true = keep(agent, TRUE)
     wrong = keep(agent, WRONG, type="procedural", supersedes=true["id"])
-    agent.answer("undo", undo=wrong["undo"])
+    agent.answer("forget_memory", verb="undo", id=wrong["undo"])
     assert recalled(agent) == [TRUE]
 
 
@@ -87,7 +88,7 @@ def test_a_supersede_of_another_kind_is_undone(agent: Agent) -> None:
 def test_a_verb_is_undone(agent: Agent, verb: str) -> None:
     stored = keep(agent, TRUE)
     done = agent.answer("forget_memory", id=stored["id"], verb=verb, reason="by mistake")
-    agent.answer("undo", undo=done["undo"])
+    agent.answer("forget_memory", verb="undo", id=done["undo"])
     memory = Memory.objects.get(id=stored["id"])
     assert (memory.state, memory.trust) == ("live", "active")
     assert not Tombstone.objects.filter(lifted_at=None).exists()
@@ -98,7 +99,7 @@ def test_a_restore_is_undone(agent: Agent) -> None:
     stored = keep(agent, TRUE)
     agent.answer("forget_memory", id=stored["id"])
     restored = agent.answer("forget_memory", id=stored["id"], verb="restore")
-    agent.answer("undo", undo=restored["undo"])
+    agent.answer("forget_memory", verb="undo", id=restored["undo"])
     assert state(stored["id"]) == "forgotten"
 
 
@@ -107,16 +108,16 @@ def test_a_restatement_gives_back_what_it_added(agent: Agent, other: Agent) -> N
     said = keep(other, TRUE)
     assert said["outcome"] == "reinforced"
     assert Memory.objects.get(id=stored["id"]).confidence == pytest.approx(stored["confidence"] + 0.1)
-    other.answer("undo", undo=said["undo"])
+    other.answer("forget_memory", verb="undo", id=said["undo"])
     assert Memory.objects.get(id=stored["id"]).confidence == pytest.approx(stored["confidence"])
-    assert "has changed since" in other.error("undo", undo=said["undo"])
+    assert "has changed since" in other.error("forget_memory", verb="undo", id=said["undo"])
 
 
 def test_a_restatement_that_superseded_gives_the_other_back(agent: Agent) -> None:
     wrong, true = keep(agent, WRONG), keep(agent, TRUE)
     said = keep(agent, TRUE, supersedes=wrong["id"])
     assert (said["outcome"], state(wrong["id"])) == ("reinforced", "superseded")
-    agent.answer("undo", undo=said["undo"])
+    agent.answer("forget_memory", verb="undo", id=said["undo"])
     assert (state(wrong["id"]), state(true["id"])) == ("live", "live")
     assert Memory.objects.get(id=wrong["id"]).valid_to is None
 
@@ -124,12 +125,12 @@ def test_a_restatement_that_superseded_gives_the_other_back(agent: Agent) -> Non
 def test_a_relation_and_its_entities_are_undone(agent: Agent) -> None:
     first = agent.answer("store_relation", subject="Ledger", predicate="uses", object="PostgreSQL")
     kept = agent.answer("store_relation", subject="Ledger", predicate="runs on", object="host a")
-    undone = agent.answer("undo", undo=first["undo"])
+    undone = agent.answer("forget_memory", verb="undo", id=first["undo"])
     assert Relation.objects.get(id=first["id"]).retired_at is not None
     assert state(first["object"]) == "forgotten"
     assert state(first["subject"]) == "live"  # the second relation uses it
     assert f"{first['subject']} stays: a relation leads to it" in undone["consequences"]
-    agent.answer("undo", undo=kept["undo"])
+    agent.answer("forget_memory", verb="undo", id=kept["undo"])
     again = agent.answer("store_relation", subject="Ledger", predicate="uses", object="PostgreSQL")
     assert again["outcome"] == "created"
 
@@ -140,17 +141,17 @@ def test_a_relation_said_again_is_undone(agent: Agent) -> None:
         "store_relation", subject="Ledger", predicate="uses", object="PostgreSQL", valid_to="2026-01-01"
     )
     assert ended["outcome"] == "superseded"
-    agent.answer("undo", undo=ended["undo"])
+    agent.answer("forget_memory", verb="undo", id=ended["undo"])
     assert Relation.objects.get(id=first["id"]).valid_to is None
     again = agent.answer("store_relation", subject="Ledger", predicate="uses", object="PostgreSQL")
-    agent.answer("undo", undo=again["undo"])
+    agent.answer("forget_memory", verb="undo", id=again["undo"])
     assert Relation.objects.get(id=first["id"]).confidence == pytest.approx(first["confidence"])
 
 
 def test_a_checkpoint_is_undone(agent: Agent) -> None:
     agent.answer("checkpoint", state="one")
     second = agent.answer("checkpoint", state="two")
-    agent.answer("undo", undo=second["undo"])
+    agent.answer("forget_memory", verb="undo", id=second["undo"])
     assert [row.state for row in Checkpoint.objects.all()] == [{"text": "one"}]
 
 
@@ -159,7 +160,7 @@ def test_a_proposal_is_withdrawn(agent: Agent, users: dict[str, User]) -> None:
     verbs.verify(actor_for_user(users["alice"], via=Via.ADMIN), stored["id"])
     waits = agent.answer("forget_memory", id=stored["id"], reason="old")
     assert waits["outcome"] == "queued"
-    agent.answer("undo", undo=waits["undo"])
+    agent.answer("forget_memory", verb="undo", id=waits["undo"])
     assert Proposal.objects.get().status == "rejected"
 
 
@@ -167,14 +168,14 @@ def test_a_text_that_waits_is_withdrawn(agent: Agent, groups: dict[str, Group]) 
     Group.objects.filter(slug="ledger").update(policy=CandidatePolicy.AGENTS)
     waits = keep(agent, TRUE)
     assert waits["outcome"] == "queued"
-    agent.answer("undo", undo=waits["undo"])
+    agent.answer("forget_memory", verb="undo", id=waits["undo"])
     assert state(waits["id"]) == "forgotten"
 
 
 def test_a_person_who_verified_it_stands_against_the_undo(agent: Agent, users: dict[str, User]) -> None:
     stored = keep(agent, TRUE)
     verbs.verify(actor_for_user(users["alice"], via=Via.ADMIN), stored["id"])
-    refused = agent.error("undo", undo=stored["undo"])
+    refused = agent.error("forget_memory", verb="undo", id=stored["undo"])
     assert "Somebody else has changed" in refused
     assert "verify" in refused
     assert state(stored["id"]) == "live"
@@ -183,17 +184,19 @@ def test_a_person_who_verified_it_stands_against_the_undo(agent: Agent, users: d
 def test_a_policy_stands_against_the_undo(agent: Agent) -> None:
     stored = keep(agent, TRUE)
     Group.objects.filter(slug="ledger").update(policy=CandidatePolicy.AGENTS)
-    assert "writes of agents into 'ledger' wait for a curator" in agent.error("undo", undo=stored["undo"])
+    assert "writes of agents into 'ledger' wait for a curator" in agent.error(
+        "forget_memory", verb="undo", id=stored["undo"]
+    )
     assert state(stored["id"]) == "live"
 
 
 def test_what_others_built_on_stays(agent: Agent, other: Agent) -> None:
     stored = keep(agent, TRUE)
     keep(other, TRUE)
-    assert "Somebody else has changed" in agent.error("undo", undo=stored["undo"])
+    assert "Somebody else has changed" in agent.error("forget_memory", verb="undo", id=stored["undo"])
     entity = keep(agent, "Age is a tool for encryption.", type="entity")
     other.answer("store_relation", subject="Backup", predicate="uses", object=entity["id"])
-    assert "a relation leads to it" in agent.error("undo", undo=entity["undo"])
+    assert "a relation leads to it" in agent.error("forget_memory", verb="undo", id=entity["undo"])
     assert (state(stored["id"]), state(entity["id"])) == ("live", "live")
 
 
@@ -203,21 +206,21 @@ def test_only_the_same_token_undoes_it_once_and_for_a_day(
     stored = keep(agent, TRUE)
     twin = make_agent(users["bob"], READ, WRITE, default_group=groups["ledger"])
     for foreign in (other, twin):
-        assert "No write of this token" in foreign.error("undo", undo=stored["undo"])
+        assert "No write of this token" in foreign.error("forget_memory", verb="undo", id=stored["undo"])
     changed = ("a" if stored["undo"][0] != "a" else "e") + stored["undo"][1:]
     for made_up in ("a" * 26, changed):
-        assert "No write of this token" in agent.error("undo", undo=made_up)
-    assert "This is no undo id" in agent.error("undo", undo="x")
+        assert "No write of this token" in agent.error("forget_memory", verb="undo", id=made_up)
+    assert "This is no undo id" in agent.error("forget_memory", verb="undo", id="x")
     AuditEntry.objects.update(at=timezone.now() - timedelta(hours=25))
-    assert "good for 24 hours" in agent.error("undo", undo=stored["undo"])
+    assert "good for 24 hours" in agent.error("forget_memory", verb="undo", id=stored["undo"])
     assert state(stored["id"]) == "live"
 
 
 def test_an_undo_is_undone_no_second_time(agent: Agent) -> None:
     stored = keep(agent, TRUE)
-    undone = agent.answer("undo", undo=stored["undo"])
+    undone = agent.answer("forget_memory", verb="undo", id=stored["undo"])
     assert "undo" not in undone
-    assert "has changed since" in agent.error("undo", undo=stored["undo"])
+    assert "has changed since" in agent.error("forget_memory", verb="undo", id=stored["undo"])
 
 
 def test_what_writes_nothing_has_no_id(agent: Agent) -> None:
@@ -229,7 +232,7 @@ def test_a_purge_has_no_id_and_ends_that_of_the_store(other: Agent) -> None:
     stored = keep(other, TRUE)
     purged = other.answer("forget_memory", id=stored["id"], verb="purge")
     assert "undo" not in purged
-    assert "purged" in other.error("undo", undo=stored["undo"])
+    assert "purged" in other.error("forget_memory", verb="undo", id=stored["undo"])
 
 
 def test_ids_tell_nothing_of_the_log(agent: Agent) -> None:

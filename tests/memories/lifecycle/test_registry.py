@@ -58,7 +58,7 @@ def test_a_verb_does_what_its_button_offers_and_logs_its_operation(
     assert done.consequences
     row = AuditEntry.objects.filter(operation=verb.operation).latest("seq")
     assert (row.actor, row.memory_id in (memory.id, done.id)) == ("alice", True)
-    assert row.payload_row.payload.get("reason", "") == ("so" if verb.takes_reason else "")
+    assert row.payload_row.payload.get("reason", "") == "so"
 
 
 @each_verb
@@ -66,7 +66,9 @@ def test_a_verb_needs_the_right_that_the_registry_names(
     verb: Verb, alice: User, bob: User, ledger: Group, other: Memory
 ) -> None:
     memory = fitting(verb, alice)
-    too_little, enough = {WRITE: ("viewer", "contributor"), CURATE: ("contributor", "curator")}[verb.right]
+    too_little, enough = {WRITE: ("viewer", "contributor"), CURATE: ("contributor", "curator")}[
+        verb.people_right or verb.right
+    ]
     set_member(operator(), ledger, user=bob, role=too_little)
     with pytest.raises(NotPermitted):
         verb.apply(person(bob), memory.id, other=str(other.id))

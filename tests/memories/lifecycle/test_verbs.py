@@ -118,10 +118,18 @@ def test_what_cannot_be_done_is_a_conflict(
     assert all_rows() == rows
 
 
-@pytest.mark.parametrize("verb", [verbs.verify, verbs.approve, verbs.reject, verbs.pin, verbs.purge])
+@pytest.mark.parametrize("verb", [verbs.verify, verbs.approve, verbs.reject, verbs.unpin, verbs.purge])
 def test_a_contributor_does_not_curate(memory: Memory, bob: User, verb: Verb) -> None:
     with pytest.raises(NotPermitted):
         verb(agent(bob, scopes=["read", "write", "curate"]), memory.id)
+
+
+def test_a_contributor_does_not_pin_and_its_agent_only_asks(memory: Memory, bob: User) -> None:
+    with pytest.raises(NotPermitted):
+        verbs.pin(person(bob), memory.id)
+    assert verbs.pin(agent(bob), memory.id, reason="all need it").queued
+    memory.refresh_from_db()
+    assert not memory.pinned
 
 
 @pytest.mark.parametrize("verb", [verbs.verify, verbs.approve, verbs.reject])

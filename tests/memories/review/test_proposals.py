@@ -26,7 +26,7 @@ from memories.review.proposals import list_proposals, proposal_json
 from memories.review.queue import review_deck
 from memories.review.undo import take_back
 from memories.store.policy import RULES, ActorKind, Change, Treatment, judge_change
-from tests.memories.builders import fresh, keep, kept, row
+from tests.memories.builders import fresh, keep, kept, pin_as_before, row
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -140,7 +140,8 @@ def test_an_agent_neither_purges_nor_unpins_what_a_person_pinned(alice: User, me
     assert verbs.unpin(curating, memory.id).queued
     assert fresh(memory).pinned
     verbs.unpin(person(alice), memory.id)
-    verbs.pin(curating, memory.id)  # its own pin, which it takes off again
+    assert verbs.pin(curating, memory.id).queued  # it only asks for one
+    pin_as_before(curating, fresh(memory))  # its own pin, which it takes off again
     assert verbs.unpin(curating, memory.id).queued == ""
 
 

@@ -1,0 +1,177 @@
+"""The recall log as people and programs read it: who asked what, and what came back.
+
+A caller reads its own recalls and those of the groups that it may curate: a question can say more than a memory.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Q
+
+from access.actor import CURATE, READ, Actor
+from access.errors import InvalidInput, NotFound, NotPermitted
+from access.groups import find_group
+from memories.language.cleaning import clean_line
+from memories.models import Memory, RecallLog
+from memories.queries.pages import DEFAULT_LIMIT, Page, make_cursor, page_of, parse_cursor
+from memories.queries.snapshot import as_json
+from memories.queries.visibility import as_q, listed_by
+from memories.recall.recall_log import unpack_hits
+
+MAX_QUESTION_CHARS: Final = 500
+LOOKED_THROUGH: Final = 5000  # newest recalls in which a memory is looked for
+MAX_QUESTIONS: Final = 20
+
+
+@dataclass(frozen=True)
+class LoggedRecall:
+    """A recall of the log with its results that the caller may see, best first, and the number of the others."""
+
+    row: RecallLog
+    hits: tuple[tuple[Memory, float], ...]
+    unseen: int
+
+    @property
+    def id(self) -> str:
+        """The public name. The key stays inside: it would tell how often all groups ask."""
+        return recall_id(self.row)
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question that returned a memory: how often, when last, and the best score."""
+
+    question: str
+    times: int
+    last: datetime
+    score: float
+    recall: RecallLog
+
+
+def recall_id(row: RecallLog) -> str:
+    """The public name of a logged recall, which is also the cursor of the recalls before it."""
+    return make_cursor(row.key, of=RecallLog)
+
+
+def visible_recalls(actor: Actor) -> Q:
+    """Condition: a recall of the actor's own, or of a group that it may curate."""
+    if not actor.may(READ):
+        raise NotPermitted("You may not read recalls.", hint="Use a token with the scope 'read'.")
+    if actor.all_groups and actor.may(CURATE):
+        return Q()
+    own = Q(actor=actor.name)
+    if actor.is_person:
+        own |= Q(actor__startswith=f"{actor.name}/")  # asked by the person's tokens
+    return own | Q(group__in=[key for key in actor.roles if actor.may(CURATE, key)])
+
+
+def list_recalls(
+    actor: Actor,
+    *,
+    question: str = "",
+    group: str | None = None,
+    since: datetime | None = None,
+    cursor: str = "",
+    limit: int = DEFAULT_LIMIT,
+) -> Page[RecallLog]:
+    """A page of the recalls that the actor may read, newest first. `question` is a part of the question.
+
+    Raises:
+        InvalidInput: a filter, the cursor or the limit is not allowed.
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+    """
+    rows = RecallLog.objects.filter(visible_recalls(actor)).select_related("group")
+    if words := clean_line(question, field="question", max_chars=MAX_QUESTION_CHARS):
+        rows = rows.filter(query__icontains=words)
+    if group:
+        rows = rows.filter(group=find_group(actor, group))
+    if since is not None:
+        rows = rows.filter(at__gte=since)
+    return page_of(rows, cursor=cursor, limit=limit)
+
+
+def find_recall(actor: Actor, id_: str) -> RecallLog:
+    """The logged recall of this id.
+
+    Raises:
+        InvalidInput: it is not the id of a recall.
+        NotFound: the actor may read no such recall; old ones are deleted (maintenance.recall_log_days).
+    """
+    visible = visible_recalls(actor)
+    try:
+        key = parse_cursor(id_.strip(), of=RecallLog)
+    except InvalidInput:
+        raise InvalidInput(
+            f"'{id_[:40]}' is not the id of a recall.",
+            hint="The list of recalls has the ids.",
+            field="recall",
+        ) from None
+    row = RecallLog.objects.filter(visible, key=key).select_related("group").first()
+    if row is None:
+        raise NotFound(
+            "No recall of that id, or you don't have access.",
+            hint="Recalls are deleted after maintenance.recall_log_days.",
+            field="recall",
+        )
+    return row
+
+
+def with_hits(actor: Actor, rows: Collection[RecallLog]) -> list[LoggedRecall]:
+    """The recalls with those of their results that the actor may see now, in any state."""
+    scores = {row.key: unpack_hits(bytes(row.hits)) for row in rows}
+    keys = {key for hits in scores.values() for key, _ in hits}
+    seen = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys).select_related("group").in_bulk()
+    return [
+        LoggedRecall(
+            row,
+            tuple((seen[key], score) for key, score in scores[row.key] if key in seen),
+            sum(key not in seen for key, _ in scores[row.key]),
+        )
+        for row in rows
+    ]
+
+
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuestion]:
+    """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
+
+    The newest LOOKED_THROUGH recalls that the actor may read are looked through.
+    """
+    rows = RecallLog.objects.filter(visible_recalls(actor)).exclude(hits=b"").order_by("-key")
+    wanted = set(keys)
+    found: dict[int, float] = {}
+    for row, hits in rows.values_list("key", "hits")[:LOOKED_THROUGH]:
+        scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
+        if scores:
+            found[row] = max(scores)
+    asked: dict[str, AskedQuestion] = {}
+    for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
+        score, first = found[recall.key], asked.get(recall.query)
+        times = first.times + 1 if first else 1
+        best, last = (max(first.score, score), first.recall) if first else (score, recall)
+        asked[recall.query] = AskedQuestion(recall.query, times, last.at, best, last)
+    return list(asked.values())[:MAX_QUESTIONS]
+
+
+def logged_recall_json(recall: LoggedRecall) -> dict[str, Any]:
+    """A logged recall as JSON. Its question is text that somebody wrote."""
+    row = recall.row
+    return {
+        "id": recall.id,
+        "at": as_json(row.at),
+        "question": row.query,
+        "untrusted": True,
+        "group": row.group.slug if row.group else None,
+        "actor": row.actor,
+        "via": row.via,
+        "mode": row.mode,
+        "abstained": row.abstained,
+        "degraded": row.degraded,
+        "duration_ms": round(row.duration_ms, 2),
+        "hits": [
+            {"id": str(memory.id), "score": round(score, 4), "state": memory.state}
+            for memory, score in recall.hits
+        ],
+        "unseen": recall.unseen,
+    }
