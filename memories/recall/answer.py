@@ -18,7 +18,7 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.quoting import fence
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import is_answerable, is_filler
+from memories.recall.abstention import Confidence, is_filler, is_noise, judge
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
@@ -84,6 +84,8 @@ class Item:
 class RecallResult:
     """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
 
+    `confidence` says how sure it is that the memories answer the question; `doubt` is a remark about that.
+
     `relations` are those that the question asks for; they are an answer even without a memory. `collects`: the question asks
     for many memories, which come in short, best or oldest first. `note` says who can make the
     group if it does not exist for the caller.
@@ -93,6 +95,8 @@ class RecallResult:
     group: str
     mode: str
     abstained: bool = False
+    confidence: str = Confidence.LOW.value
+    doubt: str = ""
     nearest: tuple[Item, ...] = ()
     degraded: str = ""
     note: str = ""
@@ -117,6 +121,7 @@ class RecallResult:
             missing=self.missing,
             degraded=self.degraded,
             note=self.note,
+            doubt=self.doubt,
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,
@@ -190,7 +195,7 @@ def judge_and_cut(
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     rows, ranking = read_best(ranking, visibility, max(limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_found = is_answerable(question, ranking, best, trace)
+    is_found, confidence, doubt = judge(question, ranking, best, trace)
     relations, spent = lines_to_tell(
         ranking.asked_for,
         visibility,
@@ -199,17 +204,19 @@ def judge_and_cut(
         group=frame.group,
         token_budget=budget,
     )
-    saying = [memory for memory in best if not memory.is_name_alone] or best
-    chosen, alike = [] if relations else saying[:MAX_NEAREST], dict[int, list[Memory]]()
     if is_found:
         limits = AnswerLimits(limit, Type.ENTITY in request.narrowing.types, has_lines=bool(relations))
         chosen, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
+    else:
+        chosen, alike = [] if relations else closest_of(best), {}
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
+    confidence, doubt = (Confidence.HIGH, "") if relations else (confidence, doubt)
     shown = replace(
         frame,
         is_abstained=not is_found and not relations,
+        doubt=doubt,
         count=len(chosen),
         nearest=len(chosen),
         relations=len(relations),
@@ -220,21 +227,27 @@ def judge_and_cut(
     fitted = fit_hits(chosen, shown, notes, fitting)
     for memory in fitted.left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    around = NOTHING_AROUND
-    if request.around and not (is_short or shown.collects):
-        left = replace(fitting, token_budget=fitting.token_budget - fitted.tokens)
-        around = find_around(fitted.portions, ranking, visibility, notes, left)
+    has_turns = request.around and not (is_short or shown.collects)
+    left = replace(fitting, token_budget=fitting.token_budget - fitted.tokens)
+    around = find_around(fitted.portions, ranking, visibility, notes, left) if has_turns else NOTHING_AROUND
     scores, numbers = scores_in_place(ranking, alike), trace.numbers if request.explain else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
         "abstained": shown.is_abstained,
+        "confidence": confidence.value,
+        "doubt": doubt,
         "relations": relations,
         "left_out": len(fitted.left_out),
         "tokens": spent + fitted.tokens + around.tokens,
         "collects": shown.collects,
     }
+
+
+def closest_of(best: Sequence[Memory]) -> list[Memory]:
+    """The best few, names alone only if there is nothing else."""
+    return ([memory for memory in best if not memory.is_name_alone] or [*best])[:MAX_NEAREST]
 
 
 def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
@@ -319,9 +332,13 @@ def choose_answers(
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    Fillers are left out, and so are names alone that no relation asked for leads to.
+    Fillers and noise of other groups are left out, and so are names alone that no relation asked for leads to.
     """
-    close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
+    close = [
+        memory
+        for memory in best
+        if not is_filler(memory.key, ranking, question) and not is_noise(memory.key, ranking)
+    ]
     saying = [memory for memory in close if not memory.is_name_alone]
     if not limits.has_lines:
         saying = [
