@@ -88,6 +88,10 @@ class Fitting:
     summary_only: bool
     words: frozenset[str]
 
+    def after(self, fitted: FittedAnswer) -> "Fitting":
+        """The same with the tokens that this answer leaves."""
+        return replace(self, token_budget=self.token_budget - fitted.tokens)
+
 
 def fit_hits(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
     """The hits within the budget: in short if the question collects, unless the caller wants beginnings anyway."""
