@@ -196,13 +196,9 @@ def judge_and_cut(
     rows, ranking = read_best(ranking, visibility, max(limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found, confidence, doubt = judge(question, ranking, best, trace)
+    counting = counting_encoder(encoder)
     relations, spent = lines_to_tell(
-        ranking.asked_for,
-        visibility,
-        request.narrowing,
-        counting_encoder(encoder),
-        group=frame.group,
-        token_budget=budget,
+        ranking.asked_for, visibility, request.narrowing, counting, group=frame.group, token_budget=budget
     )
     if is_found:
         limits = AnswerLimits(limit, Type.ENTITY in request.narrowing.types, has_lines=bool(relations))
