@@ -111,6 +111,8 @@ def margin_of(question: Question, ranking: Ranking, best: list[Memory], trace: T
     answerable = is_answerable(question, ranking, best, trace)
     detail = trace.steps[-1].detail
     if "reached" not in detail:
-        return -1.0
+        return 1.0 if answerable else -1.0
     margin = float(detail["reached"] - detail["wanted"])
-    return max(margin, 1.0) if answerable and margin < 0 else margin
+    if answerable != (margin >= 0):  # another rule than the limit decided
+        return 1.0 if answerable else -1.0
+    return margin

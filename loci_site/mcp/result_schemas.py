@@ -120,6 +120,7 @@ class RecallAnswer(Answer):
     relations: list[RecalledRelation] = []
     results: list[RecalledMemory]
     abstained: bool = Field(False, description="nothing stored answers this")
+    confidence: str = Field("low", description="that the results answer it: high or low")
     nearest: list[RecalledMemory] = []
     degraded: str = ""
     note: str = ""
@@ -214,6 +215,7 @@ class PackSection(Answer):
     ids: list[str] = []
     asked: int
     used: int
+    confidence: str = ""
 
 
 class PackedMemory(Answer):

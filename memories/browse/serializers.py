@@ -141,6 +141,7 @@ def recall_json(result: RecallResult) -> Json:
         "group": result.group,
         "mode": result.mode,
         "abstained": result.abstained,
+        "confidence": result.confidence,
         "nearest": [item_json(item) for item in result.nearest],
         "degraded": result.degraded,
         "note": result.note,
@@ -332,6 +333,7 @@ def pack_json(pack: ContextPack) -> Json:
                 "used": section.used,
                 "is_cut": section.is_cut,
                 "left_out": [str(memory.id) for memory in section.left_out],
+                **({"confidence": section.confidence} if section.confidence else {}),
             }
             for section in pack.sections
         ],

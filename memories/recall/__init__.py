@@ -21,6 +21,7 @@ from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
 from memories.queries.versions import find_by_short_id, head_of, parse_id, parse_short_id
 from memories.queries.visibility import as_q, listed_by, recallable_by
+from memories.recall.abstention import Confidence
 from memories.recall.answer import (
     BY_ID,
     Item,
@@ -185,6 +186,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         BY_ID,
         left_out=len(fitted.left_out),
         tokens=fitted.tokens,
+        confidence=Confidence.HIGH.value,
         missing=tuple(missing),
         duration_ms=(time.perf_counter() - started) * 1000,
     )

@@ -18,7 +18,7 @@ from memories.queries.by_key import read_memories
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import is_answerable, is_filler
+from memories.recall.abstention import Confidence, is_filler, is_noise, judge
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit
 from memories.recall.explain import trace_left_out
 from memories.recall.pipeline import Ranking
@@ -74,6 +74,8 @@ class Item:
 class RecallResult:
     """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
 
+    `confidence` says how sure it is that the memories answer the question; `doubt` is a remark about that.
+
     `relations` are those that the question asks for; they are an answer even without a memory. `note` says who can make the
     group if it does not exist for the caller.
     """
@@ -82,6 +84,8 @@ class RecallResult:
     group: str
     mode: str
     abstained: bool = False
+    confidence: str = Confidence.LOW.value
+    doubt: str = ""
     nearest: tuple[Item, ...] = ()
     degraded: str = ""
     note: str = ""
@@ -105,6 +109,7 @@ class RecallResult:
             missing=self.missing,
             degraded=self.degraded,
             note=self.note,
+            doubt=self.doubt,
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,
@@ -179,7 +184,7 @@ def judge_and_cut(
     depth = max(limit, JUDGED_CANDIDATES)
     rows, ranking = read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_found = is_answerable(question, ranking, best, trace)
+    is_found, confidence, doubt = judge(question, ranking, best, trace)
     relations, spent = lines_to_tell(
         ranking.asked_for,
         visibility,
@@ -198,11 +203,14 @@ def judge_and_cut(
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
     is_abstained = not is_found and not relations
+    if relations:
+        confidence, doubt = Confidence.HIGH, ""
     fitted = fit(
         chosen,
         replace(
             frame,
             is_abstained=is_abstained,
+            doubt=doubt,
             count=len(chosen),
             nearest=len(chosen),
             relations=len(relations),
@@ -219,6 +227,8 @@ def judge_and_cut(
         "items": items if is_found else (),
         "nearest": () if is_found else items,
         "abstained": is_abstained,
+        "confidence": confidence.value,
+        "doubt": doubt,
         "relations": relations,
         "left_out": len(fitted.left_out),
         "tokens": spent + fitted.tokens,
@@ -297,9 +307,13 @@ def choose_answers(
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    Fillers are left out, and so are names alone that no relation asked for leads to.
+    Fillers and noise of other groups are left out, and so are names alone that no relation asked for leads to.
     """
-    close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
+    close = [
+        memory
+        for memory in best
+        if not is_filler(memory.key, ranking, question) and not is_noise(memory.key, ranking)
+    ]
     saying = [memory for memory in close if not memory.is_name_alone]
     if not limits.has_lines:
         saying = [

@@ -53,6 +53,7 @@ class Frame:
     missing: tuple[str, ...] = ()
     degraded: str = ""
     note: str = ""
+    doubt: str = ""
     is_abstained: bool = False
     by_id: bool = False
     is_explained: bool = False
@@ -79,6 +80,8 @@ class Frame:
             remarks.append(f"{self.left_out} more did not fit: raise token_budget or set summary_only.")
         if self.missing:
             remarks.append(f"Not found among what you may see: {', '.join(self.missing)}.")
+        if self.doubt:
+            remarks.append(f"{self.doubt}.")
         if self.degraded:
             remarks.append(f"Degraded: {self.degraded}.")
         if self.is_explained:

@@ -9,7 +9,14 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
+from memories.recall.abstention import (
+    ELSEWHERE_REASON,
+    FILLER_REASON,
+    NOTHING_RELEVANT,
+    is_answerable,
+    is_filler,
+    is_noise,
+)
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
 from memories.recall.trace import Trace
@@ -53,7 +60,7 @@ def explain_place(
         return Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
     limit = settings.LOCI.retrieval.max_results
     against = [f"only {limit} are returned by default"] if rank > limit else []
-    against += [FILLER_REASON] if is_filler(memory.key, ranking, question) else []
+    against += unwanted(memory.key, ranking, question)
     return Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
@@ -73,5 +80,11 @@ def trace_left_out(
         if key in settled:
             continue
         beyond = [f"beyond the first {limit}"] if at >= limit else []
-        filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
-        trace.drop(key, " and ".join([*beyond, *filler]) if is_found else NOTHING_RELEVANT)
+        reasons = [*beyond, *unwanted(key, ranking, question)]
+        trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)
+
+
+def unwanted(key: int, ranking: Ranking, question: Question) -> list[str]:
+    """Why an answer has no use for a candidate, however good its rank."""
+    filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
+    return filler + ([ELSEWHERE_REASON] if is_noise(key, ranking) else [])

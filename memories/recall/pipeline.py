@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from django.conf import settings
 
@@ -63,6 +64,16 @@ class Ranking:
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
     asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
+
+    @cached_property
+    def score_by_key(self) -> dict[int, float]:
+        """The scores by key."""
+        return dict(self.scores)
+
+    @property
+    def best_score(self) -> float:
+        """The best score; 0 without candidates."""
+        return self.scores[0][1] if self.scores else 0.0
 
 
 def current_tuning() -> Tuning:

@@ -10,6 +10,7 @@ from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
+from memories.language.word_tables import parse_words, read_sections
 from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
@@ -107,8 +108,17 @@ _STATE = re.compile(
 )
 LATIN_END = "\u0250"
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
-_FIRST_WORD = re.compile(r"^\s*\w+")
 _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_OWNED = re.compile(r"['’]s$")
+_LANGUAGES = read_sections("languages")
+# Words that show another language than English; those that English has as well show none.
+_FOREIGN_WORDS = frozenset().union(*map(parse_words, _LANGUAGES.values())) - STOP_WORDS
+_BEFORE_NAMES = read_sections("before_names")
+# In front of a name these say that it is no person: "the Finnish launch", "around Christmas", "in Boston".
+_NO_PERSON_AFTER = parse_words(_BEFORE_NAMES["no person follows"])
+_PERSON_AFTER = parse_words(_BEFORE_NAMES["a person follows"])
+_DAYS_AND_MONTHS = parse_words(_BEFORE_NAMES["days"]) | MONTH_NUMBER.keys()
 
 
 @dataclass(frozen=True)
@@ -126,11 +136,12 @@ class Question:
     time_words: str = ""
     is_time_alone: bool = False
     names: frozenset[str] = frozenset()
-    certain_names: frozenset[str] = frozenset()  # without the first word, which always has a capital
+    person_names: frozenset[str] = frozenset()  # of those that may be persons, written with a capital or not
     asks_when: bool = False
     asks_state: bool = False  # how things stand now: the newest note of a thread answers
     said_by: Speakers = Speakers.ANYONE
     readable: float = 1.0  # share of its letters in a script that the model was trained on
+    is_english: bool = True  # as far as its short words show; the model reads no other language well
     subject_words: frozenset[str] = frozenset()  # words of its subject, without stop words
     identifiers: tuple[str, ...] = ()
 
@@ -147,11 +158,12 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
         time_words=read.words,
         is_time_alone=read.is_alone,
         names=names_in(text),
-        certain_names=names_in(_FIRST_WORD.sub("", text)),
+        person_names=person_names_in(text),
         asks_when=asks_when(text),
         asks_state=_STATE.search(text) is not None,
         said_by=said_by(text),
         readable=readable_share(text),
+        is_english=is_english(text),
         subject_words=frozenset(content_words(subject)),
         identifiers=identifiers_in(text) if tuning.by_identifier else (),
     )
@@ -163,6 +175,44 @@ def readable_share(text: str) -> float:
         return 1.0
     letters = [letter for letter in text if letter.isalpha()]
     return sum(letter < LATIN_END for letter in letters) / len(letters) if letters else 1.0
+
+
+def is_english(text: str) -> bool:
+    """Whether the letters are Latin and the short words that show a language are not mostly of another one."""
+    if readable_share(text) < 0.5:
+        return False
+    found = [word.lower() for word in _WORD.findall(text)]
+    foreign = sum(word in _FOREIGN_WORDS for word in found)
+    return not foreign or foreign <= sum(word in STOP_WORDS for word in found)
+
+
+def person_names_in(text: str) -> frozenset[str]:
+    """The words that may name a person, in lower case. A capital alone is no proof, and no name needs one.
+
+    A name has a capital that is not the question's first letter; or the whole question is in lower case, and the word
+    follows "did", "does" or "has" or owns something ("maria's"). Acronyms are none, nor what follows a determiner or a
+    word of place or time.
+    """
+    has_capitals = any(letter.isupper() for letter in text)
+    names = set()
+    previous = before = ""  # the word in front, and that in front of the whole name
+    is_name_before = False
+    begins = len(text) - len(text.lstrip())
+    for match in _WORD.finditer(text):
+        found = match[0]
+        word = _ENDING.sub("", found)
+        low, is_capital = word.lower(), found[0].isupper() and match.start() > begins
+        if not (is_capital and is_name_before):
+            before = previous.lower()
+        is_placed = not has_capitals and (before in _PERSON_AFTER or _OWNED.search(found) is not None)
+        if (is_placed or (is_capital and not word.isupper())) and before not in _NO_PERSON_AFTER:
+            names.add(low)
+        previous, is_name_before = found, is_capital
+    return frozenset(name for name in names if _may_be_name(name))
+
+
+def _may_be_name(word: str) -> bool:
+    return len(word) > 1 and word.isalpha() and word not in STOP_WORDS and word not in _DAYS_AND_MONTHS
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -22,6 +22,10 @@ _IDENTIFIER = re.compile(rf"{_SPACE_BEFORE}(?:{'|'.join(_KINDS)})(?![\w/]|[.-]\w
 _NUMBERED = re.compile(
     r"\b(?:port|error|code|ticket|issue|pr|rfc|build|bug)s?\s+#?(\d{2,7})\b|#(\d{2,7})\b", re.I
 )
+# Of four digits that are no year, or of two parts, as ports and versions are.
+_EXACT_NUMBER = re.compile(
+    r"(?<![\w.,/:#$€£-])(?!(?:1[5-9]|20|21)\d\d\b(?!\.\d))(?:\d{4,}|\d+\.\d+)(?![\w,/:-]|\.\d|\s?%)"
+)
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{1,2}\.\d{1,2}\.\d{4}|[0-3]\d\.[01]\d\.\d\d")
 # Words with a number behind that name no single thing: COVID-19, top-10.
 _HYPHENED_WORDS = frozenset(
@@ -66,6 +70,11 @@ def identifiers_in(text: str) -> tuple[str, ...]:
     found += [match[1] or match[2] for match in _NUMBERED.finditer(text)]
     kept = [one for one in found if not _DATE.fullmatch(one) and not _is_hyphened_word(one)]
     return tuple(dict.fromkeys(kept))[:MAX_IDENTIFIERS]
+
+
+def exact_numbers_in(text: str) -> tuple[str, ...]:
+    """The numbers of a question that a text has or does not: 9443 and 12.4, but no year, date, time or share."""
+    return tuple(dict.fromkeys(_EXACT_NUMBER.findall(text)))
 
 
 def has_identifier(text: str, identifier: str) -> bool:

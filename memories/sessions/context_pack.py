@@ -221,12 +221,16 @@ def build_pack(
     left = room - sum(section.used for section in filling.sections)
     rest = describe_rest(filling.left_out, filling.absent, left, encoder)
     shown = [section for section in filling.sections if section.text]
+    confidence = answer.confidence if answer else ""
     blocks = [start, *(f"## {section.title}\n{section.text}" for section in shown), *([rest] if rest else [])]
     text = "\n\n".join(blocks) + end
     return ContextPack(
         text=text,
         group=group.slug,
-        sections=tuple(filling.sections),
+        sections=tuple(
+            replace(section, confidence=confidence) if section.kind == "relevant" else section
+            for section in filling.sections
+        ),
         tokens=count_tokens(text, encoder),
         left_out=len(filling.left_out) + len(filling.absent),
         degraded=degraded,

@@ -51,6 +51,7 @@ class Section:
     items: tuple[PackItem, ...] = ()
     left_out: tuple[Memory, ...] = ()
     is_cut: bool = False
+    confidence: str = ""  # of the answer to the query: high or low
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -158,13 +158,17 @@ class ItemOut(MemoryOut):
 
 
 class RecalledOut(Document):
-    """An answer, best first. If nothing is relevant, `abstained` is true and `nearest` lists the closest memories."""
+    """An answer, best first. If nothing is relevant, `abstained` is true and `nearest` lists the closest memories.
+
+    `confidence` is high or low: how sure it is that the results answer the question.
+    """
 
     results: list[ItemOut]
     count: int
     group: str
     mode: str
     abstained: bool
+    confidence: str
     nearest: list[ItemOut]
     degraded: str
     note: str

@@ -48,6 +48,7 @@ class SectionOut(Document):
     used: int
     is_cut: bool
     left_out: list[str]
+    confidence: str = None  # type: ignore[assignment]  # of what answers the query: high or low
 
 
 class PackItemOut(StoredText):

@@ -88,6 +88,8 @@ class Command(FaceCommand):
                 f"Nothing relevant in {printable(recalled.group)}."
                 + (" Closest matches (low confidence):" if recalled.nearest else "")
             )
+        elif recalled.doubt:
+            self.stdout.write(f"{printable(recalled.doubt)}.")
         for line in recalled.relations:
             facts = [str(line.id), "relation", line.group, f"{line.since:%Y-%m-%d}", line.trust]
             self.stdout.write(f"  • {printable(line.text)}")

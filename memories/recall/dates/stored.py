@@ -10,7 +10,7 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.recall.dates.reading import read_times
 from memories.recall.dates.spans import NamedTime, local_day, moments_of, overlap
-from memories.recall.weights import DATED_CANDIDATES, MAX_LISTED
+from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.types import Type
 
@@ -42,24 +42,30 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
     return OfThatTime(tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows))
 
 
-def is_past_day(time: NamedTime, today: date) -> bool:
-    """Whether a time is one certain day before today."""
-    last = time.latest(today).last
-    return time.is_day and last is not None and last < today
+def is_past(time: NamedTime, today: date) -> bool:
+    """Whether a time is a few certain days before today, one or up to MAX_EMPTY_DAYS of a year that is named."""
+    span = time.latest(today)
+    if span.first is None or span.last is None or span.last >= today:
+        return False
+    return time.is_day or (not time.is_open and (span.last - span.first).days < MAX_EMPTY_DAYS)
 
 
 def tells_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
-    """Whether a memory of another day tells of one of the times: it names it, or is a fact that was true then.
+    """Whether a memory of another day names one of the times.
 
     What it tells from its own day is read from there: "yesterday" is the day before.
     """
-    if memory.type != Type.EPISODIC and memory.valid_from is not None:
-        since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
-        if any(is_true_then(since, until, time, today) for time in times):
-            return True
     told = read_times(memory.content, today=local_day(memory.valid_from or memory.created_at)).times
     named = [span for time in told if not time.is_open for span in time.spans(today)]
     return any(overlap(span, asked) for span in named for time in times for asked in time.spans(today))
+
+
+def is_true_at(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
+    """Whether a memory is a fact that was true at one of the times."""
+    if memory.type == Type.EPISODIC or memory.valid_from is None:
+        return False
+    since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
+    return any(is_true_then(since, until, time, today) for time in times)
 
 
 def is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:

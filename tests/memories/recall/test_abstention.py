@@ -2,25 +2,22 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from memories.language.word_forms import root
 from memories.models import Memory
-from memories.recall.abstention import (
-    Nearness,
-    choose_limits,
-    group_level,
-    is_answerable,
-    is_padding,
-    shared_word_shares,
-    small_store_limit,
-)
+from memories.recall.abstention import is_answerable
+from memories.recall.abstention.filler import is_padding
+from memories.recall.abstention.limits import choose_limits, group_level, small_store_limit
+from memories.recall.abstention.nearness import Nearness
+from memories.recall.abstention.shared_words import shared_word_shares
 from memories.recall.candidates import Candidate
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.trace import Trace
-from memories.recall.weights import FACTS, FEW, TALK, UNKNOWN, AbstentionLimits
+from memories.recall.weights import FACTS, FEW, LONG, TALK, UNKNOWN, AbstentionLimits
 from memories.search.base import RankingFields
 from memories.search.query_terms import Match
 
@@ -35,14 +32,20 @@ def judged_row(key: int, content: str) -> RankingFields:
 
 
 def ranking_of(
-    *found: tuple[str, float], others: int = 100, level: float = 0.001, is_turn: bool = True
+    *found: tuple[str, float],
+    others: int = 100,
+    level: float = 0.001,
+    is_turn: bool = True,
+    known: str = "Tea.",
 ) -> Ranking:
     """Rank texts given as (content, cosine) in this order, before so many others that are as near as `level`.
+
+    The others have the text `known`.
 
     Both searches found each, so that none only fills up.
     """
     texts = [(key, content, cosine) for key, (content, cosine) in enumerate(found)]
-    texts += [(FILL + key, "Tea.", level) for key in range(others)]
+    texts += [(FILL + key, known, level) for key in range(others)]
     candidates = {
         key: Candidate(key, 1.0, cosine, vector_rank=1, words=len(content.split()), is_turn=is_turn)
         for key, content, cosine in texts
@@ -56,32 +59,43 @@ def judge(
     others: int = 100,
     level: float = 0.001,
     is_turn: bool = True,
-    certain_names: frozenset[str] = frozenset(),
+    person_names: frozenset[str] = frozenset(),
+    known: str = "Tea.",
 ) -> tuple[bool, Trace]:
     """Judge texts as ranking_of() takes them; they are turns of a conversation, or facts that stand alone."""
     trace = Trace()
     label = "Ben: " if is_turn else ""
     texts = [(f"{label}{content}", cosine) for content, cosine in found]
-    ranking = ranking_of(*texts, others=others, level=level, is_turn=is_turn)
+    ranking = ranking_of(*texts, others=others, level=level, is_turn=is_turn, known=known)
     best = [Memory(key=key, content=ranking.rows[key].content) for key, _ in ranking.scores[: len(found)]]
-    return is_answerable(replace(QUESTION, certain_names=certain_names), ranking, best, trace), trace
+    return is_answerable(replace(QUESTION, person_names=person_names), ranking, best, trace), trace
 
 
 def test_nothing_found_is_no_answer() -> None:
     assert judge()[0] is False
 
 
+ALL_WORDS = "The ledger is in use. Databases now!"  # every word of the question, so that none is unknown
+
+
 def test_a_turn_that_is_near_in_meaning_answers() -> None:
-    assert judge(("We settled on PostgreSQL.", 0.64))[0] is True
-    assert judge(("We settled on PostgreSQL.", 0.63))[0] is False
+    assert judge(("We settled on PostgreSQL.", 0.47), known=ALL_WORDS)[0] is True
+    assert judge(("We settled on PostgreSQL.", 0.45), known=ALL_WORDS)[0] is False
 
 
-def test_shared_words_make_up_for_some_distance() -> None:
-    # "ledger" and "use" are 2 of 4 words: 0.29 + 0.2 × 0.5 + 0.5 × 0.5 = 0.64; from the second alone 0.54 + 0.1 = 0.64.
-    assert judge(("Use the ledger.", 0.29))[0] is True
-    assert judge(("Use the ledger.", 0.28))[0] is False
-    assert judge(("Tea.", 0.54), ("Use the ledger.", 0.1))[0] is True
-    assert judge(("Tea.", 0.53), ("Use the ledger.", 0.1))[0] is False
+def test_words_of_the_first_turn_make_up_for_some_distance() -> None:
+    # "ledger" and "use" are 2 of 4 words: 0.27 + 0.4 × 0.5 = 0.47; those of the second count nothing.
+    assert judge(("Use the ledger.", 0.27), known=ALL_WORDS)[0] is True
+    assert judge(("Use the ledger.", 0.25), known=ALL_WORDS)[0] is False
+    assert judge(("Tea.", 0.45), ("Use the ledger.", 0.1), known=ALL_WORDS)[0] is False
+
+
+def test_words_that_no_candidate_has_speak_against_an_answer() -> None:
+    # "databases" and "now" are 2 of 4: 0.62 + 0.4 × 0.5 − 0.7 × 0.5 = 0.47
+    assert judge(("Use the ledger.", 0.62))[0] is True
+    assert judge(("Use the ledger.", 0.60))[0] is False
+    # Of a statement, which is asked for in other words, they say nothing.
+    assert judge(("Use the ledger.", 0.19), is_turn=False)[0] is True
 
 
 def test_of_a_fact_less_nearness_is_asked_and_words_weigh_less() -> None:
@@ -100,10 +114,10 @@ def test_a_fact_must_stand_out_of_what_the_group_holds_otherwise() -> None:
 
 
 def test_in_a_conversation_that_all_turns_come_near_speaks_for_an_answer() -> None:
-    # 0.55 + 0.3 × 0.3 = 0.64; without any level 0.55 is too little.
-    assert judge(("We settled on PostgreSQL.", 0.55), level=0.3)[0] is True
-    assert judge(("We settled on PostgreSQL.", 0.54), level=0.3)[0] is False
-    assert judge(("We settled on PostgreSQL.", 0.55))[0] is False
+    # 0.29 + 0.6 × 0.3 = 0.47; without any level 0.29 is too little.
+    assert judge(("We settled on PostgreSQL.", 0.29), level=0.3, known=ALL_WORDS)[0] is True
+    assert judge(("We settled on PostgreSQL.", 0.27), level=0.3, known=ALL_WORDS)[0] is False
+    assert judge(("We settled on PostgreSQL.", 0.29), known=ALL_WORDS)[0] is False
 
 
 def test_the_level_is_the_sixtieth_cosine_or_the_last_of_fewer() -> None:
@@ -115,14 +129,15 @@ def test_the_level_is_the_sixtieth_cosine_or_the_last_of_fewer() -> None:
 @pytest.mark.parametrize(
     ("content", "is_turn", "measure"),
     [
-        (" ".join(["word"] * 181), False, TALK),
+        (" ".join(["word"] * 181), False, LONG),
+        ("Maria: " + " ".join(["word"] * 181), True, LONG),
         (" ".join(["word"] * 180), False, FACTS),
         ("Maria: We settled on PostgreSQL.", True, TALK),
         ("Maria: We settled on PostgreSQL.", False, FACTS),  # stands alone
         ("We settled on PostgreSQL.", True, FACTS),  # in a thread, but nobody's turn
     ],
 )
-def test_long_texts_and_somebodys_turns_are_talk(
+def test_long_texts_and_somebodys_turns_have_limits_of_their_own(
     content: str, is_turn: bool, measure: AbstentionLimits
 ) -> None:
     assert choose_limits(ranking_of((content, 0.3), is_turn=is_turn), [0], vectors=60) is measure
@@ -141,7 +156,7 @@ def test_a_mode_that_reads_no_texts_has_a_measure_of_its_own() -> None:
 
 
 def test_where_no_texts_are_read_cosine_and_words_decide_and_no_name_is_unknown() -> None:
-    question = replace(QUESTION, certain_names=frozenset({"eve"}))
+    question = replace(QUESTION, person_names=frozenset({"eve"}))
     # 0.47; with one of four words 0.36 + 0.45 × 0.25 = 0.4725.
     for content, enough, short in (("Tea.", 0.47, 0.46), ("The ledger.", 0.36, 0.35)):
         for cosine, answers in ((enough, True), (short, False)):
@@ -150,9 +165,9 @@ def test_where_no_texts_are_read_cosine_and_words_decide_and_no_name_is_unknown(
 
 
 def test_what_is_reached_is_weighed_by_the_kind_of_text() -> None:
-    near = Nearness(0.6, 0.5, 0.4, 0.2, 0.25, 0.1)
-    # 0.6 + 0.2 × 0.5 + 0.5 × 0.4 + 0.3 × 0.2 − 0.5 × 0.25 − 5 × 0.1 = 0.335
-    assert near.reached(TALK) == pytest.approx(0.335)
+    near = Nearness(0.6, 0.5, 0.4, 0.2, 0.25, 0.1, 0.1)
+    # 0.6 + 0.4 × 0.4 + 0.6 × 0.2 − 0.8 × 0.25 − 0.7 × 0.1 − 5.5 × 0.1 = 0.06
+    assert near.reached(TALK) == near.reached(LONG) == pytest.approx(0.06)
     # 0.6 + 0.3 × 0.5 − 0.5 × 0.2 − 0.5 × 0.25 = 0.525
     assert near.reached(FACTS) == pytest.approx(0.525)
     # 0.6 + 0.3 × 0.5
@@ -160,35 +175,37 @@ def test_what_is_reached_is_weighed_by_the_kind_of_text() -> None:
 
 
 def test_a_name_that_the_group_never_says_takes_from_the_nearness() -> None:
-    # One of two names is unknown: 0.7 − 0.5 × 0.5 = 0.45; both are known: 0.7.
-    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "joanna"}))[0] is True
-    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "caroline"}))[0] is False
+    # One of two names is unknown: 0.7 − 0.8 × 0.5 = 0.3; both are known: 0.7.
+    asked = partial(judge, ("Maria met Joanna.", 0.7), known=ALL_WORDS)
+    assert asked(person_names=frozenset({"maria", "joanna"}))[0] is True
+    assert asked(person_names=frozenset({"maria", "caroline"}))[0] is False
     # A name that is spelled otherwise is known.
-    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "johanna"}))[0] is True
+    assert asked(person_names=frozenset({"maria", "johanna"}))[0] is True
     # Among few memories an unknown name says nothing.
-    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"caroline"}), others=5)[0] is True
+    assert judge(("Maria met Joanna.", 0.7), person_names=frozenset({"caroline"}), others=5)[0] is True
 
 
 def test_a_few_long_texts_count_as_many() -> None:
-    # Three texts of 7,000 characters are 21,000: 0.60 + 0.3 × 0.1 is not enough, and an unknown name counts.
-    long = "Maria met Joanna. " * 390
-    assert judge((long, 0.60), (long, 0.1), (long, 0.1), others=0)[0] is False
-    assert judge((long, 0.61), (long, 0.1), (long, 0.1), others=0)[0] is True
+    # Three texts of more than 20,000 characters with two of four words: 0.63 + 0.4 × 0.5 + 0.6 × 0.1 − 0.7 × 0.5 = 0.54,
+    # and an unknown name counts.
+    long = "Maria and Joanna use the ledger. " * 220
+    assert judge((long, 0.62), (long, 0.1), (long, 0.1), others=0)[0] is False
+    assert judge((long, 0.64), (long, 0.1), (long, 0.1), others=0)[0] is True
     assert (
-        judge((long, 0.61), (long, 0.1), (long, 0.1), others=0, certain_names=frozenset({"eve"}))[0] is False
+        judge((long, 0.64), (long, 0.1), (long, 0.1), others=0, person_names=frozenset({"eve"}))[0] is False
     )
 
 
 def talk(*turns: tuple[str, float]) -> Ranking:
     """Rank turns given as (content, score), all as near as 0.7, before a hundred others."""
-    ranking = ranking_of(*((content, 0.7) for content, _ in turns))
+    ranking = ranking_of(*((content, 0.7) for content, _ in turns), known=ALL_WORDS)
     scores = [(key, score) for key, (_, score) in enumerate(turns)]
     return replace(ranking, scores=[*scores, *((key, 0.0) for key, _ in ranking.scores[len(turns) :])])
 
 
 def test_what_another_one_said_does_not_answer_for_the_one_who_is_named() -> None:
     question = replace(QUESTION, names=frozenset({"maria"}))
-    # John's turn leads Maria's by 0.8 − (0.7 − 0.07) = 0.17; 0.7 − 5 × 0.17 is far below 0.64.
+    # John's turn leads Maria's by 0.8 − (0.7 − 0.07) = 0.17; 0.7 − 5.5 × 0.17 is far below 0.46.
     ranking = talk(("John: I sold the car.", 0.8), ("Maria: Nice!", 0.7))
     best = [Memory(key=key, content=ranking.rows[key].content) for key in (0, 1)]
     trace = Trace()
@@ -215,10 +232,11 @@ def test_one_with_all_the_words_answers_however_far_its_meaning() -> None:
 def test_what_is_far_and_shares_few_words_is_no_answer() -> None:
     answerable, trace = judge(("Maria likes the ledger.", 0.28), ("Tea.", 0.2), level=0.1)
     assert answerable is False
-    # One of four words: 0.28 + 0.2 × 0.25 + 0.5 × 0.25 + 0.3 × 0.1 = 0.485.
+    # One of four words, which alone is known: 0.28 + 0.4 × 0.25 + 0.6 × 0.1 − 0.7 × 0.75 = −0.085.
     assert trace.steps[-1].detail == {
         "answerable": False, "kind": "talk", "nearest_cosine": 0.28, "shared_words": 0.25, "shared_by_first": 0.25,
-        "level": 0.1, "unknown_names": 0.0, "others_lead": 0.0, "reached": 0.485, "wanted": 0.64,
+        "level": 0.1, "unknown_names": 0.0, "unknown_words": 0.75, "others_lead": 0.0, "reached": -0.085, "wanted": 0.46,
+        "confidence": "low",
     }  # fmt: skip
 
 
@@ -227,7 +245,8 @@ def test_the_trace_of_a_fact_says_that_it_was_measured_as_one() -> None:
     # 0.5 + 0.3 × 0.25 − 0.5 × 0.2 = 0.475.
     assert trace.steps[-1].detail == {
         "answerable": True, "kind": "facts", "nearest_cosine": 0.5, "shared_words": 0.25, "shared_by_first": 0.25,
-        "level": 0.2, "unknown_names": 0.0, "others_lead": 0.0, "reached": 0.475, "wanted": 0.33,
+        "level": 0.2, "unknown_names": 0.0, "unknown_words": 0.0, "others_lead": 0.0, "reached": 0.475, "wanted": 0.33,
+        "confidence": "high",
     }  # fmt: skip
 
 

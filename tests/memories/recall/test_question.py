@@ -32,7 +32,7 @@ def test_names_are_the_words_with_a_capital(text: str, names: set[str]) -> None:
     ],
 )
 def test_the_first_word_names_nobody_for_its_capitals(text: str, named: set[str]) -> None:
-    assert understand(text, encoder=None).certain_names == named
+    assert understand(text, encoder=None).person_names == named
 
 
 def test_a_question_is_understood_without_a_model() -> None:

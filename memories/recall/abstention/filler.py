@@ -1,0 +1,45 @@
+"""Candidates that would only pad an answer."""
+
+from math import log2
+
+from memories.recall.pipeline import Ranking
+from memories.recall.question import Question
+from memories.recall.weights import (
+    ABOVE_FILLER,
+    ELSEWHERE_SHARE,
+    MAX_ELSEWHERE_SHARE,
+    SHORT_WORDS,
+    UNRELATED_MEAN,
+    UNRELATED_SPREAD,
+    WORDY,
+)
+
+# Why a candidate is not in the answer, wherever that is shown.
+FILLER_REASON = "it shares no word with the question and is not close in meaning"
+
+ELSEWHERE_REASON = "it is another group's, and far below the best"
+
+
+def is_noise(key: int, ranking: Ranking) -> bool:
+    """Whether a candidate is another group's memory and far below the best; the longer it is, the less far is enough.
+
+    What proves a requested relation is none, nor is anything in a request to all groups.
+    """
+    row = ranking.rows.get(key)
+    if row is None or ranking.group_key in (None, row.group_id) or key in ranking.requested:
+        return False
+    longer = max(0.0, log2(max(ranking.candidates[key].words, 1) / SHORT_WORDS))
+    share = min(ELSEWHERE_SHARE + WORDY * longer, MAX_ELSEWHERE_SHARE)
+    return ranking.score_by_key.get(key, 0.0) < share * ranking.best_score
+
+
+def is_filler(key: int, ranking: Ranking, question: Question) -> bool:
+    """Whether a candidate would only pad the answer; what proves a requested relation never does."""
+    found = ranking.candidates[key]
+    # A question that the model cannot read is close to anything.
+    return key not in ranking.requested and is_padding(found.keyword, found.vector * question.readable)
+
+
+def is_padding(keyword: float, cosine: float) -> bool:
+    """Whether a text shares no word with the question and is no closer than unrelated texts are."""
+    return not keyword and cosine < UNRELATED_MEAN + ABOVE_FILLER * UNRELATED_SPREAD
