@@ -110,6 +110,7 @@ class RecallResult:
             degraded=self.degraded,
             note=self.note,
             doubt=self.doubt,
+            is_mixed=is_mixed([item.memory for item in self.items], self.group),
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,
@@ -211,6 +212,7 @@ def judge_and_cut(
             frame,
             is_abstained=is_abstained,
             doubt=doubt,
+            is_mixed=is_found and is_mixed(chosen, frame.group),
             count=len(chosen),
             nearest=len(chosen),
             relations=len(relations),
@@ -233,6 +235,11 @@ def judge_and_cut(
         "left_out": len(fitted.left_out),
         "tokens": spent + fitted.tokens,
     }
+
+
+def is_mixed(memories: Sequence[Memory], group: str) -> bool:
+    """Whether memories of other groups are among those of an answer about this group."""
+    return bool(group) and any(memory.group.slug != group for memory in memories)
 
 
 def take_notes(
