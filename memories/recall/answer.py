@@ -168,6 +168,14 @@ def read_best(
     return rows, replace(ranking, scores=scores, candidates=candidates)
 
 
+def size_of_answer(request: RecallRequest, question: Question) -> tuple[int, int]:
+    """How many memories an answer has at most, and its token budget."""
+    usual = settings.LOCI.retrieval.max_results
+    # A time that is asked for alone has no best memories, only newest.
+    limit = request.max_results or (max(usual, MAX_LISTED) if question.is_time_alone else usual)
+    return limit, request.token_budget or settings.LOCI.retrieval.token_budget
+
+
 def judge_and_cut(
     request: RecallRequest,
     ranking: Ranking,
@@ -178,10 +186,7 @@ def judge_and_cut(
     trace: Trace,
 ) -> dict[str, Any]:
     """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
-    usual = settings.LOCI.retrieval.max_results
-    # A time that is asked for alone has no best memories, only newest.
-    limit = request.max_results or (max(usual, MAX_LISTED) if question.is_time_alone else usual)
-    budget = request.token_budget or settings.LOCI.retrieval.token_budget
+    limit, budget = size_of_answer(request, question)
     depth = max(limit, JUDGED_CANDIDATES)
     rows, ranking = read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
@@ -206,17 +211,11 @@ def judge_and_cut(
     is_abstained = not is_found and not relations
     if relations:
         confidence, doubt = Confidence.HIGH, ""
+    mixed = is_found and is_mixed(chosen, frame.group)
+    frame = replace(frame, is_abstained=is_abstained, doubt=doubt, is_mixed=mixed)
     fitted = fit(
         chosen,
-        replace(
-            frame,
-            is_abstained=is_abstained,
-            doubt=doubt,
-            is_mixed=is_found and is_mixed(chosen, frame.group),
-            count=len(chosen),
-            nearest=len(chosen),
-            relations=len(relations),
-        ),
+        replace(frame, count=len(chosen), nearest=len(chosen), relations=len(relations)),
         notes,
         token_budget=budget - spent,
         encoder=encoder,
