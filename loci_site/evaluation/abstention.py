@@ -11,7 +11,7 @@ from pathlib import Path
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
-from loci_site.evaluation.question_files import QuerySet, read_query_file
+from loci_site.evaluation.question_files import NO_CATEGORY, QuerySet, read_query_file
 from loci_site.evaluation.run import Progress
 from memories.embedding import Encoder
 from memories.models import Memory
@@ -24,6 +24,7 @@ from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
 
 MODE = "hybrid"
+LOOKS_ANSWERABLE = "looks answerable"  # kind of those that name none
 OFFSETS = (-0.12, -0.08, -0.04, 0.0, 0.04, 0.08, 0.12)
 R5 = 5
 
@@ -71,7 +72,8 @@ def judge_all(
     for query in [*queries.unanswered, *misleading]:
         if query.group in visibilities:
             question = understand(query.text, encoder=encoder)
-            found.append(judge("looks answerable", question, visibilities[query.group], ()))
+            kind = LOOKS_ANSWERABLE if query.category == NO_CATEGORY else query.category
+            found.append(judge(kind, question, visibilities[query.group], ()))
     return found
 
 

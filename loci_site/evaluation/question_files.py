@@ -15,6 +15,7 @@ SPLIT = "split.json"
 SOURCE = "evaluation"
 NEEDED = ("id", "text", "group", "relevant")
 CORPUS_RULES = LineRules(SOURCE)
+NO_CATEGORY = "-"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Query:
     text: str
     group: str
     relevant: tuple[str, ...]
-    category: str = "-"
+    category: str = NO_CATEGORY
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def parse_query(line: str) -> Query:
         str(fields["text"]),
         str(fields["group"]),
         tuple(str(id_) for id_ in fields["relevant"]),
-        str(fields.get("category") or "-"),
+        str(fields.get("category") or NO_CATEGORY),
     )
 
 

@@ -122,6 +122,7 @@ class RecallResult:
             degraded=self.degraded,
             note=self.note,
             doubt=self.doubt,
+            is_mixed=is_mixed([item.memory for item in self.items], self.group),
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,
@@ -180,6 +181,12 @@ def read_best(
     return rows, replace(ranking, scores=scores, candidates=candidates)
 
 
+def size_of_answer(request: RecallRequest, question: Question) -> tuple[int, Collects]:
+    """How many memories an answer has at most, and whether it collects."""
+    collects = read_collecting(request.query)
+    return request.max_results or usual_limit(question, collects), collects
+
+
 def judge_and_cut(
     request: RecallRequest,
     ranking: Ranking,
@@ -190,8 +197,7 @@ def judge_and_cut(
     trace: Trace,
 ) -> dict[str, Any]:
     """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
-    collects = read_collecting(request.query)
-    limit = request.max_results or usual_limit(question, collects)
+    limit, collects = size_of_answer(request, question)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     rows, ranking = read_best(ranking, visibility, max(limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
@@ -208,11 +214,13 @@ def judge_and_cut(
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
-    confidence, doubt = (Confidence.HIGH, "") if relations else (confidence, doubt)
+    if relations:
+        confidence, doubt = Confidence.HIGH, ""
     shown = replace(
         frame,
         is_abstained=not is_found and not relations,
         doubt=doubt,
+        is_mixed=is_found and is_mixed(chosen, frame.group),
         count=len(chosen),
         nearest=len(chosen),
         relations=len(relations),
@@ -252,6 +260,11 @@ def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> 
     for key, same in alike.items():
         scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
     return scores
+
+
+def is_mixed(memories: Sequence[Memory], group: str) -> bool:
+    """Whether memories of other groups are among those of an answer about this group."""
+    return bool(group) and any(memory.group.slug != group for memory in memories)
 
 
 def take_notes(

@@ -54,6 +54,7 @@ class Frame:
     degraded: str = ""
     note: str = ""
     doubt: str = ""
+    is_mixed: bool = False  # memories of other groups are among them
     is_abstained: bool = False
     by_id: bool = False
     is_explained: bool = False
@@ -66,7 +67,8 @@ class Frame:
         if self.is_abstained:
             closest = " The closest matches, probably about something else:" if self.nearest else ""
             return f"Nothing stored in '{self.group}' answers this.{closest}"
-        place = f" from '{self.group}'" if self.group else ""
+        others = " and other groups" if self.is_mixed else ""
+        place = f" from '{self.group}'{others}" if self.group else ""
         counted = [format_count(self.relations, "relation")] if self.relations else []
         counted.append(format_memory_count(self.count))
         order = f", collected {self.collects}" if self.collects and self.count else ""

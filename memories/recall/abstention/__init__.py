@@ -21,7 +21,7 @@ __all__ = [
     "ELSEWHERE_REASON",
     "FILLER_REASON",
     "NOTHING_RELEVANT",
-    "Answerable",
+    "Answerability",
     "Confidence",
     "is_answerable",
     "is_filler",
@@ -41,7 +41,7 @@ class Confidence(StrEnum):
     LOW = "low"
 
 
-class Answerable(NamedTuple):
+class Answerability(NamedTuple):
     """Whether the best candidates answer the question, how sure that is, and a remark if it is not."""
 
     is_answerable: bool
@@ -51,7 +51,7 @@ class Answerable(NamedTuple):
 
 UNSURE = "Low confidence"
 BY_WORDS_ALONE = "By words alone, low confidence: the model does not read the question's language well"
-NOTHING, SURE = Answerable(False), Answerable(True, Confidence.HIGH)
+NOTHING, SURE = Answerability(False), Answerability(True, Confidence.HIGH)
 
 
 def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> bool:
@@ -59,7 +59,7 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
     return judge(question, ranking, best, trace).is_answerable
 
 
-def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> Answerable:
+def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> Answerability:
     """Whether the best candidates come close to the question in meaning and words, or one has all of its words.
 
     All candidates together are what the group knows on the topic: a name in none of them is unknown there. Without
@@ -88,8 +88,8 @@ def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: T
 
 def judge_nearness(
     question: Question, ranking: Ranking, judged: Sequence[Memory], trace: Trace
-) -> Answerable:
-    """The judgement by how close the judged memories come."""
+) -> Answerability:
+    """The verdict by how close the judged memories come."""
     cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
     limits = choose_limits(ranking, [memory.key for memory in judged], vectors=len(cosines))
     wanted = small_store_limit(len(cosines)) if limits is FEW else limits.wanted
@@ -105,13 +105,13 @@ def judge_nearness(
     answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
     is_sure = is_read and answerable and (has_all_words or reached >= wanted + SURE_MARGIN)
     doubt = "" if is_sure or not answerable else UNSURE if question.is_english else BY_WORDS_ALONE
-    judgement = Answerable(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
+    verdict = Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
     rounded = {name: round(number, 4) for name, number in numbers.items()}
     trace.add(
-        "relevance", answerable=answerable, kind=limits.kind, **rounded, confidence=judgement.confidence.value
+        "relevance", answerable=answerable, kind=limits.kind, **rounded, confidence=verdict.confidence.value
     )
-    return judgement
+    return verdict
 
 
 def unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:

@@ -9,10 +9,12 @@ from django.utils import timezone
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.recall.dates.reading import read_times
-from memories.recall.dates.spans import NamedTime, local_day, moments_of, overlap
+from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.types import Type
+
+DAYS_OF_A_MONTH = 31
 
 
 class OfThatTime(NamedTuple):
@@ -51,13 +53,20 @@ def is_past(time: NamedTime, today: date) -> bool:
 
 
 def tells_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
-    """Whether a memory of another day names one of the times.
+    """Whether a memory of another day names one of the times, or the month or week around it; a year is too long.
 
     What it tells from its own day is read from there: "yesterday" is the day before.
     """
     told = read_times(memory.content, today=local_day(memory.valid_from or memory.created_at)).times
-    named = [span for time in told if not time.is_open for span in time.spans(today)]
+    named = [span for time in told if not time.is_open for span in time.spans(today) if is_short(span)]
     return any(overlap(span, asked) for span in named for time in times for asked in time.spans(today))
+
+
+def is_short(span: DaySpan) -> bool:
+    """Whether a span has at most the days of a month."""
+    return (
+        span.first is not None and span.last is not None and (span.last - span.first).days < DAYS_OF_A_MONTH
+    )
 
 
 def is_true_at(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from memories.recall.dates.months import EVERY_MONTH, MONTH_NUMBER, ORDINALS, SEASON_MONTH, any_of
+from memories.recall.dates.months import EVERY_MONTH, MONTH_NUMBER, NUMBERS, ORDINALS, SEASON_MONTH, any_of
 from memories.recall.dates.phrases import PHRASE, Phrases
 from memories.recall.dates.spans import (
     ONE_DAY,
@@ -45,11 +45,11 @@ _WEEK = re.compile(
 _WEEK_AND_YEAR = re.compile(r"\bweek (\d\d?)(?:,| of| in)? (\d{4})\b", re.I)
 _SEASON = re.compile(rf"\b({any_of(SEASON_MONTH)})(?: of|,)? (\d{{4}})\b", re.I)
 _BARE_YEAR = re.compile(r"(?<![\w.:/#$€£-])(19\d\d|20\d\d)(?![\w/:%-]|[.,]\d)")
-_COUNT = r"(?:(\d\d?|two|three|four|couple of) )?"
+_COUNT = rf"(?:(\d\d?|{any_of(NUMBERS)})(?: of)? )?"
 _PART = re.compile(
     rf"\b(?:the )?(last|{any_of(ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half) (?:of|in) ({PHRASE})", re.I
 )
-_COUNTS = {"two": 2, "three": 3, "four": 4, "couple of": 2}
+_FEW_DAYS = 7  # "the first days of May"
 
 
 def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
@@ -120,7 +120,9 @@ def part_of(m: Match, phrases: Phrases, today: date) -> DaySpan | None:
     whole = phrases.time_of(m[4]).latest(today)
     if whole.first is None or whole.last is None:
         return None
-    unit, count, which = m[3].lower().rstrip("s"), _COUNTS.get(m[2] or "") or int(m[2] or 1), m[1].lower()
+    unit, which = m[3].lower().rstrip("s"), m[1].lower()
+    uncounted = _FEW_DAYS if m[3].lower() == "days" else 1
+    count = (NUMBERS.get(m[2].lower()) or int(m[2])) if m[2] else uncounted
     if unit == "half":
         middle = month_middle(whole)
         return (

@@ -1,5 +1,7 @@
 """Recall, relations, groups, stats, log, checkpoints, context and runs over REST."""
 
+from urllib.parse import urlencode
+
 import pytest
 
 from maintenance.models import Run
@@ -22,6 +24,23 @@ def test_a_question_finds_its_answer_by_meaning(owner: Caller) -> None:
         False,
     )
     assert "explain" not in answer
+
+
+def test_the_answer_and_the_pack_say_how_sure_they_are(owner: Caller) -> None:
+    owner.store("We settled on PostgreSQL 16 for the ledger database.")
+    sure = owner.post("/recall", {"query": "PostgreSQL database of the ledger", "group": "ledger"})
+    unsure = owner.post("/recall", {"query": "Qui a choisi PostgreSQL pour notre base ?", "group": "ledger"})
+    none = owner.post("/recall", {"query": "photosynthesis", "group": "ledger"})
+    assert (sure["confidence"], unsure["confidence"], none["confidence"]) == ("high", "low", "low")
+    assert (unsure["count"], none["abstained"]) == (1, True)
+    for query, confidence in (
+        ("PostgreSQL database of the ledger", "high"),
+        ("Qui a choisi PostgreSQL pour notre base ?", "low"),
+    ):
+        pack = owner.get(f"/context?{urlencode({'query': query, 'group': 'ledger'})}")
+        [relevant] = [section for section in pack["sections"] if section["title"].startswith("Relevant")]
+        assert relevant["confidence"] == confidence
+        assert not any("confidence" in section for section in pack["sections"] if section != relevant)
 
 
 def test_recall_by_address_is_the_same_as_by_body(owner: Caller) -> None:
