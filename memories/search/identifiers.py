@@ -26,6 +26,7 @@ _NUMBERED = re.compile(
 _EXACT_NUMBER = re.compile(
     r"(?<![\w.,/:#$€£-])(?!(?:1[5-9]|20|21)\d\d\b(?!\.\d))(?:\d{4,}|\d+\.\d+)(?![\w,/:-]|\.\d|\s?%)"
 )
+_QUESTION_WORD = re.compile(r"\b(?:what|which|whose|who|where|when|why|how)\b", re.I)
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{1,2}\.\d{1,2}\.\d{4}|[0-3]\d\.[01]\d\.\d\d")
 # Words with a number behind that name no single thing: COVID-19, top-10.
 _HYPHENED_WORDS = frozenset(
@@ -73,8 +74,12 @@ def identifiers_in(text: str) -> tuple[str, ...]:
 
 
 def exact_numbers_in(text: str) -> tuple[str, ...]:
-    """The numbers of a question that a text has or does not: 9443 and 12.4, but no year, date, time or share."""
-    return tuple(dict.fromkeys(_EXACT_NUMBER.findall(text)))
+    """The numbers of a question that a text has or does not: 9443 and 12.4, but no year, date, time or share.
+
+    Only those of which something is asked, after a question word: "Is the port still 8082?" is answered by another port.
+    """
+    asked = _QUESTION_WORD.search(text)
+    return tuple(dict.fromkeys(_EXACT_NUMBER.findall(text, asked.end()))) if asked else ()
 
 
 def has_identifier(text: str, identifier: str) -> bool:

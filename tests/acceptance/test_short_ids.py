@@ -35,13 +35,13 @@ def test_every_face_takes_a_short_id(house: House, memory: Memory) -> None:
         status, text = house.rest("get", path)
         assert status == 200, (path, text)
     assert TEXT in house.rest("post", "/recall", {"ids": [short]})[1]
-    assert house.rest("post", f"/memories/{short}/pin")[0] == 200
+    assert house.rest("post", f"/memories/{short}/dispute")[0] == 200
     assert TEXT in house.page(f"/admin/memories/memory/{short}/change/")
     assert TEXT in house.page(f"/admin/memories/memory/?q={short}")
     assert TEXT in house.resource(f"loci://memories/{short}")
     assert TEXT in command("inspect", short)
     assert str(memory.id) in command("audit", "show", "--memory", short)
-    assert "pin" in command("audit", "show", "--memory", short)
+    assert "dispute" in command("audit", "show", "--memory", short)
     assert house.tool("memory_inspect", id=short).structured_content["memory"]["id"] == str(memory.id)
     told = house.tool("store_memory", content="The harbour office opens at nine.", supersedes=short)
     assert told.structured_content["superseded"] == str(memory.id)

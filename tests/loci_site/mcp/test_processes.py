@@ -102,7 +102,7 @@ async def walk(client: Client, group: str) -> None:
 async def test_an_agent_walks_the_path_over_http(installed: Installation, url: str, era: Era) -> None:
     async with over_http(url, installed.secret, era) as client:
         assert client.protocol_version == VERSIONS[era]
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == 8
         await walk(client, f"http-{era}")
 
 
@@ -110,7 +110,7 @@ async def test_an_agent_walks_the_path_over_http(installed: Installation, url: s
 async def test_an_agent_walks_the_path_over_stdio(installed: Installation, era: Era) -> None:
     async with over_stdio(installed.home, era) as client:
         assert client.protocol_version == VERSIONS[era]
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == 8
         await walk(client, f"stdio-{era}")
 
 

@@ -81,7 +81,7 @@ def test_a_token_opens_the_door_in_both_eras(alice: Agent, version: str) -> None
     assert response.status == 200
     names = [tool["name"] for tool in response.message["result"]["tools"]]
     assert names[:2] == ["recall_memory", "store_memory"]
-    assert len(names) == 9
+    assert len(names) == 8
 
 
 @pytest.mark.parametrize("version", [LEGACY, MODERN])

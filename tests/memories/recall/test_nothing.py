@@ -62,7 +62,9 @@ def test_the_language_shows_in_short_words(text: str, english: bool) -> None:
         ("Which service is listening on 9443?", ("9443",)),
         ("What changed in promenade 12.4?", ("12.4",)),
         ("What happened in 2025?", ()),
-        ("On 3.5.2026 at 10:30 with 22 %", ()),
+        ("What is there on 3.5.2026 at 10:30 with 22 %", ()),
+        ("Is the port still 8082?", ()),
+        ("The deploy port of the ledger is 8082.", ()),
     ],
 )
 def test_numbers_that_a_text_has_or_does_not(text: str, numbers: tuple[str, ...]) -> None:
@@ -106,6 +108,9 @@ class TestATeamsStore:
 
     def test_a_port_that_nothing_has_is_answered_by_nothing(self, alice: User) -> None:
         assert ask(alice, "Which job listens on 9443?").abstained
+
+    def test_a_value_to_be_checked_is_answered_by_the_one_stored(self, alice: User) -> None:
+        assert "4 cents" in ask(alice, "Does a message through Textwell cost 1250 cents?").items[0].text
 
     def test_a_word_that_nothing_resembles_gives_nothing(self, alice: User) -> None:
         answer = ask(alice, "photosynthesis")
