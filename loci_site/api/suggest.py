@@ -71,7 +71,7 @@ def render_suggestion(each: Suggestion) -> dict[str, Any]:
         "type": memory.type,
         "state": memory.state,
         "trust": memory.trust,
-        "date": (memory.valid_from or memory.created_at).date().isoformat(),
+        "date": memory.moment.date().isoformat(),
         "thread": memory.thread.name if memory.thread else None,
         "source": memory.source,
     }

@@ -32,7 +32,7 @@ CHANGES: Final = (
 # For docs/reference/tools.md; agents read VERBS_HELP.
 CHANGES_HELP: Final = {
     **{name: verb.help for name, verb in VERBS.items()},
-    "pin": "ask a person to pin it: a pinned memory does not fade, and stands in every context pack",
+    "pin": "ask a person to pin it: a pinned memory does not fade and is in every context pack",
     EDIT: "set the fields in `changes`: `tags`, `importance`, `expires_at` (null clears it), `metadata`; a new `content`, "
     "`type` or `valid_from` makes a new version",
     UNDO: "take back your own write of the last 24 hours; `id` is the `undo` of its answer",

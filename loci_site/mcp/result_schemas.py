@@ -227,7 +227,7 @@ class PackSection(Answer):
 
 
 class PackedMemory(Answer):
-    """A memory in a context pack; its text stands in the pack's text."""
+    """A memory in a context pack; its text is in the pack's text."""
 
     id: str
     type: str

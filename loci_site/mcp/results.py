@@ -225,19 +225,18 @@ def make_result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
 
 def recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
     """A recalled memory with its text between marks, date and source."""
-    date = item.memory.valid_from or item.memory.created_at
     if item.coming is not None:
         body["coming"]["content"] = fence(
             item.coming, visible_content(item.coming), label=label_of(item.coming), group=group
         )
-    # Names of threads and texts of turns are stored texts: they stand between the marks, or not at all.
+    # Names of threads and texts of turns are stored texts: they appear between marks or not at all.
     if item.also_in:
         body["also_in"] = [{"id": each["id"], "group": each["group"]} for each in body["also_in"]]
     if item.around:
         body["around"] = [str(turn.memory.id) for turn in item.around]
     return body | {
         "text": text,
-        "date": f"{date:%Y-%m-%d}",
+        "date": f"{item.memory.moment:%Y-%m-%d}",
         "source": body["source"] or body["author"],
     }
 

@@ -55,7 +55,7 @@ def range_schema(kind: str, low: float, high: float) -> WithJsonSchema:
 Group = Annotated[str, Field(description="project; absent: the default")]
 MemoryType = Annotated[str, enum_schema(Type.values, "an event, a fact, a how-to, a who or what")]
 Confidence = Annotated[float, range_schema("number", 0, 1)]
-# The whole schema stands in one tool; agents pay for it once.
+# One tool has the whole schema, so that agents pay for it once.
 Where = Annotated[
     dict[str, Any], WithJsonSchema(where_schema() | {"description": "filters; dates: ISO 8601, UTC"})
 ]

@@ -66,7 +66,7 @@ def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[
 
 def count_occasions(memories: Iterable[Memory]) -> int:
     """The number of distinct occasions: repeating a text within a thread on one day is no further evidence."""
-    return len({(m.thread_id, (m.valid_from or m.created_at).date()) for m in memories})
+    return len({(m.thread_id, m.moment.date()) for m in memories})
 
 
 def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> Neighbours:
@@ -114,7 +114,7 @@ def find_agreeing(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | No
     """
     if len(memories) < turn.limits.promote_at_least:
         return None
-    text = max(memories, key=lambda m: (m.access_count, m.confidence, m.valid_from or m.created_at, m.key))
+    text = max(memories, key=lambda m: (m.access_count, m.confidence, m.moment, m.key))
     agreeing = [m for m in memories if m.key == text.key or may_agree(text, m, cosine=1.0)]
     if count_occasions(agreeing) < turn.limits.promote_at_least:
         return None

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from maintenance.schedule import JobStatus
+from memories.language.plurals import format_times
 
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -54,8 +55,7 @@ def format_next_run(job: JobStatus) -> str:
 
 def format_state(job: JobStatus) -> str:
     """The job's state in one line, with its failures."""
-    times = "once" if job.failures == 1 else f"{job.failures} times"
-    failed = f"failed {times}: {job.error}" if job.failures else ""
+    failed = f"failed {format_times(job.failures)}: {job.error}" if job.failures else ""
     words = {
         "running": f"running since {format_moment(job.since)}",
         "paused": f"paused by {job.by}",

@@ -16,6 +16,7 @@ from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.browse.recalls import questions_that_found
 from memories.entities.neighbourhood import Neighbourhood
+from memories.language.plurals import format_times
 from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
@@ -183,7 +184,7 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
         ("Standing", [
             ("State", memory.state), ("Trust", memory.trust), ("Confidence", f"{memory.confidence:.2f}"),
             ("Importance", f"{memory.importance} of 10"), ("Pinned", "yes" if memory.pinned else "no"),
-            ("Recalled", f"{memory.access_count} times" if memory.access_count != 1 else "once"),
+            ("Recalled", format_times(memory.access_count)),
         ]),
         ("Valid time", [
             ("From", memory.valid_from or "—"), ("Until", memory.valid_to or "—"),

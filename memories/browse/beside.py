@@ -1,4 +1,4 @@
-"""What stands beside a recalled memory, as JSON values: conflicts, equals, the turns around it."""
+"""What comes with a recalled memory, as JSON values: conflicts, equals, the turns around it."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def turn_json(turn: NearTurn) -> dict[str, Any]:
     return {
         "id": str(memory.id),
         "offset": turn.offset,
-        "date": as_json(memory.valid_from or memory.created_at),
+        "date": as_json(memory.moment),
         "author": memory.author_name,
         "label": label_of(memory),
         "content": turn.text,

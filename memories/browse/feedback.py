@@ -6,6 +6,7 @@ from typing import Final
 
 from django.db.models import Count, QuerySet
 
+from memories.language.plurals import format_times
 from memories.models import Feedback, FeedbackVerdict, Memory
 
 MAX_SHOWN: Final = 10
@@ -24,7 +25,7 @@ class FeedbackCounts:
         """The counts in words; empty without feedback."""
         if not self.used and not self.wrong:
             return ""
-        return f"used {count_times(self.used)}, wrong {count_times(self.wrong)}"
+        return f"used {format_times(self.used)}, wrong {format_times(self.wrong)}"
 
 
 def feedback_on(keys: Collection[int]) -> FeedbackCounts:
@@ -48,8 +49,3 @@ def count_verdicts(rows: QuerySet[Feedback]) -> tuple[int, int]:
     """How many of the rows say used, and how many wrong."""
     counts = dict(rows.order_by().values_list("verdict").annotate(count=Count("key")))
     return counts.get(FeedbackVerdict.USED, 0), counts.get(FeedbackVerdict.WRONG, 0)
-
-
-def count_times(count: int) -> str:
-    """A number of times in words."""
-    return "once" if count == 1 else f"{count} times"

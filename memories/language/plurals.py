@@ -13,3 +13,8 @@ def format_count(count: int, noun: str) -> str:
     if noun.endswith(("s", "x", "ch", "sh")):
         return f"{count} {noun}es"
     return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
+
+
+def format_times(count: int) -> str:
+    """How often: "once", "7 times"."""
+    return "once" if count == 1 else f"{count} times"

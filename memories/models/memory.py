@@ -1,5 +1,7 @@
 """A memory: a text worth keeping, with its type, state and trust, when it was true, and its author."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -167,6 +169,11 @@ class Memory(models.Model):
     def is_name_alone(self) -> bool:
         """True for an entity that only a relation names: its text is the name."""
         return self.type == Type.ENTITY and self.source == RELATION_SOURCE
+
+    @property
+    def moment(self) -> datetime:
+        """When it happened or began to be true; without a date of its own, when it was stored."""
+        return self.valid_from or self.created_at
 
     @property
     def root_key(self) -> int:

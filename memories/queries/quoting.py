@@ -42,7 +42,6 @@ def fence(
     An agent pays for every mark. So a plainly valid memory has no `trust`, one of the group that the answer is about
     (`group`) no `group`, and a long source is cut. `before` and `after` are the turns around it, as mark_turn() shows them.
     """
-    when = memory.valid_from or memory.created_at
     slug = memory.group.slug
     warning = label or (memory.trust if memory.trust != Trust.ACTIVE else "")
     attributes = {
@@ -50,7 +49,7 @@ def fence(
         "group": slug if slug != group else "",
         "source": shorten_source(memory.source or memory.author_name),
     }
-    opening = f"memory id={short_id(memory.id)} {memory.type} {when:%Y-%m-%d}"
+    opening = f"memory id={short_id(memory.id)} {memory.type} {memory.moment:%Y-%m-%d}"
     return wrap(opening, attributes, text, before=before, after=after)
 
 

@@ -47,8 +47,7 @@ def matches_kind(m: Memory, v: Visibility) -> bool:
 
 def matches_time(m: Memory, v: Visibility) -> bool:
     """True if the time bounds match; a query for live memories needs one that counts at `now`."""
-    began = m.valid_from or m.created_at
-    if (v.after and began < v.after) or (v.before and began > v.before):
+    if (v.after and m.moment < v.after) or (v.before and m.moment > v.before):
         return False
     if v.is_history:
         return matches_history(m, v)

@@ -33,7 +33,6 @@ from memories.recall.answer import (
 )
 from memories.recall.budget import Frame, fit
 from memories.recall.fusion import MODES
-from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import (
     Question,
     RecallRequest,
@@ -42,7 +41,7 @@ from memories.recall.question import (
     understand,
 )
 from memories.recall.recall_log import COUNTER, PendingRecall
-from memories.recall.shown.second_hop import follow_name
+from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
@@ -140,13 +139,6 @@ def rank_keys(
 ) -> list[tuple[int, float]]:
     """rank() by the memories' keys, without reading whole rows."""
     return find_ranking(question, visibility, mode=mode, trace=trace).scores
-
-
-def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
-    """The ranked candidates of a question, with the weights in use."""
-    gathered = gather(question, visibility, mode=mode, trace=trace)
-    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
-    return follow_name(ranking, question, visibility, mode=mode, trace=trace)
 
 
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:

@@ -181,12 +181,6 @@ def read_best(
     return rows, replace(ranking, scores=scores, candidates=candidates)
 
 
-def size_of_answer(request: RecallRequest, question: Question) -> tuple[int, Collects]:
-    """How many memories an answer has at most, and whether it collects."""
-    collects = read_collecting(request.query)
-    return request.max_results or usual_limit(question, collects), collects
-
-
 def judge_and_cut(
     request: RecallRequest,
     ranking: Ranking,
@@ -197,7 +191,8 @@ def judge_and_cut(
     trace: Trace,
 ) -> dict[str, Any]:
     """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
-    limit, collects = size_of_answer(request, question)
+    collects = read_collecting(request.query)
+    limit = request.max_results or usual_limit(question, collects)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     rows, ranking = read_best(ranking, visibility, max(limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
@@ -231,9 +226,9 @@ def judge_and_cut(
     fitted = fit_hits(chosen, shown, notes, fitting)
     for memory in fitted.left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    has_turns = request.around and not (is_short or shown.collects)
-    left = replace(fitting, token_budget=fitting.token_budget - fitted.tokens)
-    around = find_around(fitted.portions, ranking, visibility, notes, left) if has_turns else NOTHING_AROUND
+    around = NOTHING_AROUND
+    if request.around and not (is_short or shown.collects):
+        around = find_around(fitted.portions, ranking, visibility, notes, fitting.after(fitted))
     scores, numbers = scores_in_place(ranking, alike), trace.numbers if request.explain else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
     return {

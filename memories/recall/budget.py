@@ -187,8 +187,9 @@ def pack(
     portions: list[Portion] = []
     left_out: list[Memory] = []
     left = token_budget
-    around = count_each([f"{show(memory, '')}\n" for memory in memories], encoder)
-    for memory, marks in zip(memories, around, strict=True):
+    around = count_marks(memories, show, encoder)
+    for memory in memories:
+        marks = around[memory.key]
         if summary_only:
             portion = summarise(memory, marks, encoder)
         else:
@@ -248,6 +249,12 @@ def count_tokens(text: str, encoder: Encoder | None) -> int:
 def count_each(texts: Sequence[str], encoder: Encoder | None) -> list[int]:
     """count_tokens() of each text; the words that are new to the process are tokenized at once."""
     return encoder.token_counts(texts) if encoder else [-(-len(text) // CHARS_PER_TOKEN) for text in texts]
+
+
+def count_marks(memories: Sequence[Memory], show: Show, encoder: Encoder | None) -> dict[int, int]:
+    """The tokens of what stands around each memory's text, by key."""
+    around = count_each([f"{show(memory, '')}\n" for memory in memories], encoder)
+    return {memory.key: count for memory, count in zip(memories, around, strict=True)}
 
 
 def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, int]:

@@ -52,7 +52,7 @@ class Tuning:
     # them, but a relation must not outweigh the question's own words by more than a date does.
     relation_boost: float = 0.15  # proves, or is the other end of, a relation of a named entity
     asked_boost: float = 0.3  # and the question has the relation's predicate, or names both ends
-    # An identifier of the question stands in the memory: more than all other parts together.
+    # The memory has an identifier of the question: more than all other parts together.
     identifier_boost: float = 1.5
     by_identifier: bool = True
     # The tags of the memory are the question, or a part of it by their share of its words; set by hand, since no public

@@ -247,7 +247,7 @@ for _verb, _label, _run, _operation in (
     (Change.RETRACT, "Retract it", run_retraction, Operation.RETRACT),
     (Change.SUPERSEDE, "Replace it by another memory", run_verb, Operation.SUPERSEDE),
     (Change.MERGE, "Merge it into another memory", run_verb, Operation.MERGE),
-    (Change.PIN, "Pin it: it stands in every context pack", run_verb, Operation.PIN),
+    (Change.PIN, "Pin it: every context pack will have it", run_verb, Operation.PIN),
     (Change.UNPIN, "Remove its pin", run_verb, Operation.UNPIN),
     (Change.RESTORE_VERSION, "Make a former text current again", run_restoring, Operation.EDIT),
     (EDIT_FIELDS, "Change its fields", run_edit, Operation.EDIT),

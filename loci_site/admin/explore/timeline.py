@@ -125,7 +125,7 @@ def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group 
             key__in=[hit.key for hit in search_index().keyword(match, seen, limit=SEARCH_LIMIT)]
         )
     found = list(rows.select_related("group").defer("context", "metadata")[:MAX_ROWS])
-    return sorted(found, key=lambda row: (row.valid_from or row.created_at, row.key)), group
+    return sorted(found, key=lambda row: (row.moment, row.key)), group
 
 
 def recallable_keys(actor: Actor, group: Group | None, narrowing: Narrowing, keys: Sequence[int]) -> set[int]:

@@ -21,7 +21,7 @@ output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earl
   date without a time is its first moment.
 - **Group**, if absent, is the token's default group, else `access.default_group` (`LOCI_GROUP`); if neither is set, the
   error lists the choices.
-- **Filters** stand in one object, `where`, with the same keys in every tool that takes it. An unknown key is an error that
+- **Filters** go into one object, `where`, with the same keys in every tool that takes it. An unknown key is an error that
   lists the known ones.
 - **Null** is the same as leaving an argument out. An unknown argument is an error that names the nearest known one.
 - **Retries**: every tool that writes takes an `idempotency_key`, a new UUID for each write. The same call with the same key

@@ -198,7 +198,7 @@ def count_sources_needed(turn: Turn, sources: int) -> int:
 
 def draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
     """The summary as a draft, its scope no wider and its confidence no higher than its sources'; None if empty."""
-    moments = [source.valid_from or source.created_at for source in sources]
+    moments = [source.moment for source in sources]
     summary = summarise_sources(turn, sources, moments)
     if not summary.text.strip():
         return None

@@ -115,12 +115,11 @@ class Command(FaceCommand):
         for turn in item.around:
             if turn.offset > 0:
                 self._print_turn(turn, indent)
-        when = memory.valid_from or memory.created_at
         facts = [
             str(memory.id),
             memory.type,
             memory.group.slug,
-            f"{when:%Y-%m-%d}",
+            f"{memory.moment:%Y-%m-%d}",
             f"score {item.score:.4f}",
             item.label,
             *(conflict.note for conflict in item.conflicts),

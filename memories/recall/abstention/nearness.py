@@ -76,12 +76,7 @@ def measure_nearness(
 def _with_asked_date(memory: Memory, rows: Mapping[int, RankingFields], question: Question) -> str:
     """The content and tags, with its date in the words that the model reads if the question names that date."""
     content = " ".join([memory.content, *memory.tags])
-    row = rows.get(memory.key)
-    if (
-        not question.dates
-        or row is None
-        or not is_dated(row, question.dates)
-        or (moment := row.moment) is None
-    ):
+    row = rows.get(memory.key) if question.dates else None
+    if row is None or row.moment is None or not is_dated(row, question.dates):
         return content
-    return f"{embedded_text(content, moment)} {moment:%Y-%m-%d} {question.time_words}"
+    return f"{embedded_text(content, row.moment)} {row.moment:%Y-%m-%d} {question.time_words}"

@@ -57,7 +57,7 @@ def tells_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
 
     What it tells from its own day is read from there: "yesterday" is the day before.
     """
-    told = read_times(memory.content, today=local_day(memory.valid_from or memory.created_at)).times
+    told = read_times(memory.content, today=local_day(memory.moment)).times
     named = [span for time in told if not time.is_open for span in time.spans(today) if is_short(span)]
     return any(overlap(span, asked) for span in named for time in times for asked in time.spans(today))
 

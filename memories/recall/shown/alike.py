@@ -77,7 +77,7 @@ def says_the_same(one: Memory, other: Memory) -> bool:
 def preference(memory: Memory) -> tuple[int, float, int]:
     """The order in which equals are kept: the most trusted first, then the newest."""
     trust = _BEST_TRUST.index(memory.trust) if memory.trust in _BEST_TRUST else len(_BEST_TRUST)
-    return trust, -(memory.valid_from or memory.created_at).timestamp(), -memory.key
+    return trust, -memory.moment.timestamp(), -memory.key
 
 
 def describe_alike(memory: Memory, others: Sequence[Memory], group: str) -> str:

@@ -123,7 +123,7 @@ def make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> Near
         if len(row.content) > TURN_CHARS
         else row.content
     )
-    day, hit_day = (f"{each.valid_from or each.created_at:%Y-%m-%d}" for each in (row, hit))
+    day, hit_day = (f"{each.moment:%Y-%m-%d}" for each in (row, hit))
     line = mark_turn(row, text, label=label_of(row), when=day if day != hit_day else "")
     return NearTurn(row, offset, text, line, is_cut=text != row.content)
 

@@ -16,7 +16,7 @@ from memories.recall.budget import (
     Frame,
     Notes,
     Portion,
-    count_each,
+    count_marks,
     count_memory_tokens,
     counting_encoder,
     fit,
@@ -119,8 +119,7 @@ def fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fittin
     fullest = replace(frame, is_cut=True, left_out=len(memories))
     room = fitting.token_budget - fullest.tokens(counting)
     counts = count_memory_tokens(memories, counting)
-    around = count_each([f"{notes.show(memory, '')}\n" for memory in memories], counting)
-    marks = {memory.key: count for memory, count in zip(memories, around, strict=True)}
+    marks = count_marks(memories, notes.show, counting)
     taken = choose_count(memories, counts, marks, room)
     level = share_room(
         [counts[memory.key] for memory in taken], room - sum(marks[memory.key] for memory in taken)
@@ -170,5 +169,4 @@ def share_room(counts: Sequence[int], room: int) -> int:
 
 def in_time(memory: Memory) -> tuple[str, int, int]:
     """The order in which memories happened: by their own day or that of storing, within a thread by place."""
-    moment = memory.valid_from or memory.created_at
-    return moment.isoformat(), memory.position or 0, memory.key
+    return memory.moment.isoformat(), memory.position or 0, memory.key

@@ -17,10 +17,10 @@ from memories.recall.abstention import (
     is_filler,
     is_noise,
 )
-from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
+from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.shown.collecting import read_collecting, usual_limit
-from memories.recall.shown.second_hop import follow_name
+from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
 
@@ -51,9 +51,7 @@ def explain_place(
     question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
 ) -> Placement:
     """The memory's rank for the question inside the Visibility, and whether a default answer contains it."""
-    gathered = gather(question, visibility, mode=mode, trace=trace)
-    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
-    ranking = follow_name(ranking, question, visibility, mode=mode, trace=trace)
+    ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
         return Placement(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")

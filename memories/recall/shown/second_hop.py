@@ -35,6 +35,13 @@ _DAYS: Final = frozenset(
 )
 
 
+def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
+    """The ranked candidates of a question, with the weights in use and the second hop."""
+    gathered = gather(question, visibility, mode=mode, trace=trace)
+    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    return follow_name(ranking, question, visibility, mode=mode, trace=trace)
+
+
 def follow_name(
     ranking: Ranking, question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> Ranking:
