@@ -1,0 +1,4 @@
+-- What the search needs of the server beyond PostgreSQL itself.
+
+-- name: vector
+CREATE EXTENSION IF NOT EXISTS vector;

@@ -1,0 +1,39 @@
+"""What differs between the SQL of the databases; `dialect()` is the one place that chooses."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from django.db import connection
+
+
+class Dialect(Protocol):
+    """Fragments of SQL, and values as the database takes and returns them."""
+
+    ordered_join: str  # a join whose left side the planner shall read first
+    everything: str  # a condition that is always true
+    in_list: str  # after a column: it is one of list_param()'s values
+    has_tag: str  # with the column formatted in: the JSON list has the parameter
+
+    def list_param(self, values: Iterable[int]) -> Any:
+        """Numbers as the one parameter of `in_list`."""
+
+    def moment_param(self, moment: datetime) -> Any:
+        """A timestamp as the parameter of a comparison."""
+
+    def read_moment(self, stored: Any) -> datetime | None:
+        """The timestamp that a statement returned, with its zone."""
+
+
+@lru_cache
+def dialect_of(vendor: str) -> Dialect:
+    """The dialect of a database vendor."""
+    found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
+    return found
+
+
+def dialect() -> Dialect:
+    """The dialect of the database in use."""
+    return dialect_of(connection.vendor)

@@ -1,0 +1,33 @@
+"""SQLite's dialect."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+
+
+class SqliteDialect:
+    """Lists are JSON, timestamps are text."""
+
+    ordered_join = "CROSS JOIN"
+    everything = "1"
+    in_list = "IN (SELECT value FROM json_each(%s))"
+    has_tag = "EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)"
+
+    def list_param(self, values: Iterable[int]) -> str:
+        """Numbers as JSON."""
+        return f"[{','.join(map(str, values))}]"
+
+    def moment_param(self, moment: datetime) -> str:
+        """A timestamp as Django stores it, so that texts compare as times."""
+        return str(connection.ops.adapt_datetimefield_value(moment))
+
+    def read_moment(self, stored: Any) -> datetime | None:
+        """The timestamp with its zone: Django stores UTC without one, and an expression returns text."""
+        if isinstance(stored, str):
+            stored = datetime.fromisoformat(stored)
+        return stored.replace(tzinfo=UTC) if stored else None
+
+
+DIALECT = SqliteDialect()
