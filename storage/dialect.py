@@ -15,6 +15,7 @@ class Dialect(Protocol):
     ordered_join: str  # a join whose left side the planner shall read first
     everything: str  # a condition that is always true
     in_list: str  # after a column: it is one of list_param()'s values
+    assigns_keys: bool  # a writer's transaction knows the keys that its rows will get
     has_tag: str  # with the column formatted in: the JSON list has the parameter
 
     def list_param(self, values: Iterable[int]) -> Any:

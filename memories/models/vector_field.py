@@ -11,6 +11,10 @@ POSTGRESQL = "postgresql"
 class VectorField(BinaryField):
     """A vector as bytes (float32, little-endian), whatever the database stores."""
 
+    def get_internal_type(self) -> str:
+        """The type that Django knows."""
+        return "BinaryField"
+
     def db_type(self, connection: Any) -> str | None:
         """The column's type."""
         return "vector" if connection.vendor == POSTGRESQL else super().db_type(connection)
@@ -22,7 +26,7 @@ class VectorField(BinaryField):
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """The bytes, or the text that pgvector reads."""
         if value is None or connection.vendor != POSTGRESQL:
-            return super().get_db_prep_value(value, connection, prepared)
+            return value
         return str(np.frombuffer(value, dtype="<f4").tolist())
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:

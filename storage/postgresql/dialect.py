@@ -11,6 +11,7 @@ class PostgresqlDialect:
     ordered_join = "JOIN"
     everything = "TRUE"
     in_list = "= ANY(%s)"
+    assigns_keys = False
     has_tag = "{column} @> jsonb_build_array(%s::text)"
 
     def list_param(self, values: Iterable[int]) -> list[int]:

@@ -13,6 +13,7 @@ class SqliteDialect:
     ordered_join = "CROSS JOIN"
     everything = "1"
     in_list = "IN (SELECT value FROM json_each(%s))"
+    assigns_keys = True
     has_tag = "EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)"
 
     def list_param(self, values: Iterable[int]) -> str:
