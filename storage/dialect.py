@@ -16,7 +16,11 @@ class Dialect(Protocol):
     everything: str  # a condition that is always true
     in_list: str  # after a column: it is one of list_param()'s values
     assigns_keys: bool  # a writer's transaction knows the keys that its rows will get
+    hold: str  # a statement that holds the name in its parameter until the transaction ends; empty where all is held
     has_tag: str  # with the column formatted in: the JSON list has the parameter
+
+    def rule_names(self, table: str) -> set[str]:
+        """The names of a table's indexes and named constraints."""
 
     def list_param(self, values: Iterable[int]) -> Any:
         """Numbers as the one parameter of `in_list`."""

@@ -86,13 +86,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put long files first, and in a file what begins with empty tables; leave out what cannot run here."""
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
     items.sort(key=lambda item: (files[item.path], "shared_rows" in getattr(item, "fixturenames", ())))
     if IS_POSTGRES:
         skip_sqlite(items)
+    else:
+        others = [item for item in items if item.get_closest_marker("postgresql")]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     if MODELS.is_dir() and any(MODELS.iterdir()):
         return
     missing = pytest.mark.skip(reason=f"the model is not in {MODELS}: run `make test` once")

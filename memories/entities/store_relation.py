@@ -17,6 +17,7 @@ from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.language.cleaning import clean_line, fold
@@ -89,6 +90,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
         group = resolved.group
+        hold_groups([group.key])
         refuse_withdrawn(actor, group, draft)
         subject, is_new_subject = find_or_store_end(actor, draft.subject, group, prepared, field="subject")
         object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")

@@ -14,6 +14,7 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
 from memories.draft.registry import OnEdit, values_from_json
@@ -98,6 +99,7 @@ def edit(
     reason = clean_reason(reason)
     ready = prepare_edit(actor, id_, change)
     with transaction.atomic():
+        hold_groups([ready.memory.group_id])
         edited = carry_out_edit(actor, ready, reason=reason)
         transaction.set_rollback(dry_run)
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""

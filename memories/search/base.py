@@ -171,6 +171,9 @@ class SearchIndex(Protocol):
     def find_errors(self) -> list[str]:
         """Differences between the indexes and the rows, in words; empty if there are none."""
 
+    def tend(self) -> None:
+        """Adapt the indexes to what the store has grown to; outside a transaction, now and then."""
+
     def rebuild(self) -> None:
         """Rebuild the indexes from the rows. One transaction."""
 

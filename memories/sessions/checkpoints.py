@@ -13,6 +13,7 @@ from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
@@ -50,6 +51,7 @@ def save_checkpoint(
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
         resolved = find_or_create_group(actor, group, right=WRITE)
+        hold_groups([resolved.group.key])
         refuse_withdrawn_texts(actor, resolved.group, body, field="state")
         refuse_withdrawn_texts(actor, resolved.group, name, field="thread")
         row = Thread.objects.get_or_create(group=resolved.group, name=name)[0] if name else None

@@ -18,6 +18,7 @@ from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
@@ -197,6 +198,7 @@ def write_drafts(
     """
     now = timezone.now()
     executor = Executor(actor, now=now)
+    hold_groups(group.key for group, _ in drafts)
     with one_index_state():
         decisions = decide_and_write(actor, drafts, executor, now=now)
     return [_result(decision, executor) for decision in decisions]

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from storage.postgresql.rule_names import rule_names
+
 
 class PostgresqlDialect:
     """Lists are arrays, timestamps have a zone."""
@@ -12,7 +14,12 @@ class PostgresqlDialect:
     everything = "TRUE"
     in_list = "= ANY(%s)"
     assigns_keys = False
+    hold = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
     has_tag = "{column} @> jsonb_build_array(%s::text)"
+
+    def rule_names(self, table: str) -> set[str]:
+        """The names of a table's indexes and named constraints."""
+        return rule_names(table)
 
     def list_param(self, values: Iterable[int]) -> list[int]:
         """Numbers as an array."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.db import connection
 
+from storage.sqlite.rule_names import rule_names
+
 
 class SqliteDialect:
     """Lists are JSON, timestamps are text."""
@@ -14,7 +16,12 @@ class SqliteDialect:
     everything = "1"
     in_list = "IN (SELECT value FROM json_each(%s))"
     assigns_keys = True
+    hold = ""
     has_tag = "EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)"
+
+    def rule_names(self, table: str) -> set[str]:
+        """The names of a table's indexes and named constraints."""
+        return rule_names(table)
 
     def list_param(self, values: Iterable[int]) -> str:
         """Numbers as JSON."""

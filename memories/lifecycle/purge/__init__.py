@@ -15,6 +15,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import NotPermitted
+from access.groups.locks import hold_groups
 from access.models import AuditEntry, AuditPayload, Group, SavedFilter
 from memories.language.cleaning import first_words, fold
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone, TombstoneKind
@@ -91,6 +92,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
     logged = find_logged_recalls(find_purge_targets(memory).rows)
     begin_purge(connection)
     with transaction.atomic():
+        hold_groups([memory.group_id])
         doomed = find_purge_targets(memory)
         chain = doomed.rows
         check_purge_rights(actor, chain)

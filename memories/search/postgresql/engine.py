@@ -18,6 +18,7 @@ from memories.search.base import (
 )
 from memories.search.keyword import NO_MATCHES, best_words, find_count_errors, find_matches
 from memories.search.moments import find_dated
+from memories.search.postgresql.large_rooms import tend_large_rooms
 from memories.search.postgresql.postings import GIN_POSTINGS
 from memories.search.postgresql.prefix import find_newest, keep_visible_words, read_index_words
 from memories.search.postgresql.vectors import find_nearest, score_memories
@@ -131,6 +132,10 @@ class Engine:
             "vector rows are out of date": stale,
         }
         return [*find_count_errors(), *(f"{count} {what}" for what, count in counts.items() if count)]
+
+    def tend(self) -> None:
+        """Make and drop the approximate indexes of large groups."""
+        tend_large_rooms()
 
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""

@@ -1,11 +1,15 @@
 """Nearest memories by pgvector: filter first, then compare what is left."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from django.db import transaction
 
 from access.visibility import Visibility
 from memories.search.base import Hit, RankingFields, Vector
-from memories.search.postgresql.lexemes import GLOBAL_ROOM, rooms_of
+from memories.search.postgresql.large_rooms import MOST_SEARCHED, SEARCHED, large_rooms
+from memories.search.postgresql.lexemes import rooms_of
 from memories.search.rows import needs_rows, placeholders, render, standing_condition
 from memories.types import State
 from storage.compiled_queries import fetch
@@ -14,28 +18,73 @@ SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few
 Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
 
 # "+ 0" keeps the planner from an approximate index, which looks for the nearest first and filters afterwards.
-_NEAREST = """
+_EXACT = """
 (SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
-WHERE {room} {narrow} ORDER BY (h <=> %s::halfvec(384)) + 0 LIMIT %s)
+WHERE room = ANY(%s) {narrow} ORDER BY (h <=> %s::halfvec(384)) + 0 LIMIT %s)
 """
+# The room is part of the text, so that the planner sees that the room's own index serves.
+_APPROXIMATE = """
+SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
+WHERE room = {room} {narrow} ORDER BY h <=> %s::halfvec(384) LIMIT %s
+"""
+_SEARCHED = (
+    "SELECT set_config('hnsw.ef_search', %s, TRUE), set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
+)
 _ROWS = "AND memory IN (SELECT m.key FROM memories_memory AS m WHERE {where})"
 _SCORES = """
 SELECT memory, 1 - MIN(h <=> %s::halfvec(384)) FROM piece_search WHERE memory = ANY(%s) GROUP BY memory
 """
+Distances = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class NearQuery:
+    """A query for the pieces of a Visibility near a vector."""
+
+    vector: str
+    rooms: list[int]
+    narrow: str
+    params: list[Any]
+
+    def pieces(self, count: int) -> Distances:
+        """Memory and distance of the `count` nearest pieces of the rooms, and more; by an index where a room has one."""
+        large = large_rooms().intersection(self.rooms)
+        found, exact = list[Any](), [room for room in self.rooms if room not in large]
+        for room in sorted(large):
+            near = self.by_index(room, count)
+            if len(near) < count:  # an index may find too few
+                exact.append(room)
+            else:
+                found += near
+        return found + self.by_comparing(exact, count)
+
+    def by_comparing(self, rooms: Sequence[int], count: int) -> Distances:
+        """The nearest pieces among all of the rooms. Own rows and global ones apart, which the planner would not do."""
+        parts = [
+            part for part in ([room for room in rooms if room], [room for room in rooms if not room]) if part
+        ]
+        if not parts:
+            return []
+        sql = " UNION ALL ".join([_EXACT.format(narrow=self.narrow)] * len(parts))
+        each = [[self.vector, part, *self.params, self.vector, count] for part in parts]
+        found: Any = fetch(sql, [value for values in each for value in values])
+        return list(found)
+
+    def by_index(self, room: int, count: int) -> Distances:
+        """About the nearest pieces of a large room."""
+        with transaction.atomic(savepoint=False):  # for settings that end with it
+            fetch(_SEARCHED, [str(min(max(SEARCHED, count), MOST_SEARCHED))])
+            sql = _APPROXIMATE.format(room=room, narrow=self.narrow)
+            found: Any = fetch(sql, [self.vector, *self.params, self.vector, count])
+        return list(found)
 
 
 def find_nearest(vector: Vector, visibility: Visibility, visible: Visible, *, limit: int) -> list[Hit]:
     """The `limit` visible memories whose best piece is nearest, best first."""
-    asked, (narrow, params) = vector_text(vector), narrowing(visibility)
-    rooms = [room for room in rooms_of(visibility) if room != GLOBAL_ROOM]
-    # Own rows and global ones apart: together the planner would read all rooms.
-    sql = " UNION ALL ".join(
-        _NEAREST.format(room=room, narrow=narrow) for room in ("room = ANY(%s)", f"room = {GLOBAL_ROOM}")
-    )
+    query = NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility))
     count = int(limit * SLACK)
     while True:
-        own = [asked, rooms, *params, asked, count]
-        rows = fetch(f"{sql} ORDER BY distance", [*own, asked, *params, asked, count])
+        rows = sorted(query.pieces(count), key=lambda row: (row[1], row[0]))
         best: dict[int, float] = {}
         for memory, distance in rows[:count]:
             best.setdefault(memory, 1.0 - distance)

@@ -158,6 +158,9 @@ class Engine:
         """Replace the vector index with one of another model's vectors."""
         return switch_model(model, is_complete=is_complete, progress=progress)
 
+    def tend(self) -> None:
+        """Nothing: every process searches the vectors in its memory."""
+
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic(), connection.cursor() as cursor:

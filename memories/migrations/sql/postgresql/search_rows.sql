@@ -21,10 +21,6 @@ CREATE TABLE IF NOT EXISTS search_row (
 -- A search reads the short columns of many rows; the stems lie beside.
 ALTER TABLE search_row SET (toast_tuple_target = 128);
 
--- name: search_row_no_samples
--- ANALYZE keeps samples of a column in pg_statistic, where a purge does not reach them.
-ALTER TABLE search_row ALTER COLUMN stems SET STATISTICS 0;
-
 -- name: search_row_stems
 CREATE INDEX IF NOT EXISTS search_row_stems ON search_row USING gin (stems) WITH (fastupdate = off);
 

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS piece_search (
     until bigint NOT NULL,
     room bigint NOT NULL,
     standing smallint NOT NULL,
-    type text COLLATE "C" NOT NULL,
+    type varchar(20) COLLATE "C" NOT NULL,
     h halfvec(384) NOT NULL
 );
 
