@@ -54,8 +54,7 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     where, params = render(visibility)
     sql = _VISIBLE.format(in_group=in_group, where=where, in_list=dialect().in_list)
     return {
-        row[0]: RankingFields._make(row)
-        for row in fetch(sql, [*groups, dialect().list_param(keys), *params])
+        row[0]: RankingFields._make(row) for row in fetch(sql, [*groups, dialect().list_param(keys), *params])
     }
 
 
@@ -179,5 +178,5 @@ def needs_rows(v: Visibility) -> bool:
 
 
 def placeholders(values: Sized) -> str:
-    """One `%s` per value."""
-    return ", ".join(["%s"] * len(values))
+    """One `%s` per value; a list that has nothing is NULL, since PostgreSQL refuses an empty one."""
+    return ", ".join(["%s"] * len(values)) or "NULL"

@@ -87,7 +87,9 @@ END $$;
 CREATE OR REPLACE FUNCTION search_row_write() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE old_place integer;
 BEGIN
-    IF TG_OP = 'INSERT' THEN
+    IF TG_OP = 'TRUNCATE' THEN
+        TRUNCATE search_row, search_group;
+    ELSIF TG_OP = 'INSERT' THEN
         PERFORM search_row_add(NEW, NULL);
     ELSIF TG_OP = 'DELETE' THEN
         PERFORM search_row_take(OLD);
@@ -105,6 +107,9 @@ END $$;
 -- name: search_row_changed
 CREATE OR REPLACE TRIGGER search_row_changed AFTER INSERT OR DELETE ON memories_memory
 FOR EACH ROW EXECUTE FUNCTION search_row_write();
+
+-- name: search_row_emptied
+CREATE OR REPLACE TRIGGER search_row_emptied AFTER TRUNCATE ON memories_memory EXECUTE FUNCTION search_row_write();
 
 -- name: search_row_updated
 -- Saving a row without touching its text must cost nothing here.

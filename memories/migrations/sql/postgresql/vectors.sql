@@ -26,6 +26,10 @@ CREATE INDEX IF NOT EXISTS piece_search_memory ON piece_search (memory);
 -- name: piece_search_write
 CREATE OR REPLACE FUNCTION piece_search_write() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        TRUNCATE piece_search;
+        RETURN NULL;
+    END IF;
     IF TG_OP <> 'INSERT' THEN
         DELETE FROM piece_search WHERE piece = OLD.key;
     END IF;
@@ -42,6 +46,9 @@ END $$;
 -- name: piece_search_changed
 CREATE OR REPLACE TRIGGER piece_search_changed AFTER INSERT OR DELETE OR UPDATE OF embedding, model ON memories_piece
 FOR EACH ROW EXECUTE FUNCTION piece_search_write();
+
+-- name: piece_search_emptied
+CREATE OR REPLACE TRIGGER piece_search_emptied AFTER TRUNCATE ON memories_piece EXECUTE FUNCTION piece_search_write();
 
 -- name: piece_search_follow
 CREATE OR REPLACE FUNCTION piece_search_follow() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -6,15 +6,30 @@ DO $$ BEGIN
 EXCEPTION WHEN unique_violation OR duplicate_object THEN NULL;
 END $$;
 
--- name: search_stem
+-- name: search_stem_ascii
 -- FTS5 leaves words of fewer than three bytes and of more than 64 as they are, and has two rules of Porter's later ones:
 -- logi becomes log, and bli becomes ble, after a syllable. A lexeme has at most 2 kB.
-CREATE OR REPLACE FUNCTION search_stem(word text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+CREATE OR REPLACE FUNCTION search_stem_ascii(word text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN CASE
-    WHEN octet_length(word) < 3 OR octet_length(word) > 64 THEN left(word, 400)
+    WHEN length(word) < 3 OR length(word) > 64 THEN left(word, 400)
     WHEN right(word, 1) IN ('y', 'i', 'e', 's') AND word ~ '[aeiouy][^aeiouy].*(?:log|bl)(?:y|ie|ies|i)$' THEN
         (ts_lexize('search_porter', regexp_replace(regexp_replace(word, 'log(?:y|ie|ies|i)$', 'log'), 'bl(?:y|ie|ies|i)$', 'ble')))[1]
     ELSE (ts_lexize('search_porter', word))[1]
+END;
+
+-- name: search_stem
+-- FTS5 stems bytes, and takes those of other letters for consonants: here consonants that no ending has stand for them.
+CREATE OR REPLACE FUNCTION search_stem(word text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN CASE
+    WHEN octet_length(word) = length(word) THEN search_stem_ascii(word)
+    WHEN octet_length(word) > 64 THEN left(word, 400)
+    ELSE (
+        SELECT beginning || substr(search_stem_ascii(masked || substr(word, length(beginning) + 1)), length(masked) + 1)
+        FROM (SELECT substring(word FROM '^.*[^\x01-\x7f]') AS beginning) AS parted,
+        LATERAL (SELECT regexp_replace(regexp_replace(regexp_replace(
+            beginning, '[\u0080-\u07ff]', 'qj', 'g'), '[\u0800-\uffff]', 'qjv', 'g'), '[^\x01-\x7f]', 'qjvz', 'g') AS masked
+        ) AS made
+    )
 END;
 
 -- name: search_words
