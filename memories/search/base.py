@@ -186,19 +186,21 @@ class SearchIndex(Protocol):
         """
 
 
-_ENGINES = {"sqlite": "memories.search.sqlite.engine", "postgresql": "memories.search.postgresql.engine"}
+_ENGINES = {
+    "sqlite": ("memories.search.sqlite.engine", "SqliteEngine"),
+    "postgresql": ("memories.search.postgresql.engine", "PostgresqlEngine"),
+}
 
 
 @lru_cache
 def load_engine(vendor: str) -> SearchIndex:
     """The engine for a database vendor; Unavailable if there is none."""
-    try:
-        module = import_module(_ENGINES[vendor])
-    except (KeyError, ModuleNotFoundError):
+    if vendor not in _ENGINES:
         raise Unavailable(
-            f"Loci has no search index for {vendor} yet.", hint="Use SQLite (the default)."
-        ) from None
-    engine: SearchIndex = module.Engine()
+            f"Loci has no search index for {vendor}.", hint="Use SQLite (the default) or PostgreSQL."
+        )
+    module, name = _ENGINES[vendor]
+    engine: SearchIndex = getattr(import_module(module), name)()
     return engine
 
 

@@ -52,7 +52,7 @@ FROM piece_search AS kept FULL JOIN (
 """
 
 
-class Engine:
+class PostgresqlEngine:
     """SearchIndex on PostgreSQL."""
 
     def find(

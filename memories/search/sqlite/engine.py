@@ -54,7 +54,7 @@ AND piece IN (
 """
 
 
-class Engine:
+class SqliteEngine:
     """SearchIndex on SQLite."""
 
     def find(

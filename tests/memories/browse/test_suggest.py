@@ -338,19 +338,17 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
 ) -> None:
     """The search and the reading of what it found are two statements; here a memory is withdrawn between them."""
     gone, kept = (remember(alice, f"The lantern of shelf {n} is lit.") for n in (1, 2))
-    token = agent(alice)
 
-    index = search_index()
-    find_newest = index.find_newest
+    find_newest = search_index().find_newest
 
     def withdrawn_meanwhile(*args: object, **named: object) -> list[int]:
         keys = find_newest(*args, **named)  # type: ignore[arg-type]
         Memory.objects.filter(key=gone.key).update(trust="quarantined")
         return keys
 
-    assert {each.memory.key for each in suggest(token, "lantern")} == {gone.key, kept.key}
-    monkeypatch.setattr(index, "find_newest", withdrawn_meanwhile)
-    assert [each.memory.key for each in suggest(token, "lantern")] == [kept.key]
+    assert {each.memory.key for each in suggest(agent(alice), "lantern")} == {gone.key, kept.key}
+    monkeypatch.setattr(search_index(), "find_newest", withdrawn_meanwhile)
+    assert [each.memory.key for each in suggest(agent(alice), "lantern")] == [kept.key]
 
 
 def test_an_unfinished_word_that_ends_like_a_plural_is_no_shorter_word(alice: User, ledger: Group) -> None:
