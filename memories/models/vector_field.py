@@ -8,7 +8,7 @@ from django.db.models import BinaryField
 POSTGRESQL = "postgresql"
 
 
-class VectorField(BinaryField):
+class VectorField(BinaryField):  # type: ignore[type-arg]  # the class takes none at run time
     """A vector as bytes (float32, little-endian), whatever the database stores."""
 
     def get_internal_type(self) -> str:

@@ -14,4 +14,4 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> Any:
         with report_failed_commit():
-            return super()._commit()
+            return super()._commit()  # type: ignore[misc]  # the stubs leave it out
