@@ -17,6 +17,9 @@ class Dialect(Protocol):
     in_list: str  # after a column: it is one of list_param()'s values
     assigns_keys: bool  # a writer's transaction knows the keys that its rows will get
     hold: str  # a statement that holds the name in its parameter until the transaction ends; empty where all is held
+    purge_leaves: tuple[
+        str, ...
+    ]  # where purged text stays after the commit, in words, and what an operator can do
     has_tag: str  # with the column formatted in: the JSON list has the parameter
 
     def rule_names(self, table: str) -> set[str]:

@@ -15,6 +15,10 @@ class PostgresqlDialect:
     in_list = "= ANY(%s)"
     assigns_keys = False
     hold = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+    purge_leaves: tuple[str, ...] = (
+        "PostgreSQL's files hold deleted rows until the operator runs VACUUM (FULL); its write-ahead log, replicas and"
+        " dumps hold them as long as they are kept",
+    )
     has_tag = "{column} @> jsonb_build_array(%s::text)"
 
     def rule_names(self, table: str) -> set[str]:

@@ -39,6 +39,7 @@ from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
+from storage.dialect import dialect
 
 ROWS_AT_ONCE = 500
 MAX_NAMED = 5  # rows named in a line of what remains
@@ -100,7 +101,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
         certificate = destroy(actor, doomed, reason=reason, logged=logged)
         notes = note_outside_copies()
     ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
-    remains = find_remains(actor, texts)
+    remains = (*find_remains(actor, texts), *dialect().purge_leaves)
     if connection.in_atomic_block:
         # `remains` is as of now; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))

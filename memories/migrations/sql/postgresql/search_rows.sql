@@ -39,26 +39,28 @@ CREATE TABLE IF NOT EXISTS search_group (
 );
 
 -- name: search_lexemes
--- Words as the input of a tsvector: the room before each, its place behind it. A tsvector keeps 16,383 places.
-CREATE OR REPLACE FUNCTION search_lexemes(room text, content text, weight text, first integer DEFAULT 0) RETURNS text
+-- Stems as the input of a tsvector: the room before each, its place behind it. A tsvector keeps 16,383 places.
+CREATE OR REPLACE FUNCTION search_lexemes(room text, stems text[], weight text, first integer) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
-    SELECT coalesce(string_agg(room || word || ':' || least(place + first, 16383) || weight, ' '), '')
-    FROM unnest(search_words(content)) WITH ORDINALITY AS found (word, place)
+    SELECT coalesce(string_agg(room || stem || ':' || least(place + first, 16383) || weight, ' '), '')
+    FROM unnest(stems) WITH ORDINALITY AS found (stem, place)
 );
 
 -- name: search_stems
--- A memory's words. Content (A) and forms (B) are its text; the context counts less, so its words are others (~).
-CREATE OR REPLACE FUNCTION search_stems(memory memories_memory) RETURNS tsvector LANGUAGE sql STABLE
-RETURN (
-    SELECT (
-        search_lexemes(room || '.', memory.content, 'A') || ' '
-        -- A phrase ends with its column.
-        || search_lexemes(room || '.', memory.forms, 'B', 1 + cardinality(search_words(memory.content))) || ' '
-        || search_lexemes(room || '~', memory.context, 'C')
-    )::tsvector
-    FROM (SELECT CASE memory.scope WHEN 'global' THEN '0' ELSE memory.group_id::text END AS room) AS named
-);
+-- A memory's words. Content (A) and forms (B) are its text; the context counts less, so its words are others (~). A phrase
+-- ends with its column.
+CREATE OR REPLACE FUNCTION search_stems(memory memories_memory) RETURNS tsvector LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    room text := CASE memory.scope WHEN 'global' THEN '0' ELSE memory.group_id::text END;
+    content text[] := search_words(memory.content);
+BEGIN
+    RETURN (
+        search_lexemes(room || '.', content, 'A', 0)
+        || ' ' || search_lexemes(room || '.', search_words(memory.forms), 'B', 1 + cardinality(content))
+        || ' ' || search_lexemes(room || '~', search_words(memory.context), 'C', 0)
+    )::tsvector;
+END $$;
 
 -- name: search_row_add
 CREATE OR REPLACE FUNCTION search_row_add(new memories_memory, old_place integer) RETURNS void LANGUAGE plpgsql AS $$
