@@ -4,7 +4,6 @@ The stems come from the database (words.sql), which made those of the texts.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from access.visibility import Visibility
 from storage.compiled_queries import fetch
@@ -12,7 +11,8 @@ from storage.compiled_queries import fetch
 TEXT, CONTEXT = ".", "~"  # between room and word: a word of the text, or of its context
 GLOBAL_ROOM = 0
 _ROOMS = "SELECT DISTINCT group_id FROM search_group ORDER BY group_id"
-_STEMS = "SELECT search_words(%s)"
+_STEMS = "SELECT term, search_words(term) FROM UNNEST(%s::text[]) AS term"
+MAX_STEMS = 20_000
 
 
 def rooms_of(v: Visibility) -> list[int]:
@@ -21,17 +21,36 @@ def rooms_of(v: Visibility) -> list[int]:
     return [GLOBAL_ROOM, *groups]
 
 
-@lru_cache(maxsize=20_000)
-def stems_of(text: str) -> tuple[str, ...]:
-    """The stems of a term's words, in order."""
-    [(stems,)] = fetch(_STEMS, [text])
-    return tuple(stems)
+class Stems:
+    """The stems of terms, as the database makes them; the most recent ones are kept. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def learn(self, terms: Iterable[str]) -> None:
+        """Read the stems of those terms that are not known yet, in one statement."""
+        new = [*{*terms} - self._known.keys()]
+        if not new:
+            return
+        if len(self._known) > MAX_STEMS:
+            self._known = {}
+        found = fetch(_STEMS, [new])
+        self._known |= {term: tuple(stems) for term, stems in found}
+
+    def of(self, term: str) -> tuple[str, ...]:
+        """The stems of a term's words, in order."""
+        while (stems := self._known.get(term)) is None:
+            self.learn([term])
+        return stems
+
+
+STEMS = Stems()
 
 
 def term_query(term: str, rooms: Iterable[int], *, kinds: Sequence[str] = (TEXT,), weight: str = "") -> str:
     """The tsquery of texts with a term: its words in a row; one that ends in "*" is a prefix. Empty without a word."""
     mark = f":{weight}{'*' if term.endswith('*') else ''}".removesuffix(":")
-    stems = stems_of(term.removesuffix("*"))
+    stems = STEMS.of(term.removesuffix("*"))
     phrases = [
         " <-> ".join([*(f"'{room}{kind}{stem}'" for stem in stems[:-1]), f"'{room}{kind}{stems[-1]}'{mark}"])
         for room in rooms

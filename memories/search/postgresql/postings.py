@@ -5,7 +5,7 @@ from typing import Any
 
 from access.visibility import Visibility
 from memories.search.keyword import Postings, VisibleTexts, join_columns, parse_numbers
-from memories.search.postgresql.lexemes import CONTEXT, TEXT, rooms_of, term_query
+from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, rooms_of, term_query
 from memories.search.query_terms import is_letter
 from memories.search.rows import groups_sql
 from memories.search.term_counts import POSTING_BUDGET
@@ -35,6 +35,7 @@ class GinPostings:
     ) -> Iterator[Postings]:
         """For each term the texts of the visible groups that have it; one statement."""
         rooms = rooms_of(visibility)
+        STEMS.learn(terms)
         queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
         groups, params = own_groups(visibility)
         rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from access.visibility import Visibility
-from memories.search.postgresql.lexemes import CONTEXT, TEXT, all_of, any_of, rooms_of, term_query
+from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any_of, rooms_of, term_query
 from memories.search.rows import render
 from storage.compiled_queries import fetch
 
@@ -35,6 +35,7 @@ def find_newest(
 ) -> list[int]:
     """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
     rooms = rooms_of(visibility)
+    STEMS.learn(word.removesuffix("*") for words in (*alternatives, forms) for word in words)
     wanted = [any_of(term_query(word, rooms) for word in words) for words in alternatives]
     wanted += [term_query(form, rooms, weight=FORMS_WEIGHT) for form in forms]
     where, params = render(visibility)
