@@ -16,7 +16,7 @@ def change_type(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0007_short_ids")]
+    dependencies = [("memories", "0008_feedback")]
 
     operations = [
         migrations.SeparateDatabaseAndState(
