@@ -35,13 +35,8 @@ class Dialect(Protocol):
         """The timestamp that a statement returned, with its zone."""
 
 
-@lru_cache
-def dialect_of(vendor: str) -> Dialect:
-    """The dialect of a database vendor."""
-    found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
-    return found
-
-
+@lru_cache(maxsize=1)
 def dialect() -> Dialect:
-    """The dialect of the database in use."""
-    return dialect_of(connection.vendor)
+    """The dialect of the database in use, chosen once: it is asked for in every recall and store."""
+    found: Dialect = import_module(f"storage.{connection.vendor}.dialect").DIALECT
+    return found

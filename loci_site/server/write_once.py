@@ -14,6 +14,7 @@ from django.db import transaction
 
 from access.actor import Actor
 from access.audit.collect import collected_rows, collecting_rows
+from access.audit.retry import retried
 from access.errors import Conflict, InFlight, LociError
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
@@ -85,6 +86,7 @@ def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
             _IN_FLIGHT.discard(digest)
 
 
+@retried
 def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     """The job and its stored answer in one transaction. An error that the caller can act on does not undo what is logged."""
     refusal: LociError | None = None

@@ -15,6 +15,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.locks import hold_groups
@@ -72,6 +73,7 @@ class RelationDraft:
     valid_to: datetime | None = None
 
 
+@retried
 def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """Relate two memories. Unknown names become entity memories; an existing relation is reinforced or ended.
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import Conflict, InvalidInput
 from access.groups.locks import hold_groups
 from access.models import Group
@@ -78,6 +79,7 @@ class EditResult:
     proposal: UUID | None = None
 
 
+@retried
 def edit(
     actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
 ) -> EditResult:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.locks import hold_groups
@@ -38,6 +39,7 @@ class CheckpointResult:
     warning: str = ""
 
 
+@retried
 def save_checkpoint(
     actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
 ) -> CheckpointResult:

@@ -185,7 +185,7 @@ def test_a_missing_column_table_or_index_is_named() -> None:
 
 def test_a_table_that_is_not_locis_is_a_notice() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE somebody_elses (x)")
+        cursor.execute("CREATE TABLE somebody_elses (x integer)")
     assert (found("schema").verdict, found("schema").detail) == (
         CheckStatus.NOTICE,
         "tables that do not belong to Loci: somebody_elses",

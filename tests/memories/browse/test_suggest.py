@@ -338,7 +338,6 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
 ) -> None:
     """The search and the reading of what it found are two statements; here a memory is withdrawn between them."""
     gone, kept = (remember(alice, f"The lantern of shelf {n} is lit.") for n in (1, 2))
-
     find_newest = search_index().find_newest
 
     def withdrawn_meanwhile(*args: object, **named: object) -> list[int]:
