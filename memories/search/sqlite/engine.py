@@ -1,10 +1,12 @@
 """Search engine on SQLite: FTS5 for words, vec0 for vectors."""
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from django.db import connection, transaction
 
 from access.visibility import Visibility
@@ -21,6 +23,7 @@ from memories.search.base import (
 )
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
+from memories.search.in_memory.table_rows import best_per_memory
 from memories.search.keyword import NO_MATCHES, best_words, find_count_errors, find_matches
 from memories.search.moments import find_dated
 from memories.search.query_terms import Match
@@ -33,24 +36,33 @@ from memories.search.rows import (
     standing_condition,
 )
 from memories.search.schema import apply_index_schema, created_names, fill_search_rows, statements
-from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors
+from memories.search.sqlite.hybrid import (
+    HybridQuery,
+    find_hybrid,
+    find_nearest,
+    score_vectors,
+)
 from memories.search.sqlite.postings import FTS_POSTINGS
 from memories.search.sqlite.prefix import find_newest, keep_visible_words, read_index_words
 from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.vectors import fetch_rows, read_progress
+from memories.search.sqlite.vectors import decode_vectors, fetch_rows, read_progress
 from memories.types import State
 
 MAX_K = 4096  # vec0's limit for k
+FEW = 32  # more than twice as many as asked for: vec0 compares rounded vectors
 Params = list[Any]
 
 _NEAREST = """
-SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow}
+SELECT piece FROM memories_vec WHERE embedding MATCH vec_quantize_int8(%s, 'unit') AND k = %s {narrow}
 """
 _PIECES = """
 AND piece IN (
     SELECT p.key FROM memories_piece AS p JOIN memories_memory AS m ON m.key = p.memory_id
     WHERE p.embedding IS NOT NULL AND {where}
 )
+"""
+_COMPARED = """
+SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
 """
 
 
@@ -101,12 +113,12 @@ class SqliteEngine:
         parts = [vec0_filter(part) for part in split_visibility(visibility)]
         visible = RowReader(partial(read_visible, visibility=visibility))
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
-        k = min(limit, MAX_K)
+        k = min(2 * limit + FEW, MAX_K)
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = fetch_rows(f"{sql} ORDER BY distance", params)[:k]
-            hits = best_pieces(rows)
+            rows = fetch_rows(sql, params)
+            hits = best_pieces([piece for (piece,) in rows], vector)
             if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
                 begun = visible(hit.key for hit in hits)
                 hits = [hit for hit in hits if hit.key in begun]
@@ -221,22 +233,12 @@ def vec0_filter(v: Visibility) -> tuple[str, Params]:
     return " ".join(parts), params
 
 
-def best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
-    """One hit per memory with the cosine of its best piece, best first."""
-    if not rows:
-        return []
-    memories = dict(
-        fetch_rows(
-            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({placeholders(rows)})",
-            [row[0] for row in rows],
-        )
-    )
-    best: dict[int, float] = {}
-    for piece, distance in rows:
-        memory = memories.get(piece)
-        if memory is not None:
-            best.setdefault(memory, 1.0 - distance)
-    return [Hit(key, score) for key, score in best.items()]
+def best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
+    """One hit per memory of these pieces with the cosine of its best one, best first."""
+    rows = fetch_rows(_COMPARED, [json.dumps([*pieces])])
+    vectors = decode_vectors([embedding for _, embedding in rows])
+    best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
+    return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
 def find_keyword_errors() -> list[str]:
