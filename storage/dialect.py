@@ -25,6 +25,9 @@ class Dialect(Protocol):
     def rule_names(self, table: str) -> set[str]:
         """The names of a table's indexes and named constraints."""
 
+    def index_faults(self) -> list[str]:
+        """Indexes that the database itself finds broken; empty where a check of the whole file does that."""
+
     def list_param(self, values: Iterable[int]) -> Any:
         """Numbers as the one parameter of `in_list`."""
 

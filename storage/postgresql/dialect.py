@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from storage.postgresql.index_faults import index_faults
 from storage.postgresql.rule_names import rule_names
 
 
@@ -24,6 +25,10 @@ class PostgresqlDialect:
     def rule_names(self, table: str) -> set[str]:
         """The names of a table's indexes and named constraints."""
         return rule_names(table)
+
+    def index_faults(self) -> list[str]:
+        """Indexes that are not valid, and those that amcheck finds broken."""
+        return index_faults()
 
     def list_param(self, values: Iterable[int]) -> list[int]:
         """Numbers as an array."""

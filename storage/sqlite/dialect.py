@@ -24,6 +24,10 @@ class SqliteDialect:
         """The names of a table's indexes and named constraints."""
         return rule_names(table)
 
+    def index_faults(self) -> list[str]:
+        """None: SQLite's integrity check of a backup looks at them."""
+        return []
+
     def list_param(self, values: Iterable[int]) -> str:
         """Numbers as JSON."""
         return f"[{','.join(map(str, values))}]"

@@ -333,3 +333,21 @@ def test_the_command_ends_with_1_where_something_is_wrong(no_model: NoModel) -> 
         call_command("doctor", stdout=out)
     assert ended.value.code == 1
     assert out.getvalue().splitlines()[-1] == "Something is wrong."
+
+
+@pytest.mark.postgresql
+def test_an_index_that_is_not_valid_is_named(remember: Callable[..., Memory]) -> None:
+    remember("The port is 8081")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'piece_search_room'::regclass"
+        )
+    try:
+        found = next(f for f in examine(operator()).findings if f.check == "integrity")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'piece_search_room'::regclass"
+            )
+    assert (found.verdict, found.detail) == ("wrong", "the index piece_search_room is not valid")
+    assert "REINDEX" in found.advice
