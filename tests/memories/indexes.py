@@ -1,10 +1,11 @@
 """The search indexes' own tables, which each database has in its own way."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import connection
 
-from memories.models import Memory
+from memories.models import Memory, Piece
 from storage.compiled_queries import fetch
 from tests.settings import IS_POSTGRES
 
@@ -80,3 +81,11 @@ def run(sql: str, params: list[Any] | None = None) -> None:
     """Execute one statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
+
+
+def indexed_vectors(pieces: Iterable[Piece]) -> list[bytes]:
+    """The vectors of these pieces as the vector index of SQLite writes them; none on PostgreSQL."""
+    keys = ", ".join(str(piece.key) for piece in pieces)
+    if IS_POSTGRES or not keys:
+        return []
+    return [bytes(row[0]) for row in fetch(f"SELECT embedding FROM memories_vec WHERE piece IN ({keys})", [])]
