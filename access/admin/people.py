@@ -14,7 +14,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.models import Membership
-from access.sign_in.users import audited_fields, log_password, log_person
+from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -100,6 +100,8 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
         before = audited_fields(User.objects.get(pk=obj.pk)) if change else None
         super().save_model(request, obj, form, change)
         log_person(actor_of(request), obj, before=before)
+        if not change:
+            join_everyone(actor_of(request), obj)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
         """Django's view; a new password is logged."""

@@ -20,6 +20,10 @@ from storage.locks import hold_until_commit
 
 # What holds for everybody: its memories are global unless said otherwise, so each group is read together with it.
 EVERYONE = "everyone"
+# Said to an actor that could make the group if there were none.
+FOREIGN = (
+    "It is somebody else's: one of its admins can make you a member. Another name makes a group of your own."
+)
 MAX_CHOICES_SHOWN = 12
 MAX_TITLE_CHARS = 200
 MAX_INSTRUCTIONS_CHARS = 20_000
@@ -65,7 +69,9 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Group:
     """The group found under `slug` if the actor has `right` in it; raises as find_group() does."""
     if group is None or not actor.may_enter(group.key):
-        hint = tell_who_makes(actor, slug) if right == WRITE else suggest_groups(actor, slug)
+        hint = suggest_groups(actor, slug)
+        if right == WRITE:
+            hint = FOREIGN if actor.may(CREATE_GROUP) else tell_who_makes(actor, slug)
         raise GroupNotFound(f"There is no group '{slug}' that you may use.", hint=hint, field="group")
     if not actor.may(right, group.key):
         raise NotPermitted(
@@ -101,7 +107,7 @@ def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
 def tell_who_makes(actor: Actor, slug: str) -> str:
     """Who can make the group: the actor by its first store, or who else."""
     if actor.may(CREATE_GROUP) and actor.may(WRITE):
-        return "Your first store makes the group."
+        return "Your first store makes the group, unless it is somebody else's."
     return (
         f"You cannot make the group: an operator can (loci group create {slug}), and so can a token with the scope"
         " 'create-group' by its first store. If it is there already, one of its admins can make you a member."

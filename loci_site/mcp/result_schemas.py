@@ -114,7 +114,7 @@ class RecallAnswer(Answer):
     relations: list[RecalledRelation] = []
     results: list[RecalledMemory]
     abstained: bool = Field(False, description="nothing stored answers this")
-    confidence: str = Field("low", description="that the results answer it: high or low")
+    confidence: str = Field("", description="that the results answer it: high or low")
     nearest: list[RecalledMemory] = []
     degraded: str = ""
     note: str = ""

@@ -31,6 +31,7 @@ from memories.lifecycle.target import (
     require_person,
     require_right,
     require_state,
+    require_whole_id,
 )
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import as_json, changes, snapshot
@@ -69,6 +70,9 @@ def merge(
     right = CURATE if actor.is_person else WRITE
     source = find_head(actor, from_id, right=right)
     into = find_head(actor, into_id, right=right, field="into")
+    if not dry_run:
+        require_whole_id(actor, from_id, source, verb="merge")
+        require_whole_id(actor, into_id, into, verb="merge", field="into")
     check_pair(source, into)
     ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
 

@@ -9,17 +9,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import CURATE, Actor, Via
 from access.audit.operations import Operation
-from access.errors import Conflict, NotPermitted
+from access.errors import Conflict, InvalidInput, NotPermitted
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
+from memories.language.cleaning import first_words
 from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
+from memories.queries.versions import find_memory, head_of, parse_short_id, path_to_head, versions_of
 from memories.store import (
     changed_meanwhile,
     follow_withdrawal,
@@ -36,6 +37,7 @@ from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."
+SHOWN_WORDS: Final = 30  # of a text before it is destroyed or merged
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,22 @@ def require_right(actor: Actor, memory: Memory, *, right: str) -> Memory:
             hint=f"Needs scope '{right}' and a role in the group that allows it.",
         )
     return memory
+
+
+def require_whole_id(actor: Actor, id_: str | UUID, memory: Memory, *, verb: str, field: str = "id") -> None:
+    """Refuse a short id over MCP and REST, showing the text: a mistyped one may name another memory.
+
+    A command asks by itself, and a page shows what it is about.
+
+    Raises:
+        InvalidInput: the id is not whole.
+    """
+    if actor.via in (Via.MCP, Via.REST) and parse_short_id(id_):
+        raise InvalidInput(
+            f"To {verb} a memory, pass its whole id: {memory.id} is “{first_words(memory.content, SHOWN_WORDS)}”.",
+            hint="Short ids are enough for a dry run, and for everything else.",
+            field=field,
+        )
 
 
 def require_state(memory: Memory, *states: str, verb: str) -> None:

@@ -36,6 +36,7 @@ from memories.lifecycle.target import (
     require_person,
     require_right,
     require_state,
+    require_whole_id,
 )
 from memories.lifecycle.verb import (
     EVERYBODY,
@@ -187,6 +188,8 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         NotPermitted: the actor may not curate the group, or is an agent and a person verified or pinned the memory.
     """
     memory = find_version(actor, id_, right=CURATE)
+    if not dry_run:
+        require_whole_id(actor, id_, memory, verb="purge")
     held_back(actor, Change.PURGE, head_of(memory))
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memories.language.word_forms import root
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedTime, local_day, mentions_time
+from memories.recall.dates.stored import is_told
 from memories.recall.fusion import vector_share
 from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
@@ -250,7 +251,8 @@ def date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuni
 
     What was so as of a day is told best on that day.
     """
-    if is_dated(row, [exact for time in dates if (exact := time.exact) is not None]):
+    exact = [end for time in dates if (end := time.exact) is not None]
+    if is_dated(row, exact) or is_told(row.content, row.moment, exact):
         return tuning.date_boost
     return tuning.bound_boost if is_dated(row, dates) else 0.0
 

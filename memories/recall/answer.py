@@ -332,7 +332,9 @@ def choose_answers(
     What is unwanted() is left out, and so are names alone that no relation asked for leads to.
     """
     close = [
-        memory for memory in best if not unwanted(memory.key, ranking, question, keeps_far=limits.keeps_far)
+        memory
+        for memory in best
+        if not unwanted(memory.key, ranking, question, least_share=limits.least_share)
     ]
     saying = [memory for memory in close if not memory.is_name_alone]
     if not limits.has_lines:

@@ -68,6 +68,23 @@ def test_a_purge_and_a_merge_show_the_text_before(house: House, memory: Memory, 
     assert Memory.objects.filter(pk=memory.pk, state="live").exists()
 
 
+@pytest.mark.parametrize("face", ["mcp", "rest"])
+def test_programs_purge_and_merge_by_whole_ids_alone(
+    house: House, memory: Memory, ledger: Group, face: str
+) -> None:
+    other = kept(house.person, "The quay is closed in March.", group="ledger", scope="group")
+    short = short_id(memory.id)
+    if face == "rest":
+        told = [house.rest("post", f"/memories/{short}/purge", {"reason": "private"})]
+        told.append(house.rest("post", f"/memories/{short}/merge", {"into": str(other.id)}))
+        assert [status for status, _ in told] == [422, 422], told
+        texts = [text for _, text in told]
+    else:
+        texts = [house.tool_text("forget_memory", id=short, verb="purge")]
+    assert all(str(memory.id) in text and TEXT[:20] in text for text in texts), texts
+    assert Memory.objects.filter(state="live", pk__in=(memory.pk, other.pk)).count() == 2
+
+
 def strings(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for part in value.values() for text in strings(part)]

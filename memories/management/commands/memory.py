@@ -13,7 +13,7 @@ from memories.draft.registry import FieldInput, offered_in
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_count, format_memory_count
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
-from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.management.field_options import add_field_options, read_fields
@@ -33,7 +33,6 @@ HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]
 HELP.insert(-1, ("edit", "write a new version, or change fields such as tags"))  # 'purge' comes last
 FIELDS: Final = offered_in(FieldInput.EDIT_COMMAND, EDITED)
 SHOWN_BEFORE: Final = ("purge", "merge")  # whose dry run shows the texts
-SHOWN_WORDS: Final = 30
 EDIT_OUTCOMES: Final = {
     EditOutcome.NEW_VERSION: "saved as a new version",
     EditOutcome.CHANGED: "changed in place",

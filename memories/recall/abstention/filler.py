@@ -7,6 +7,8 @@ from memories.recall.question import Question
 from memories.recall.weights import (
     ABOVE_FILLER,
     ELSEWHERE_SHARE,
+    FAR_BELOW_SHARE,
+    MAX_BEST,
     MAX_ELSEWHERE_SHARE,
     SHORT_WORDS,
     UNRELATED_MEAN,
@@ -20,12 +22,14 @@ ELSEWHERE_REASON = "it is another group's, and far below the best"
 FAR_BELOW_REASON = "it is far below the best (a request that names max_results gets it)"
 
 
-def unwanted(key: int, ranking: Ranking, question: Question, *, keeps_far: bool = False) -> list[str]:
-    """Why an answer has no use for a candidate, however good its rank; `keeps_far`: being far below the best is no reason."""
+def unwanted(
+    key: int, ranking: Ranking, question: Question, *, least_share: float | None = FAR_BELOW_SHARE
+) -> list[str]:
+    """Why an answer has no use for a candidate, however good its rank; `least_share` is the answer's, see is_far_below()."""
     found = [FILLER_REASON] if is_filler(key, ranking, question) else []
     if is_noise(key, ranking):
         found.append(ELSEWHERE_REASON)
-    if not found and not keeps_far and is_far_below(key, ranking):
+    if not found and least_share is not None and is_far_below(key, ranking, least_share):
         found.append(FAR_BELOW_REASON)
     return found
 
@@ -43,11 +47,14 @@ def is_noise(key: int, ranking: Ranking) -> bool:
     return ranking.score_by_key.get(key, 0.0) < share * ranking.best_score
 
 
-def is_far_below(key: int, ranking: Ranking) -> bool:
-    """Whether a candidate beyond the first few is too far from the best to stand beside it; what was requested never is."""
+def is_far_below(key: int, ranking: Ranking, least_share: float) -> bool:
+    """Whether a candidate has less than this share of the best score; what was requested never has.
+
+    The best counts as MAX_BEST at most: an identifier or a day lifts one memory, and the question may have another part.
+    """
     if key not in ranking.rows or key in ranking.requested:
         return False
-    return ranking.score_by_key.get(key, 0.0) < ranking.least_shown
+    return ranking.score_by_key.get(key, 0.0) < least_share * min(ranking.best_score, MAX_BEST)
 
 
 def is_filler(key: int, ranking: Ranking, question: Question) -> bool:

@@ -1,20 +1,23 @@
 """Memories of the time that a question names, and whether there is anything of that time at all."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple
 
 from django.utils import timezone
 
 from access.visibility import Visibility
 from memories.models import Memory
+from memories.recall.dates.months import MONTHS
 from memories.recall.dates.reading import read_times
 from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
+from memories.search.query_terms import match_for
 from memories.types import Type
 
 DAYS_OF_A_MONTH = 31
+MAX_PHRASES = 30  # three days
 
 
 class OfThatTime(NamedTuple):
@@ -33,7 +36,7 @@ NOTHING_OF_THAT_TIME = OfThatTime()
 
 
 def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTime:
-    """The newest visible memories of these times."""
+    """The newest visible memories of these times, then those of another moment whose text names one of the days."""
     today = timezone.localdate(visibility.now)
     periods = [moments_of(span) for time in times for span in time.spans(today)]
     rows = [
@@ -41,7 +44,48 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
         for row in search_index().dated(periods, visibility, limit=DATED_CANDIDATES)
         if any(time.covers(local_day(row.moment)) for time in times)
     ]
-    return OfThatTime(tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows))
+    events, every = tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows)
+    told = tuple(key for key in find_told(times, visibility) if key not in every)
+    return OfThatTime((*events, *told), (*every, *told))
+
+
+def find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
+    """Keys of visible memories whose text names one of the days, whatever their own moment is."""
+    today = timezone.localdate(visibility.now)
+    phrases = [phrase for time in times if time.is_day for phrase in written_forms(time.latest(today).first)]
+    match = match_for(" ".join(f'"{phrase}"' for phrase in phrases[:MAX_PHRASES]))
+    if match is None:
+        return []
+    keys = [hit.key for hit in search_index().keyword(match, visibility, limit=MAX_LISTED)]
+    rows = search_index().find(None, None, visibility, limit=MAX_LISTED, also=keys).rows
+    return [key for key in keys if key in rows and is_told(rows[key].content, rows[key].moment, times)]
+
+
+def is_told(text: str, moment: datetime | None, times: Sequence[NamedTime]) -> bool:
+    """Whether a text of this moment names one of these days."""
+    day = local_day(moment) if moment else timezone.localdate()
+    named = (time.latest(day).first for time in read_times(text, today=day).times if time.is_day)
+    return any(time.covers(one) for one in named if one is not None for time in times)
+
+
+def written_forms(day: date | None) -> list[str]:
+    """A day as texts write it, but for its year; words alone, as the keyword index has them."""
+    if day is None:
+        return []
+    month, ordinal = MONTHS[day.month - 1], f"{day.day}{ordinal_ending(day.day)}"
+    names = dict.fromkeys((month, month[:3]))
+    return [
+        f"{day.year} {day:%m} {day:%d}",
+        f"{day:%d} {day:%m} {day.year}",
+        *(f"{number} {name}" for name in names for number in (day.day, ordinal)),
+        *(f"{name} {number}" for name in names for number in (day.day, ordinal)),
+        f"{ordinal} of {month}",
+    ]
+
+
+def ordinal_ending(number: int) -> str:
+    """st, nd, rd or th."""
+    return "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def is_past(time: NamedTime, today: date) -> bool:

@@ -24,6 +24,8 @@ from memories.recall.budget import (
 from memories.recall.question import Question, RecallRequest
 from memories.recall.shown.excerpts import Excerpts
 from memories.recall.weights import (
+    FAR_BELOW_COLLECTED,
+    FAR_BELOW_SHARE,
     MAX_COLLECTED,
     MAX_LISTED,
     MIN_COLLECTED,
@@ -84,24 +86,25 @@ def usual_limit(question: Question, collects: Collects) -> int:
 class AnswerLimits:
     """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
 
-    `has_lines`: relations are told as lines, so there is something else. `keeps_far`: those far below the best are wanted too.
+    `has_lines`: relations are told as lines, so there is something else. `least_share` of the best score: what has less is
+    left out; None if the caller names how many it wants.
     """
 
     limit: int
     wants_names: bool
     has_lines: bool
-    keeps_far: bool
+    least_share: float | None
 
 
 def answer_limits(
     request: RecallRequest, question: Question, collects: Collects, *, has_lines: bool
 ) -> AnswerLimits:
-    """The limits of a request's answer. A named number, and a question that collects, bring what is far below the best too."""
+    """The limits of a request's answer."""
     return AnswerLimits(
         request.max_results or usual_limit(question, collects),
         wants_names=Type.ENTITY in request.narrowing.types,
         has_lines=has_lines,
-        keeps_far=request.max_results is not None or bool(collects),
+        least_share=None if request.max_results else FAR_BELOW_COLLECTED if collects else FAR_BELOW_SHARE,
     )
 
 

@@ -80,5 +80,5 @@ def trace_left_out(
         if key in settled:
             continue
         beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
-        reasons = [*beyond, *unwanted(key, ranking, question, keeps_far=limits.keeps_far)]
+        reasons = [*beyond, *unwanted(key, ranking, question, least_share=limits.least_share)]
         trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)
