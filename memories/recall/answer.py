@@ -22,7 +22,7 @@ from memories.recall.abstention import Confidence, judge, unwanted
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import lines_to_tell
+from memories.recall.relations import requested_lines
 from memories.recall.shown.alike import collapse_alike
 from memories.recall.shown.around import NOTHING_AROUND, NearTurn, find_around
 from memories.recall.shown.collecting import (
@@ -142,7 +142,7 @@ class RecallResult:
         """
         items = self.items or self.nearest
         lines = (
-            [fence_relations([line.told(self.group) for line in self.relations])] if self.relations else []
+            [fence_relations([line.show(self.group) for line in self.relations])] if self.relations else []
         )
         marked = shown or [item.between_marks(self.group) for item in items]
         blocks = [
@@ -200,8 +200,13 @@ def judge_and_cut(
     collects = read_collecting(request.query)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     counting = counting_encoder(encoder)
-    relations, spent = lines_to_tell(
-        ranking.asked_for, visibility, request.narrowing, counting, group=frame.group, token_budget=budget
+    relations, spent = requested_lines(
+        ranking.requested_relations,
+        visibility,
+        request.narrowing,
+        counting,
+        group=frame.group,
+        token_budget=budget,
     )
     limits = answer_limits(request, question, collects, has_lines=bool(relations))
     rows, ranking = read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)

@@ -100,8 +100,8 @@ class Gathering:
         conflicts = find_visible_conflicts(memories, self.visibility)
         self.conflicts |= conflicts
         self.labels |= {key: item.label for key, item in fresh.items()}
-        told = [replace(item, conflicts=conflicts.get(key, ())) for key, item in fresh.items()]
-        return MemoriesPart(kind, title, told, self.show)
+        shown = [replace(item, conflicts=conflicts.get(key, ())) for key, item in fresh.items()]
+        return MemoriesPart(kind, title, shown, self.show)
 
     def stored(self, kind: str, title: str, rows: Iterable[Memory], why: str = "") -> MemoriesPart:
         """part() of rows, without those whose text the group has withdrawn."""
@@ -176,7 +176,7 @@ def gather_parts(
         for item in (answer.items if answer else ())
         if not item.memory.is_name_alone
     )
-    lines = [line.told(group.slug) for line in answer.relations] if answer else []
+    lines = [line.show(group.slug) for line in answer.relations] if answer else []
     title = f"Relevant to: {escape(' '.join(query.split())[:200])}"
     texts = [
         TextPart("moment", "Point in time", describe_moment(narrowing)),
