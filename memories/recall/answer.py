@@ -5,7 +5,6 @@ No fillers, no names alone, equal memories once with the others named, and turns
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from django.conf import settings
 
@@ -18,7 +17,7 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.quoting import fence
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import Confidence, judge, unwanted
+from memories.recall.abstention import Confidence, judge, reasons_against
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
@@ -187,7 +186,7 @@ def read_best(
     return rows, replace(ranking, scores=scores, candidates=candidates)
 
 
-def judge_and_cut(
+def build_answer(
     request: RecallRequest,
     ranking: Ranking,
     question: Question,
@@ -195,8 +194,10 @@ def judge_and_cut(
     frame: Frame,
     encoder: Encoder | None,
     trace: Trace,
-) -> dict[str, Any]:
-    """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
+    *,
+    mode: str,
+) -> RecallResult:
+    """The answer of a ranking: judged, chosen and cut to the budget. Its duration is not set yet."""
     collects = read_collecting(request.query)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     counting = counting_encoder(encoder)
@@ -241,17 +242,21 @@ def judge_and_cut(
         around = find_around(fitted.portions, ranking, visibility, notes, fitting.after(fitted))
     scores, numbers = scores_in_place(ranking, alike), trace.numbers if request.explain else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
-    return {
-        "items": items if is_found else (),
-        "nearest": () if is_found else items,
-        "abstained": shown.is_abstained,
-        "confidence": confidence.value,
-        "doubt": doubt,
-        "relations": relations,
-        "left_out": len(fitted.left_out),
-        "tokens": spent + fitted.tokens + around.tokens,
-        "collects": shown.collects,
-    }
+    return RecallResult(
+        items if is_found else (),
+        frame.group,
+        mode,
+        abstained=shown.is_abstained,
+        confidence=confidence.value,
+        doubt=doubt,
+        nearest=() if is_found else items,
+        degraded=frame.degraded,
+        left_out=len(fitted.left_out),
+        tokens=spent + fitted.tokens + around.tokens,
+        trace=trace if request.explain else None,
+        relations=relations,
+        collects=Collects(shown.collects),
+    )
 
 
 def closest_of(best: Sequence[Memory]) -> list[Memory]:
@@ -334,10 +339,12 @@ def choose_answers(
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    What is unwanted() is left out, and so are names alone that no relation asked for leads to.
+    Those with reasons_against() are left out, and so are names alone that no requested relation leads to.
     """
     close = [
-        memory for memory in best if not unwanted(memory.key, ranking, question, keeps_far=limits.keeps_far)
+        memory
+        for memory in best
+        if not reasons_against(memory.key, ranking, question, keeps_far=limits.keeps_far)
     ]
     saying = [memory for memory in close if not memory.is_name_alone]
     if not limits.has_lines:
