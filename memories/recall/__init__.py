@@ -28,7 +28,6 @@ from memories.recall.answer import (
     Item,
     RecallResult,
     build_answer,
-    read_visible,
     take_notes,
     to_items,
 )
@@ -42,6 +41,7 @@ from memories.recall.question import (
     understand,
 )
 from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall.shown.choosing import read_visible
 from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
