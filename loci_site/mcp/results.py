@@ -180,7 +180,7 @@ def thread_answer(page: ThreadPage) -> CallToolResult:
     return make_result(answer, text=page.text)
 
 
-def asked_answer(recalls: Sequence[LoggedRecall], following: str | None) -> CallToolResult:
+def recalls_answer(recalls: Sequence[LoggedRecall], following: str | None) -> CallToolResult:
     """Earlier recalls of a question: when, by whom, and the ids that came back."""
     rows = [
         {

@@ -21,7 +21,7 @@ from loci_site.mcp.arguments import KEY_ARGUMENT, parse_moment
 from loci_site.mcp.auth import current_actor, current_write
 from loci_site.mcp.changes import CHANGES, VERBS_HELP, change_memory
 from loci_site.mcp.input_schemas import Schema, trim_schema
-from loci_site.mcp.looking import InspectRequest, inspect_for_agent
+from loci_site.mcp.inspection import InspectRequest, inspect_for_agent
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 from loci_site.server.write_once import WrittenAnswer, write_once
 from memories.browse.stats import memory_stats as count_memories

@@ -3,8 +3,8 @@
 from operator import attrgetter
 from typing import Any, Final
 
-from memories.browse.beside import alike_json, conflict_json, turn_json
 from memories.browse.inspection import Inspection, RecallReason
+from memories.browse.item_extras import alike_json, conflict_json, turn_json
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
 from memories.entities.lines import RelationLine

@@ -61,7 +61,7 @@ class RelationLine:
         )
         return f"confidence {self.confidence:.2f}, {shown}"
 
-    def told(self, group: str) -> str:
+    def show(self, group: str) -> str:
         """The line with its short id, date and trust for an answer about this group."""
         proofs = ", ".join(short_id(id_) for id_ in self.evidence[:MAX_EVIDENCE_NAMED])
         details = [
@@ -75,7 +75,7 @@ class RelationLine:
 
 
 def fence_relations(lines: Sequence[str]) -> str:
-    """Told lines of relations between marks."""
+    """The lines of relations, as RelationLine.show() has them, between marks."""
     return wrap("relations", {}, "\n".join(lines))
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from memories.language.predicates import ALIASES, PREDICATES, Takes
 from memories.language.quantities import Quantity, read_quantity
@@ -201,13 +201,22 @@ def parse_claim(words: list[Word]) -> Claim:
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 
-def find_predicate(words: Sequence[Word]) -> tuple[int, int, str, Takes] | None:
-    """The first known predicate: its index, its number of words, its name and how many objects it takes.
+class FoundPredicate(NamedTuple):
+    """A predicate in a sentence: the index of its first word, its number of words, its name and how many objects it takes."""
+
+    start: int
+    length: int
+    name: str
+    takes: Takes
+
+
+def find_predicate(words: Sequence[Word]) -> FoundPredicate | None:
+    """The first known predicate.
 
     A noun that looks like a predicate gives way to a later verb.
     """
     norms = [w.norm for w in words]
-    noun: tuple[int, int, str, Takes] | None = None
+    noun: FoundPredicate | None = None
     for start, norm in enumerate(norms):
         if norm not in _PREDICATE_BEGINS:
             continue
@@ -215,9 +224,10 @@ def find_predicate(words: Sequence[Word]) -> tuple[int, int, str, Takes] | None:
             found = PREDICATES.get(tuple(norms[start : start + length]))
             if found is None or len(norms[start : start + length]) != length:
                 continue
+            predicate = FoundPredicate(start, length, *found)
             if not is_noun(words, start, length):
-                return start, length, *found
-            noun = noun or (start, length, *found)
+                return predicate
+            noun = noun or predicate
             break
     return noun
 

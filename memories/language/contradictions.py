@@ -172,9 +172,8 @@ def is_exclusive(
     if is_country[0] != is_country[1]:
         return False
     if claim.takes is Takes.ONE:
-        return is_name(left[0]) == is_name(
-            right[0]
-        )  # "in Vault" and "in encrypted form" answer two questions
+        # "In Vault" and "in encrypted form" answer two questions.
+        return is_name(left[0]) == is_name(right[0])
     if claim.takes is Takes.ONE_NAME:
         return all(is_name(w) for w in (*left, *right)) and len(left) == len(right)
     if claim.takes is Takes.MANY:

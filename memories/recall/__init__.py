@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from uuid import UUID
 
 from django.conf import settings
@@ -26,8 +27,7 @@ from memories.recall.answer import (
     BY_ID,
     Item,
     RecallResult,
-    judge_and_cut,
-    read_visible,
+    build_answer,
     take_notes,
     to_items,
 )
@@ -41,6 +41,7 @@ from memories.recall.question import (
     understand,
 )
 from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall.shown.choosing import read_visible
 from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
@@ -110,15 +111,8 @@ def answer_query(
         return None
     with one_index_state(state):
         frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
-        judged = judge_and_cut(request, ranking, question, visibility, frame, encoder, trace)
-    answer = RecallResult(
-        group=group.slug,
-        mode=mode,
-        degraded=degraded,
-        trace=trace if request.explain else None,
-        **judged,
-        duration_ms=(time.perf_counter() - started) * 1000,
-    )
+        answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
+    answer = replace(answer, duration_ms=(time.perf_counter() - started) * 1000)
     if not request.is_trial:
         count_recall(actor, group, request.query, answer)
     return answer

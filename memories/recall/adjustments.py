@@ -38,7 +38,7 @@ SPEAKERS: dict[Speakers, frozenset[str]] = {
     Speakers.ASSISTANT: frozenset({"assistant", "ai", "agent"}),
     Speakers.ANYONE: frozenset(),
 }
-_SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
+SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
 class NeighbourScores(NamedTuple):
@@ -268,5 +268,5 @@ def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:
 
 def speaker_of(content: str) -> frozenset[str]:
     """The lower-case words of the name before the colon at a turn's beginning ("Maria: …")."""
-    label = _SPEAKER.match(content)
+    label = SPEAKER_LABEL.match(content)
     return frozenset(label.group(1).lower().split()) if label else frozenset()

@@ -1,11 +1,7 @@
-"""From a ranking to an answer: judge whether there is one, choose what it shows, and cut it to the budget.
-
-No fillers, no names alone, equal memories once with the others named, and turns with those around them.
-"""
+"""From a ranking to an answer: relations as lines, the memories chosen, cut to the budget, with the turns around them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from django.conf import settings
 
@@ -13,39 +9,30 @@ from access.visibility import Visibility
 from memories.embedding import Encoder
 from memories.entities.lines import RelationLine, fence_relations
 from memories.models import Memory
-from memories.queries.by_key import read_memories
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.quoting import fence
-from memories.queries.visibility import is_visible
-from memories.recall.abstention import Confidence, judge, unwanted
+from memories.recall.abstention import Confidence
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import lines_to_tell
-from memories.recall.shown.alike import collapse_alike
+from memories.recall.relations import requested_lines
 from memories.recall.shown.around import NOTHING_AROUND, NearTurn, find_around
+from memories.recall.shown.choosing import ChosenMemories, judge_and_choose
 from memories.recall.shown.collecting import (
-    AnswerLimits,
     Collects,
     Fitting,
     answer_limits,
     fit_hits,
     read_collecting,
 )
-from memories.recall.shown.explain import trace_left_out
 from memories.recall.trace import Trace
-from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.withdrawn.left_out import (
-    LEFT_OUT_REASON,
-    find_left_out,
     find_visible_coming,
     find_visible_conflicts,
 )
 
 BY_ID = "ids"  # the mode of an answer to ids
-ALIKE_REASON = "another one that is shown says the same"
-CHANGED_REASON = "it changed or was deleted while the question was answered"
 
 
 @dataclass(frozen=True)
@@ -142,7 +129,7 @@ class RecallResult:
         """
         items = self.items or self.nearest
         lines = (
-            [fence_relations([line.told(self.group) for line in self.relations])] if self.relations else []
+            [fence_relations([line.show(self.group) for line in self.relations])] if self.relations else []
         )
         marked = shown or [item.between_marks(self.group) for item in items]
         blocks = [
@@ -153,41 +140,16 @@ class RecallResult:
         return "\n".join([self.frame.head(), *lines, *blocks, *self.frame.remarks()])
 
 
-def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
-    """The memories' rows by key, without those that left the Visibility after the search found them."""
-    rows = read_memories(keys)
-    visible = {key: row for key, row in rows.items() if is_visible(row, visibility)}
-    if len(visible) < len(keys):
-        for key in keys:
-            if key not in visible:
-                trace.drop(key, CHANGED_REASON)
-    return visible
+@dataclass(frozen=True)
+class FittedItems:
+    """The items that fit into the budget, the memories that do not, and the tokens of the items with their frame."""
+
+    items: tuple[Item, ...]
+    left_out: Sequence[Memory]
+    tokens: int
 
 
-def read_best(
-    ranking: Ranking, visibility: Visibility, depth: int, trace: Trace
-) -> tuple[dict[int, Memory], Ranking]:
-    """The rows of the best `depth` memories by key, and the ranking without what the group has withdrawn."""
-    keys = [key for key, _ in ranking.scores]
-    rows, withdrawn, at = dict[int, Memory](), set[int](), 0
-    while at == 0 or (at < len(keys) and len(rows) < depth):
-        read = read_visible(keys[at : at + depth], visibility, trace)
-        hidden = find_left_out(read.values(), visibility)
-        rows |= {key: row for key, row in read.items() if key not in hidden}
-        withdrawn |= hidden
-        at += depth
-        if not hidden:
-            break
-    if not withdrawn:
-        return rows, ranking
-    for key in withdrawn:
-        trace.drop(key, LEFT_OUT_REASON)
-    scores = [(key, score) for key, score in ranking.scores if key not in withdrawn]
-    candidates = {key: found for key, found in ranking.candidates.items() if key not in withdrawn}
-    return rows, replace(ranking, scores=scores, candidates=candidates)
-
-
-def judge_and_cut(
+def build_answer(
     request: RecallRequest,
     ranking: Ranking,
     question: Question,
@@ -195,63 +157,75 @@ def judge_and_cut(
     frame: Frame,
     encoder: Encoder | None,
     trace: Trace,
-) -> dict[str, Any]:
-    """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
+    *,
+    mode: str,
+) -> RecallResult:
+    """The answer of a ranking: judged, chosen and cut to the budget. Its duration is not set yet."""
     collects = read_collecting(request.query)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     counting = counting_encoder(encoder)
-    relations, spent = lines_to_tell(
-        ranking.asked_for, visibility, request.narrowing, counting, group=frame.group, token_budget=budget
+    relations, spent = requested_lines(
+        ranking.requested_relations,
+        visibility,
+        request.narrowing,
+        counting,
+        group=frame.group,
+        token_budget=budget,
     )
     limits = answer_limits(request, question, collects, has_lines=bool(relations))
-    rows, ranking = read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
-    best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_found, confidence, doubt = judge(question, ranking, best, trace)
-    if is_found:
-        chosen, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
-    else:
-        chosen, alike = [] if relations else closest_of(best), {}
-    if request.explain:
-        trace_left_out(chosen, ranking, question, limits, is_found=is_found, trace=trace)
-    notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
-    if relations:
-        confidence, doubt = Confidence.HIGH, ""
+    chosen = judge_and_choose(ranking, question, visibility, limits, trace, is_explained=request.explain)
+    memories, is_found = chosen.memories, chosen.is_found
     shown = replace(
         frame,
         is_abstained=not is_found and not relations,
-        doubt=doubt,
-        is_mixed=is_found and is_mixed(chosen, frame.group),
-        count=len(chosen),
-        nearest=len(chosen),
+        doubt=chosen.doubt,
+        is_mixed=is_found and is_mixed(memories, frame.group),
+        count=len(memories),
+        nearest=len(memories),
         relations=len(relations),
         collects=collects if is_found else Collects.NOTHING,
     )
     is_short = request.summary_only or not is_found
     fitting = Fitting(budget - spent, encoder, summary_only=is_short, words=question.subject_words)
-    fitted = fit_hits(chosen, shown, notes, fitting)
+    fitted = fit_items(chosen, shown, visibility, fitting, trace, wants_turns=request.around and not is_short)
     for memory in fitted.left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
+    return RecallResult(
+        fitted.items if is_found else (),
+        frame.group,
+        mode,
+        abstained=shown.is_abstained,
+        confidence=chosen.confidence.value,
+        doubt=chosen.doubt,
+        nearest=() if is_found else fitted.items,
+        degraded=frame.degraded,
+        left_out=len(fitted.left_out),
+        tokens=spent + fitted.tokens,
+        trace=trace if request.explain else None,
+        relations=relations,
+        collects=Collects(shown.collects),
+    )
+
+
+def fit_items(
+    chosen: ChosenMemories,
+    shown: Frame,
+    visibility: Visibility,
+    fitting: Fitting,
+    trace: Trace,
+    *,
+    wants_turns: bool,
+) -> FittedItems:
+    """The chosen memories within the budget, with their notes; the turns around them where room is left."""
+    notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
+    fitted = fit_hits(chosen.memories, shown, notes, fitting)
     around = NOTHING_AROUND
-    if request.around and not (is_short or shown.collects):
-        around = find_around(fitted.portions, ranking, visibility, notes, fitting.after(fitted))
-    scores, numbers = scores_in_place(ranking, alike), trace.numbers if request.explain else {}
+    if wants_turns and not shown.collects:
+        around = find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
+    scores = scores_in_place(chosen.ranking, chosen.alike)
+    numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
-    return {
-        "items": items if is_found else (),
-        "nearest": () if is_found else items,
-        "abstained": shown.is_abstained,
-        "confidence": confidence.value,
-        "doubt": doubt,
-        "relations": relations,
-        "left_out": len(fitted.left_out),
-        "tokens": spent + fitted.tokens + around.tokens,
-        "collects": shown.collects,
-    }
-
-
-def closest_of(best: Sequence[Memory]) -> list[Memory]:
-    """The best few, names alone only if there is nothing else."""
-    return ([memory for memory in best if not memory.is_name_alone] or [*best])[:MAX_NEAREST]
+    return FittedItems(items, fitted.left_out, fitted.tokens + around.tokens)
 
 
 def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
@@ -302,43 +276,3 @@ def to_items(
         )
         for portion in portions
     )
-
-
-def choose_and_fill(
-    best: Sequence[Memory],
-    ranking: Ranking,
-    question: Question,
-    visibility: Visibility,
-    limits: AnswerLimits,
-    trace: Trace,
-) -> tuple[list[Memory], dict[int, list[Memory]]]:
-    """choose_answers() of the best memories; if names alone and equals took places, of twice as many, once."""
-    chosen, alike = choose_answers(best, ranking, question, limits)
-    depth = max(limits.limit, JUDGED_CANDIDATES)
-    if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
-        rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
-        more = [rows[key] for key, _ in ranking.scores if key in rows]
-        chosen, alike = choose_answers(more, ranking, question, limits)
-    for other in (memory for same in alike.values() for memory in same):
-        trace.drop(other.key, ALIKE_REASON)
-    return chosen, alike
-
-
-def choose_answers(
-    best: Sequence[Memory], ranking: Ranking, question: Question, limits: AnswerLimits
-) -> tuple[list[Memory], dict[int, list[Memory]]]:
-    """The memories that answer, and their equals as in collapse_alike().
-
-    What is unwanted() is left out, and so are names alone that no relation asked for leads to.
-    """
-    close = [
-        memory
-        for memory in best
-        if not unwanted(memory.key, ranking, question, least_share=limits.least_share)
-    ]
-    saying = [memory for memory in close if not memory.is_name_alone]
-    if not limits.has_lines:
-        saying = [
-            memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
-        ] or close
-    return collapse_alike(close if limits.wants_names else saying, limit=limits.limit)

@@ -51,19 +51,18 @@ class CandidateSet:
 class Ranking:
     """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
-    `requested` are the memories that prove, or are the other end of, a relation that the question asks for, or those of
-    the time that it asks for alone; `related` are all that a relation or another name led to; `dated` and `group_key` are
-    the CandidateSet's. `asked_for` are the requested relations' ends by their keys.
+    `requested` are the memories that prove, or are the other end of, a relation that the question asks for, those of the
+    time that it asks for alone, or those of a name that the second hop followed; `dated` and `group_key` are the
+    CandidateSet's. `requested_relations` are the ends of those relations by the relations' keys.
     """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: Mapping[int, RankingFields]
     requested: frozenset[int] = frozenset()
-    related: frozenset[int] = frozenset()
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
-    asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
+    requested_relations: Mapping[int, RelationEnds] = field(default_factory=dict)
 
     @cached_property
     def score_by_key(self) -> dict[int, float]:
@@ -161,14 +160,12 @@ def score_candidates(
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
-    led_to = frozenset(related.reasons)
     return Ranking(
         best_first,
         by_key,
         gathered.rows,
         requested,
-        led_to,
         gathered.dated,
         gathered.group_key,
-        related.asked_for,
+        related.requested_relations,
     )

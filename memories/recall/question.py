@@ -55,6 +55,27 @@ _YOURS = re.compile(
     r"\b(?:did|have|had|were) you\b|\byou(?:r| (?:recommend|suggest|advise|say|said|told|propose|provide|explain))",
     re.I,
 )
+_WORK = r"(?:we|i|you|they|things)"
+_STATE = re.compile(
+    rf"\bwhere (?:are {_WORK} (?:now )?(?:with|on|at|in)|(?:do|does|did|have|has) (?:{_WORK}|\w+) (?:stand|stop|stopped|leave off|left off|got to))\b"
+    r"|\b(?:current|latest|present) (?:state|status|progress)\b|(?:\bwhat(?:'s|’s| is) (?:the )?|^(?:the )?)(?:state|status|progress) (?:of|on|with)\b"
+    r"|\bhow far (?:are|is|have|has|did)\b|\bhow (?:is|are) \w.* (?:going|coming along|getting on)\b"
+    r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
+    re.I,
+)
+LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
+_NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
+_ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_OWNED = re.compile(r"['’]s$")
+_LANGUAGES = read_sections("languages")
+# Words that show another language than English; those that English has as well show none.
+_FOREIGN_WORDS = frozenset().union(*map(parse_words, _LANGUAGES.values())) - STOP_WORDS
+_BEFORE_NAMES = read_sections("before_names")
+# In front of a name these say that it is no person: "the Finnish launch", "around Christmas", "in Boston".
+_NO_PERSON_AFTER = parse_words(_BEFORE_NAMES["no person follows"])
+_PERSON_AFTER = parse_words(_BEFORE_NAMES["a person follows"])
+_DAYS_AND_MONTHS = parse_words(_BEFORE_NAMES["days"]) | MONTH_NUMBER.keys()
 
 
 @dataclass(frozen=True)
@@ -98,29 +119,6 @@ def said_by(question: str) -> Speakers:
     if _YOURS.search(question):
         return Speakers.ASSISTANT
     return Speakers.USER if _OWN.search(question) else Speakers.ANYONE
-
-
-_WORK = r"(?:we|i|you|they|things)"
-_STATE = re.compile(
-    rf"\bwhere (?:are {_WORK} (?:now )?(?:with|on|at|in)|(?:do|does|did|have|has) (?:{_WORK}|\w+) (?:stand|stop|stopped|leave off|left off|got to))\b"
-    r"|\b(?:current|latest|present) (?:state|status|progress)\b|(?:\bwhat(?:'s|’s| is) (?:the )?|^(?:the )?)(?:state|status|progress) (?:of|on|with)\b"
-    r"|\bhow far (?:are|is|have|has|did)\b|\bhow (?:is|are) \w.* (?:going|coming along|getting on)\b"
-    r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
-    re.I,
-)
-LATIN_END = "\u0250"
-_NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
-_ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
-_WORD = re.compile(r"[^\W_][\w'’-]*")
-_OWNED = re.compile(r"['’]s$")
-_LANGUAGES = read_sections("languages")
-# Words that show another language than English; those that English has as well show none.
-_FOREIGN_WORDS = frozenset().union(*map(parse_words, _LANGUAGES.values())) - STOP_WORDS
-_BEFORE_NAMES = read_sections("before_names")
-# In front of a name these say that it is no person: "the Finnish launch", "around Christmas", "in Boston".
-_NO_PERSON_AFTER = parse_words(_BEFORE_NAMES["no person follows"])
-_PERSON_AFTER = parse_words(_BEFORE_NAMES["a person follows"])
-_DAYS_AND_MONTHS = parse_words(_BEFORE_NAMES["days"]) | MONTH_NUMBER.keys()
 
 
 @dataclass(frozen=True)

@@ -83,12 +83,12 @@ class RelationReason:
 class RelatedMemories:
     """The entities of a question and the reasons by memory key, not yet checked against the request's filters.
 
-    `asked_for` are the visible ends of the relations that the question asks for, by the relations' keys.
+    `requested_relations` are the visible ends of the relations that the question asks for, by the relations' keys.
     """
 
     entities: tuple[str, ...] = ()
     reasons: Mapping[int, RelationReason] = field(default_factory=dict)
-    asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
+    requested_relations: Mapping[int, RelationEnds] = field(default_factory=dict)
 
     def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
         """The boosts of the related ones among the keys."""
@@ -119,30 +119,20 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     named = find_named_entities(question.text, visibility)
     if not named:
         return NO_RELATIONS
-    unfiltered = replace(
-        visibility,
-        types=frozenset(),
-        tags=frozenset(),
-        scope="",
-        min_confidence=0.0,
-        min_importance=0,
-        thread="",
-        source="",
-        after=None,
-        before=None,
-    )
+    moments_alone = Narrowing(as_of=visibility.as_of, known_at=visibility.known_at)
+    unfiltered = replace(visibility, **vars(moments_alone))
     rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
-    asked_forms = predicate_forms(question.text)
+    question_forms = predicate_forms(question.text)
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
-        best_reasons(rows, entities, asked_forms),
-        find_asked_for(rows, entities, asked_forms),
+        best_reasons(rows, entities, question_forms),
+        find_requested(rows, entities, question_forms),
     )
 
 
-def find_asked_for(
-    rows: Sequence[Any], entities: Collection[int], asked_forms: Collection[str]
+def find_requested(
+    rows: Sequence[Any], entities: Collection[int], question_forms: Collection[str]
 ) -> dict[int, RelationEnds]:
     """The relations that a question asks for: it has the predicate's words, or names both ends."""
     named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
@@ -153,7 +143,7 @@ def find_asked_for(
     wanted = {
         relation
         for relation, ends in named.items()
-        if len(ends) == 2 or matches_predicate(predicates[relation], asked_forms)
+        if len(ends) == 2 or matches_predicate(predicates[relation], question_forms)
     }
     return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
 
@@ -239,7 +229,7 @@ def read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
 
 
 def best_reasons(
-    rows: Sequence[Any], entities: Mapping[int, str], asked_forms: Collection[str]
+    rows: Sequence[Any], entities: Mapping[int, str], question_forms: Collection[str]
 ) -> dict[int, RelationReason]:
     """Each memory's best reason by key, from the visible rows of read_related()."""
     ends: defaultdict[int | None, set[int]] = defaultdict(set)
@@ -248,14 +238,14 @@ def best_reasons(
             ends[row.relation].add(row.of_root)
     reasons: dict[int, RelationReason] = {}
     for row in rows:
-        reason = reason_for(row, ends[row.relation], entities, asked_forms)
+        reason = reason_for(row, ends[row.relation], entities, question_forms)
         if reason and (row.key not in reasons or reason.priority > reasons[row.key].priority):
             reasons[row.key] = reason
     return reasons
 
 
 def reason_for(
-    row: Any, ends: Collection[int], entities: Mapping[int, str], asked_forms: Collection[str]
+    row: Any, ends: Collection[int], entities: Mapping[int, str], question_forms: Collection[str]
 ) -> RelationReason | None:
     """Why a row is related; None if both ends are not visible, no named entity is an end, or it has the name itself."""
     if row.of_root in entities:
@@ -266,12 +256,12 @@ def reason_for(
     named_ends = sorted(end for end in ends if end in entities)
     if len(ends) < 2 or not named_ends:
         return None
-    is_requested = len(named_ends) == 2 or matches_predicate(row.predicate, asked_forms)
+    is_requested = len(named_ends) == 2 or matches_predicate(row.predicate, question_forms)
     return RelationReason(entities[named_ends[0]], row.predicate, is_requested, row.id)
 
 
-def lines_to_tell(
-    asked_for: Mapping[int, RelationEnds],
+def requested_lines(
+    requested: Mapping[int, RelationEnds],
     visibility: Visibility,
     narrowing: Narrowing,
     encoder: Encoder | None,
@@ -285,14 +275,14 @@ def lines_to_tell(
     withdrawn are left out, and withdrawn proofs are not named.
     """
     is_filtered = narrowing != Narrowing(as_of=narrowing.as_of, known_at=narrowing.known_at)
-    if is_filtered or not asked_for:
+    if is_filtered or not requested:
         return (), 0
-    hidden = find_left_out([row for ends in asked_for.values() for row in ends.memories], visibility)
+    hidden = find_left_out([row for ends in requested.values() for row in ends.memories], visibility)
     shown, spent = list[RelationLine](), 0
-    for line in read_lines({key: ends for key, each in asked_for.items() if (ends := each.without(hidden))})[
+    for line in read_lines({key: ends for key, each in requested.items() if (ends := each.without(hidden))})[
         :MAX_RELATION_LINES
     ]:
-        cost = count_tokens(f"{escape(line.told(group))}\n", encoder)
+        cost = count_tokens(f"{escape(line.show(group))}\n", encoder)
         cost += 0 if shown else count_tokens(f"{fence_relations([])}\n", encoder)
         if spent + cost <= token_budget // 2:
             shown.append(line)

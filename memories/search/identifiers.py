@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from memories.language.word_tables import parse_words, read_sections
+
 _SPACE_BEFORE = r"(?<![\w/.@-])"
 # Each kind by its own form. Dates and plain numbers are no identifiers: many texts have them by chance.
 _KINDS = (
@@ -28,36 +30,10 @@ _EXACT_NUMBER = re.compile(
 )
 _QUESTION_WORD = re.compile(r"\b(?:what|which|whose|who|where|when|why|how)\b", re.I)
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{1,2}\.\d{1,2}\.\d{4}|[0-3]\d\.[01]\d\.\d\d")
-# Words with a number behind that name no single thing: COVID-19, top-10.
-_HYPHENED_WORDS = frozenset(
-    [
-        "age",
-        "covid",
-        "days",
-        "day",
-        "early",
-        "gen",
-        "generation",
-        "group",
-        "grade",
-        "key",
-        "late",
-        "level",
-        "mid",
-        "mg",
-        "over",
-        "phase",
-        "pre",
-        "post",
-        "stage",
-        "sub",
-        "top",
-        "type",
-        "under",
-        "week",
-        "year",
-    ]
-)
+# Before a hyphen and a number these name no single thing: COVID-19, top-10.
+_HYPHENED_WORDS = parse_words(read_sections("question_words")["before a number"])
+# A digit, a sign or a capital inside a word: most questions have none and end here.
+_HINT = re.compile(r"\d|_|/\w|[a-z][A-Z]")
 _PARTS = re.compile(r"[^\W_]+")
 _SIGNS = r"[-_./:\\@ ]?"
 MAX_IDENTIFIERS = 8  # of a question; one that names more is a text
@@ -65,7 +41,7 @@ MAX_IDENTIFIERS = 8  # of a question; one that names more is a text
 
 def identifiers_in(text: str) -> tuple[str, ...]:
     """The identifiers of a question, in order, each once."""
-    if not _may_have_one(text):
+    if _HINT.search(text) is None:
         return ()
     found = [match[0].removesuffix("()") for match in _IDENTIFIER.finditer(text)]
     found += [match[1] or match[2] for match in _NUMBERED.finditer(text)]
@@ -99,14 +75,6 @@ def _pattern_of(identifier: str) -> tuple[str, re.Pattern[str]]:
     parts = _PARTS.findall(bare)
     whole = _SIGNS.join(map(re.escape, parts))
     return parts[-1], re.compile(rf"(?<![^\W_])(?<!\d\.)v?{whole}(?![^\W_]|\.\d)", re.I)
-
-
-def _may_have_one(text: str) -> bool:
-    """Whether the text has a digit, a sign or a capital inside a word; most questions have none."""
-    return _HINT.search(text) is not None
-
-
-_HINT = re.compile(r"\d|_|/\w|[a-z][A-Z]")
 
 
 def _is_hyphened_word(identifier: str) -> bool:

@@ -20,7 +20,8 @@ from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
 from memories.recall.budget import count_tokens, counting_encoder
-from memories.sessions.context_pack import DEFAULT_BUDGET, fence_saved, get_context, state_text
+from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
+from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
 from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
 from memories.store.withdrawn.texts import refuse_withdrawn_texts

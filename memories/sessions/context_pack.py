@@ -1,6 +1,5 @@
 """The context pack: what an agent should know at the start of a session, fenced, within a budget, stable across calls."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,10 +16,10 @@ from memories.draft import check_range
 from memories.entities.lines import fence_relations
 from memories.language.cleaning import clean_line
 from memories.language.plurals import format_count, format_memory_count
-from memories.models import Checkpoint, Memory
+from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
-from memories.queries.quoting import escape, fence_checkpoint
+from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall.budget import Notes, count_tokens, counting_encoder
@@ -37,8 +36,11 @@ from memories.sessions.sections import (
 from memories.sessions.threads import (
     MatchedThread,
     ThreadCheckpoints,
+    fence_saved,
     latest_checkpoint,
     matching_threads,
+    state_text,
+    thread_label,
     threads_with_checkpoints,
 )
 from memories.store.pieces import available_encoder
@@ -100,8 +102,8 @@ class Gathering:
         conflicts = find_visible_conflicts(memories, self.visibility)
         self.conflicts |= conflicts
         self.labels |= {key: item.label for key, item in fresh.items()}
-        told = [replace(item, conflicts=conflicts.get(key, ())) for key, item in fresh.items()]
-        return MemoriesPart(kind, title, told, self.show)
+        shown = [replace(item, conflicts=conflicts.get(key, ())) for key, item in fresh.items()]
+        return MemoriesPart(kind, title, shown, self.show)
 
     def stored(self, kind: str, title: str, rows: Iterable[Memory], why: str = "") -> MemoriesPart:
         """part() of rows, without those whose text the group has withdrawn."""
@@ -176,7 +178,7 @@ def gather_parts(
         for item in (answer.items if answer else ())
         if not item.memory.is_name_alone
     )
-    lines = [line.told(group.slug) for line in answer.relations] if answer else []
+    lines = [line.show(group.slug) for line in answer.relations] if answer else []
     title = f"Relevant to: {escape(' '.join(query.split())[:200])}"
     texts = [
         TextPart("moment", "Point in time", describe_moment(narrowing)),
@@ -303,19 +305,6 @@ def checkpoint_parts(group: Group, thread: str, narrowing: Narrowing) -> list[Te
     return [TextPart("checkpoint", "Last checkpoint", state_text(checkpoint), name=name, render=render)]
 
 
-def state_text(checkpoint: Checkpoint) -> str:
-    """The state of a checkpoint as text: its only text, or JSON."""
-    return str(
-        checkpoint.state.get("text") or json.dumps(checkpoint.state, ensure_ascii=False, sort_keys=True)
-    )
-
-
-def fence_saved(checkpoint: Checkpoint, body: str) -> str:
-    """A checkpoint with this text between its marks."""
-    thread = checkpoint.thread.name if checkpoint.thread else ""
-    return fence_checkpoint(body, author=checkpoint.author_name, when=checkpoint.created_at, thread=thread)
-
-
 def describe_threads(threads: list[MatchedThread]) -> str:
     """The threads that match a query, with what is in them."""
     return "\n".join(
@@ -330,8 +319,3 @@ def describe_other_threads(others: list[ThreadCheckpoints]) -> str:
     more = len(others) - len(named)
     named += [f"{more} more"] if more else []
     return f"There are also checkpoints of: {', '.join(named)}."
-
-
-def thread_label(thread: str) -> str:
-    """A thread's name in quotes; the group itself has none."""
-    return f"'{escape(thread)}'" if thread else "the group itself"

@@ -22,14 +22,14 @@ from memories.queries.pages import make_cursor, parse_cursor
 from memories.queries.quoting import fence
 from memories.queries.visibility import as_q, recallable_by
 from memories.recall.budget import count_tokens, counting_encoder, cut_text
-from memories.sessions.context_pack import (
-    DEFAULT_BUDGET,
-    MAX_TOKENS,
+from memories.sessions.context_pack import DEFAULT_BUDGET, MAX_TOKENS
+from memories.sessions.threads import (
+    ThreadCheckpoints,
     fence_saved,
     state_text,
     thread_label,
+    threads_with_checkpoints,
 )
-from memories.sessions.threads import ThreadCheckpoints, threads_with_checkpoints
 from memories.store.pieces import available_encoder
 from memories.store.withdrawn.left_out import find_left_out
 
@@ -189,7 +189,7 @@ def read_cursor(cursor: str) -> tuple[type[Checkpoint] | type[Memory] | None, in
 
 
 def read_checkpoints(group: Group, thread: Thread | None, before: int) -> RowsRead[Checkpoint]:
-    """The checkpoints of the thread, or of the group itself, newest first, from one key on."""
+    """The checkpoints of the thread, or of the group itself, newest first; with `before`, those older than this key."""
     rows = Checkpoint.objects.filter(group=group, thread=thread).select_related("group", "thread")
     rows = rows.filter(pk__lt=before) if before else rows
     found = list(rows.order_by("-pk")[:MAX_ROWS])
@@ -197,7 +197,7 @@ def read_checkpoints(group: Group, thread: Thread | None, before: int) -> RowsRe
 
 
 def read_turns(thread: Thread, visibility: Visibility, after: int) -> RowsRead[Memory]:
-    """The turns that recall may return, in order, after one key; without texts that the group has withdrawn."""
+    """The turns that recall may return, in order; with `after`, those behind this key. Without texts that the group has withdrawn."""
     rows = Memory.objects.filter(as_q(visibility), thread=thread).select_related("group", "thread")
     if after:
         last = Memory.objects.filter(pk=after, thread=thread).first()

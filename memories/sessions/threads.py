@@ -1,5 +1,6 @@
 """Threads of work and their saved checkpoints, as sessions read them."""
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from access.groups import find_group
 from access.models import Group
 from memories.models import Checkpoint, Thread
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
+from memories.queries.quoting import escape, fence_checkpoint
 from memories.search.query_terms import STOP_WORDS, words
 
 MIN_WORD_CHARS: Final = 3
@@ -67,6 +69,24 @@ def list_checkpoints(
     if thread is not None:
         rows = rows.filter(thread__name=thread) if thread else rows.filter(thread=None)
     return page_of(rows, cursor=cursor, limit=limit)
+
+
+def state_text(checkpoint: Checkpoint) -> str:
+    """The state of a checkpoint as text: its only text, or JSON."""
+    return str(
+        checkpoint.state.get("text") or json.dumps(checkpoint.state, ensure_ascii=False, sort_keys=True)
+    )
+
+
+def fence_saved(checkpoint: Checkpoint, body: str) -> str:
+    """A checkpoint with this text between its marks."""
+    thread = checkpoint.thread.name if checkpoint.thread else ""
+    return fence_checkpoint(body, author=checkpoint.author_name, when=checkpoint.created_at, thread=thread)
+
+
+def thread_label(thread: str) -> str:
+    """A thread's name in quotes; the group itself has none."""
+    return f"'{escape(thread)}'" if thread else "the group itself"
 
 
 @dataclass(frozen=True)

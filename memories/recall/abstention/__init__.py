@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memories.models import Memory
 from memories.recall.abstention.amounts import lacks_amount
-from memories.recall.abstention.filler import is_filler, unwanted
+from memories.recall.abstention.filler import is_filler, reasons_against
 from memories.recall.abstention.limits import choose_limits, small_store_limit
 from memories.recall.abstention.nearness import measure_nearness
 from memories.recall.abstention.times import is_time_empty
@@ -23,7 +23,7 @@ __all__ = [
     "Confidence",
     "is_answerable",
     "judge",
-    "unwanted",
+    "reasons_against",
 ]
 
 # Why a candidate is not in the answer, wherever that is shown.

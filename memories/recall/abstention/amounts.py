@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from memories.language.word_tables import parse_words, read_sections
 from memories.models import Memory
 from memories.recall.abstention.filler import is_filler
 from memories.recall.abstention.shared_words import shared_word_shares
@@ -21,30 +22,7 @@ _AMOUNT = re.compile(
     r"|rupees?|z[lł]oty|pln|free|gratis|nothing|million|billion|grand)\b|\d+ ?k\b",
     re.I,
 )
-_ASKING_WORDS = frozenset(
-    [
-        "much",
-        "pay",
-        "pays",
-        "paid",
-        "cost",
-        "costs",
-        "charge",
-        "charges",
-        "charged",
-        "spend",
-        "spent",
-        "earn",
-        "earns",
-        "owe",
-        "owes",
-        "price",
-        "budget",
-        "salary",
-        "rent",
-        "fee",
-    ]
-)
+_ASKING_WORDS = parse_words(read_sections("question_words")["for an amount"])
 
 
 def lacks_amount(question: Question, ranking: Ranking, judged: Sequence[Memory]) -> bool:

@@ -22,19 +22,19 @@ ELSEWHERE_REASON = "it is another group's, and far below the best"
 FAR_BELOW_REASON = "it is far below the best (a request that names max_results gets it)"
 
 
-def unwanted(
+def reasons_against(
     key: int, ranking: Ranking, question: Question, *, least_share: float | None = FAR_BELOW_SHARE
 ) -> list[str]:
     """Why an answer has no use for a candidate, however good its rank; `least_share` is the answer's, see is_far_below()."""
     found = [FILLER_REASON] if is_filler(key, ranking, question) else []
-    if is_noise(key, ranking):
+    if is_far_below_elsewhere(key, ranking):
         found.append(ELSEWHERE_REASON)
     if not found and least_share is not None and is_far_below(key, ranking, least_share):
         found.append(FAR_BELOW_REASON)
     return found
 
 
-def is_noise(key: int, ranking: Ranking) -> bool:
+def is_far_below_elsewhere(key: int, ranking: Ranking) -> bool:
     """Whether a candidate is another group's memory and far below the best; the longer it is, the less far is enough.
 
     What proves a requested relation is none, nor is anything in a request to all groups.
@@ -61,9 +61,9 @@ def is_filler(key: int, ranking: Ranking, question: Question) -> bool:
     """Whether a candidate would only pad the answer; what proves a requested relation never does."""
     found = ranking.candidates[key]
     # A question that the model cannot read is close to anything.
-    return key not in ranking.requested and is_padding(found.keyword, found.vector * question.readable)
+    return key not in ranking.requested and is_unrelated(found.keyword, found.vector * question.readable)
 
 
-def is_padding(keyword: float, cosine: float) -> bool:
+def is_unrelated(keyword: float, cosine: float) -> bool:
     """Whether a text shares no word with the question and is no closer than unrelated texts are."""
     return not keyword and cosine < UNRELATED_MEAN + ABOVE_FILLER * UNRELATED_SPREAD

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from memories.models import Memory
 from memories.recall.abstention.shared_words import shared_word_shares
-from memories.recall.dates.stored import is_past, is_true_at, tells_of
+from memories.recall.dates.stored import is_past, is_true_at, mentions_any_of
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.weights import FACT_OF_A_DAY_SHARE
@@ -24,7 +24,7 @@ def is_time_empty(question: Question, ranking: Ranking, judged: Sequence[Memory]
         return False
     if not question.is_time_alone and not all(is_past(time, today) for time in times):
         return False
-    if any(tells_of(memory, times, today) for memory in judged):
+    if any(mentions_any_of(memory, times, today) for memory in judged):
         return False
     facts = [memory for memory in judged if is_true_at(memory, times, today)]
     return not any(share >= FACT_OF_A_DAY_SHARE for share in shares_beside_time(question, facts))

@@ -2,7 +2,7 @@
 
 import re
 
-from memories.recall.dates.months import MONTHS
+from memories.recall.dates.months import MONTHS, WEEKDAYS
 
 _ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:date|time|day|month|year)\b", re.I)
 _WORDS = re.compile(r"\w+")
@@ -20,8 +20,8 @@ _TIME_WORDS = frozenset(
         "since",
         "weekend",
         *MONTHS,
+        *WEEKDAYS,
     ]
-    + [f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")]
 )
 _DIGIT = re.compile(r"\d")
 _SPAN_OR_YEAR = re.compile(r"\b(?:this (?:week|month|year|morning)|\d{4})\b")

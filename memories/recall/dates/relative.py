@@ -12,6 +12,7 @@ Match = re.Match[str]
 
 _NUMBER = rf"(\d{{1,3}}|{any_of(NUMBERS)})(?: of)?"
 _UNIT = r"(hour|minute|day|week|month|quarter|year)"
+UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
 _WEEKDAY = f"({'|'.join(WEEKDAYS)})"
 _NEAR_DAY = re.compile(
     r"\b(?:the )?(day before yesterday|day after tomorrow|yesterday|last night|today|tonight|tomorrow"
@@ -85,9 +86,6 @@ def span_beside(unit: str, side: str, first: date, last: date) -> DaySpan | None
         back = (first.weekday() - WEEKDAYS.index(unit)) % 7
         return DaySpan(first - ONE_DAY * (back or (7 if side == "before" else 0)), first)
     return None
-
-
-UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
 
 
 def mark_relative(phrases: Phrases, *, today: date) -> None:

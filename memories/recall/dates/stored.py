@@ -96,7 +96,7 @@ def is_past(time: NamedTime, today: date) -> bool:
     return time.is_day or (not time.is_open and (span.last - span.first).days < MAX_EMPTY_DAYS)
 
 
-def tells_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
+def mentions_any_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
     """Whether a memory of another day names one of the times, or the month or week around it; a year is too long.
 
     What it tells from its own day is read from there: "yesterday" is the day before.

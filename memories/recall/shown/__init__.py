@@ -1,1 +1,1 @@
-"""What an answer shows of its memories and why: equals, short parts, the turns around a hit, the reason for a place."""
+"""What an answer shows: which memories, equals once, short parts, the turns around a hit, the reason for a place."""

@@ -8,13 +8,12 @@ from typing import Final
 from memories.embedding import Encoder
 from memories.language.word_forms import ROOT_CHARS, root
 from memories.queries.quoting import escape
+from memories.recall.adjustments import SPEAKER_LABEL
 from memories.recall.budget import ELLIPSIS, count_tokens, cut_text
 
 MAX_TRIES: Final = 6
-LABEL_CHARS: Final = 40
 _SENTENCE_END: Final = re.compile(r"[.!?;。！？]+[\"'”’)\]]*(?=\s)|\n")
 _WORDS: Final = re.compile(r"\S+")
-_LABEL: Final = re.compile(rf"[\w .'’-]{{1,{LABEL_CHARS}}}: ")
 _BEFORE: Final = "… "
 
 
@@ -49,7 +48,7 @@ class Excerpts:
 
     def part_of(self, text: str, room: int, *, read_chars: int | None = None) -> str:
         """The sentences with most of the words, in about `room` characters, of the first `read_chars` if given."""
-        label = _LABEL.match(text)
+        label = SPEAKER_LABEL.match(text)
         start = label.end() if label else 0
         spans = sentence_spans(text, start, min(read_chars or len(text), len(text)))
         if not spans:

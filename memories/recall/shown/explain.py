@@ -9,7 +9,7 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import NOTHING_RELEVANT, is_answerable, unwanted
+from memories.recall.abstention import NOTHING_RELEVANT, is_answerable, reasons_against
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.shown.collecting import AnswerLimits, read_collecting, usual_limit
@@ -54,7 +54,7 @@ def explain_place(
         return Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
     limit = usual_limit(question, read_collecting(question.text))
     against = [f"only {limit} are returned by default"] if rank > limit else []
-    against += unwanted(memory.key, ranking, question)
+    against += reasons_against(memory.key, ranking, question)
     return Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
@@ -80,5 +80,5 @@ def trace_left_out(
         if key in settled:
             continue
         beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
-        reasons = [*beyond, *unwanted(key, ranking, question, least_share=limits.least_share)]
+        reasons = [*beyond, *reasons_against(key, ranking, question, least_share=limits.least_share)]
         trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)

@@ -7,7 +7,7 @@ from typing import Final
 from access.visibility import Visibility
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.by_key import read_memories
-from memories.recall.dates import MONTH_NUMBER
+from memories.recall.dates import MONTH_NUMBER, WEEKDAYS
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
 from memories.recall.trace import Trace
@@ -28,11 +28,7 @@ _DESCRIBES: Final = re.compile(
 _NAME: Final = re.compile(
     r"(?<![.!?:\n] )(?<!^)\b[A-Z][a-z]+(?:-[A-Z][a-z]+)?\b|\b[A-Z][a-z]+(?= [A-Z][a-z])"
 )
-_DAYS: Final = frozenset(
-    f"{day}day{plural}"
-    for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
-    for plural in ("", "s")
-)
+_DAYS: Final = frozenset(f"{day}{plural}" for day in WEEKDAYS for plural in ("", "s"))
 
 
 def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:

@@ -9,7 +9,7 @@ import pytest
 from memories.language.word_forms import root
 from memories.models import Memory
 from memories.recall.abstention import is_answerable
-from memories.recall.abstention.filler import is_padding
+from memories.recall.abstention.filler import is_unrelated
 from memories.recall.abstention.limits import choose_limits, group_level, small_store_limit
 from memories.recall.abstention.nearness import Nearness
 from memories.recall.abstention.shared_words import shared_word_shares
@@ -332,9 +332,9 @@ def test_of_few_memories_less_nearness_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keyword", "cosine", "padding"), [(0.0, 0.13, True), (0.0, 0.15, False), (1.2, -0.1, False)]
+    ("keyword", "cosine", "expected"), [(0.0, 0.13, True), (0.0, 0.15, False), (1.2, -0.1, False)]
 )
 def test_what_shares_no_word_and_is_not_near_only_fills_up(
-    keyword: float, cosine: float, padding: bool
+    keyword: float, cosine: float, expected: bool
 ) -> None:
-    assert is_padding(keyword, cosine) is padding
+    assert is_unrelated(keyword, cosine) is expected

@@ -16,7 +16,7 @@ from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import save_checkpoint
-from memories.sessions.context_pack import MAX_TOKENS, get_context
+from memories.sessions.context_pack import get_context
 from memories.sessions.sections import allot
 from memories.store.pieces import available_encoder
 from tests.memories.builders import kept
@@ -162,4 +162,3 @@ def test_shares_go_to_others_where_they_are_not_used() -> None:
     }  # fmt: skip
     assert allot({"checkpoint": 900}, {"checkpoint": 30}, 20) == {"checkpoint": 20}
     assert allot({"checkpoint": 900}, {"checkpoint": 30}, -5) == {"checkpoint": 0}
-    assert MAX_TOKENS == 100_000

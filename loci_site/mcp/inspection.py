@@ -53,7 +53,7 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
             cursor=request.cursor,
             limit=MAX_RECALLS,
         )
-        return answers.asked_answer(with_hits(actor, page.rows), page.next)
+        return answers.recalls_answer(with_hits(actor, page.rows), page.next)
     return answers.thread_answer(
         read_thread(
             actor,
