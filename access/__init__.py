@@ -7,4 +7,5 @@ SCOPES: dict[str, str] = {
     "curate": "Purge memories for ever, and everything else that a curator may do",
     "create-group": "Create a group by storing into it",
     "admin": "Change groups and their members",
+    "hook": "Start sessions, recall for prompts, and leave captures and checkpoints, by the hooks of a client only",
 }

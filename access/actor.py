@@ -8,7 +8,8 @@ from math import inf
 from access.models import Membership, Role
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
-ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP})
+HOOK = "hook"  # no right in a group: a token with it may call the hooks, which read and write for its owner
+ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP, HOOK})
 # The lowest role in a group that includes each right.
 ROLE_FOR: dict[str, str] = {
     READ: Role.VIEWER,
@@ -26,6 +27,7 @@ class Via(StrEnum):
     ADMIN = "admin"
     COMMAND = "command"
     JOB = "job"
+    HOOK = "hook"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Actor:
 
     `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
     and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
+    `held_back` says why everything that the actor stores waits for a person, whatever a group's policy; empty if it does not.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Actor:
     roles: dict[int, str] = field(default_factory=dict)
     default_group: str = ""
     run: uuid.UUID | None = None
+    held_back: str = ""
     writes_left: float = field(default=inf, compare=False)  # see access.write_rate
 
     def may(self, right: str, group_key: int | None = None) -> bool:

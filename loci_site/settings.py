@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "sources",
     "maintenance",
     "loci_site.oauth",
+    "loci_site.hooks",
 ]
 
 # Django's own are synchronous classes: under an asynchronous view each switches threads once or twice, together about

@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from loci_site.api import api
 from loci_site.app.errors import server_error
+from loci_site.hooks.views import hook_view
 from loci_site.mcp.transports.http import mcp_view
 from loci_site.server.health import health
 from memories.admin.review import review_urls
@@ -17,6 +18,7 @@ urlpatterns = [
     path("", include("loci_site.app.urls")),
     path("health", health),
     path("mcp", mcp_view),
+    path("hooks/<str:client>/<str:event>", hook_view),
     path("api/", api.urls),
     path("admin/review/", include(review_urls())),
     path("admin/", admin.site.urls),

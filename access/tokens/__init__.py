@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, ALL_SCOPES, Actor, Via
+from access.actor import ADMIN, ALL_SCOPES, HOOK, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
@@ -126,7 +126,8 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
     """The Actor of a token's secret.
 
     Raises:
-        NotAuthenticated: there is no secret, or the token is unknown, revoked or expired, or its user is inactive.
+        NotAuthenticated: there is no secret, or the token is unknown, revoked or expired, its user is inactive, or it
+            is of no use here: hooks need the scope 'hook', and a token with that scope alone works for hooks only.
     """
     hint = "Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token."
     if not secret:
@@ -138,8 +139,22 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
         raise NotAuthenticated(
             "The token is revoked or has expired.", hint="Create a new one with 'loci token create'."
         )
+    check_face(token, via)
     record_use(token)
     return actor_for_token(token, via=via, client=client)
+
+
+def check_face(token: ApiToken, via: str) -> None:
+    """Raise NotAuthenticated if hooks are called without the scope for them, or anything else with that scope alone."""
+    if via == Via.HOOK and HOOK not in token.scopes:
+        raise NotAuthenticated(
+            "The token has no scope 'hook'.", hint="'loci connect CLIENT' makes a token for a client's hooks."
+        )
+    if via != Via.HOOK and token.scopes == [HOOK]:
+        raise NotAuthenticated(
+            "The token works for hooks only.",
+            hint="Create one with 'loci token create NAME --scopes read,write'.",
+        )
 
 
 def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:

@@ -12,7 +12,16 @@ from urllib.parse import urlsplit
 
 from access.errors import LociError
 from loci_site.config.readers import KEYS, read_environment, read_file
-from loci_site.config.sections import SECTIONS, Access, Embedding, Maintenance, Retrieval, Server, Storage
+from loci_site.config.sections import (
+    SECTIONS,
+    Access,
+    Embedding,
+    Hooks,
+    Maintenance,
+    Retrieval,
+    Server,
+    Storage,
+)
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
@@ -48,6 +57,7 @@ class Config:
     retrieval: Retrieval = field(default_factory=Retrieval)
     maintenance: Maintenance = field(default_factory=Maintenance)
     access: Access = field(default_factory=Access)
+    hooks: Hooks = field(default_factory=Hooks)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 

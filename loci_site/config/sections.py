@@ -288,6 +288,22 @@ class Access:
     longest_lock_s: int = key(3_600, "Longest duration of such a lock.", unit="seconds", low=1, high=604_800)
 
 
+@dataclass(frozen=True)
+class Hooks:
+    """[hooks] what clients get and leave without being asked."""
+
+    enabled: bool = key(True, "Whether hooks are answered; if not, they get nothing and leave nothing.")
+    prompts: bool = key(True, "Whether memories are injected into prompts.")
+    prompt_ms: int = key(
+        150, "How long a prompt waits before it goes on without memories.", unit="ms", low=10, high=60_000
+    )
+    prompt_memories: int = key(3, "Most memories injected into a prompt.", low=1, high=20)
+    prompt_tokens: int = key(300, "Longest text injected into a prompt.", unit="tokens", low=100, high=10_000)
+    start_tokens: int = key(
+        600, "Longest text injected at the start of a session.", unit="tokens", low=200, high=10_000
+    )
+
+
 SECTIONS: dict[str, type] = {
     "server": Server,
     "storage": Storage,
@@ -295,4 +311,5 @@ SECTIONS: dict[str, type] = {
     "retrieval": Retrieval,
     "maintenance": Maintenance,
     "access": Access,
+    "hooks": Hooks,
 }

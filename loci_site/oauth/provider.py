@@ -5,7 +5,9 @@ from typing import Any
 from access import SCOPES
 
 # No tool needs the scope `admin`.
-OAUTH_SCOPES: dict[str, str] = {scope: allows for scope, allows in SCOPES.items() if scope != "admin"}
+OAUTH_SCOPES: dict[str, str] = {
+    scope: allows for scope, allows in SCOPES.items() if scope not in ("admin", "hook")
+}
 ACCESS_TOKEN_S = 3600
 REFRESH_TOKEN_S = 30 * 24 * 3600  # from the expiry of the last access token
 REGISTRATION_TOKEN_S = 365 * 24 * 3600

@@ -25,7 +25,7 @@ class Thread(models.Model):
 
 
 class Checkpoint(models.Model):
-    """The state of a thread's or a whole group's work at one time. Rows are only added."""
+    """The state of a thread's or a whole group's work at one time. Rows are only added; a session's hooks replace their own."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)

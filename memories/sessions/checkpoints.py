@@ -1,4 +1,4 @@
-"""Checkpoints: the state of work, saved by one agent and read by the next. Rows are only added."""
+"""Checkpoints: the state of work, saved by one agent and read by the next. Rows are only added, except for those of one session's hooks."""
 
 import json
 from dataclasses import dataclass
@@ -42,9 +42,16 @@ class CheckpointResult:
 
 @retried
 def save_checkpoint(
-    actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
+    actor: Actor,
+    *,
+    group: str | None,
+    thread: str,
+    state: dict[str, Any] | str,
+    replaces: Checkpoint | None = None,
 ) -> CheckpointResult:
     """Save `state` (JSON, or a text) as the newest checkpoint of the thread, or without a name, of the group.
+
+    It takes the place of `replaces`, an earlier one of the same session.
 
     Raises:
         InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
@@ -58,6 +65,8 @@ def save_checkpoint(
         refuse_withdrawn_texts(actor, resolved.group, body, field="state")
         refuse_withdrawn_texts(actor, resolved.group, name, field="thread")
         row = Thread.objects.get_or_create(group=resolved.group, name=name)[0] if name else None
+        if replaces is not None:
+            Checkpoint.objects.filter(pk=replaces.pk, token_id=actor.token_key).delete()
         checkpoint = Checkpoint.objects.create(
             group=resolved.group,
             thread=row,
@@ -72,7 +81,7 @@ def save_checkpoint(
             Operation.CHECKPOINT,
             group=resolved.group.id,
             subject=f"checkpoint:{checkpoint.id}",
-            payload={"thread": name},
+            payload={"thread": name} | ({"replaces": str(replaces.id)} if replaces is not None else {}),
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
         warning = warn_if_cut(actor, checkpoint, resolved.group, name)

@@ -198,7 +198,9 @@ def log_of_chain(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:
-    """Why the group's policy holds this write back for a curator; empty if it does not."""
+    """Why the group's policy, or the kind of caller, holds this write back for a curator; empty if nothing does."""
+    if actor.held_back:
+        return actor.held_back
     match group.policy:
         case CandidatePolicy.ALL:
             return f"every write into '{group.slug}' waits for a curator"

@@ -1,0 +1,69 @@
+"""The one checkpoint of a session: what was asked, the last answer, and the state of the repository."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from access.actor import Actor
+from access.errors import Conflict
+from loci_site.hooks.events import HookCall, HookEvent
+from loci_site.hooks.models import HookInjection, HookSession
+from loci_site.hooks.prompt_text import clean_prompt
+from loci_site.hooks.sessions import change_state, find_session, open_session
+from memories.sessions.checkpoints import save_checkpoint
+
+HOOK_THREAD: Final = "sessions of "  # and the client's name: the thread of its checkpoints
+MAX_GOAL_CHARS, MAX_REQUEST_CHARS, MAX_ANSWER_CHARS, MAX_SUMMARY_CHARS = 500, 300, 1000, 2000
+MAX_REQUESTS: Final = 3
+TEXTS: Final = ("goal", "requests", "answer", "summary")  # the parts that quote what was said
+
+
+def note_prompt(row: HookSession, prompt: str) -> None:
+    """Add a prompt to what the session's checkpoint will say."""
+    requests = [*row.state.get("requests", ()), prompt[:MAX_REQUEST_CHARS]][-MAX_REQUESTS:]
+    change_state(row, goal=row.state.get("goal") or prompt[:MAX_GOAL_CHARS], requests=requests)
+
+
+def note_answer(actor: Actor, call: HookCall) -> None:
+    """Keep the end of the last answer for the session's checkpoint."""
+    row = find_session(actor, call)
+    answer = clean_prompt(call.answer)
+    if row is not None and not row.is_off and answer:
+        change_state(row, answer=answer[-MAX_ANSWER_CHARS:])
+
+
+def end_or_compact(actor: Actor, call: HookCall) -> None:
+    """Save the session's checkpoint; after a compaction the session has forgotten what was injected."""
+    row = open_session(actor, call)
+    if call.event is not HookEvent.END:
+        HookInjection.objects.filter(session=row).update(is_forgotten=True)
+    if row.is_off or row.group is None:
+        return
+    place = {"branch": call.place.branch, "commit": call.place.head[:12], "files": list(call.files)}
+    summary = clean_prompt(call.summary)[:MAX_SUMMARY_CHARS]
+    change_state(row, **{name: value for name, value in {**place, "summary": summary}.items() if value})
+    if row.state.get("goal"):
+        save_session(actor, row)
+
+
+def save_session(actor: Actor, row: HookSession) -> None:
+    """Save the session's state as its only checkpoint; without what was said if that quotes a withdrawn text."""
+    quiet = {name: value for name, value in row.state.items() if name not in TEXTS}
+    for state in filter(None, (row.state, quiet)):
+        try:
+            row.checkpoint = _save(actor, row, state)
+        except Conflict:
+            continue
+        row.save(update_fields=["checkpoint"])
+        return
+
+
+def _save(actor: Actor, row: HookSession, state: dict[str, Any]) -> Any:
+    group = row.group.slug if row.group else None
+    saved = save_checkpoint(
+        replace(actor, client=row.client),
+        group=group,
+        thread=f"{HOOK_THREAD}{row.client}",
+        state=state,
+        replaces=row.checkpoint,
+    )
+    return saved.checkpoint

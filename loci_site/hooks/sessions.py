@@ -1,0 +1,95 @@
+"""The rows of sessions: found, opened, switched off, purged and tidied."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from access.actor import READ, WRITE, Actor
+from loci_site.hooks.events import HookCall, HookEvent
+from loci_site.hooks.models import HookInjection, HookSession
+from loci_site.hooks.place import group_of_place
+from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
+
+
+def working_actor(actor: Actor) -> Actor:
+    """The token's actor with the two rights that hooks use for it; its roles bound them as ever."""
+    return replace(actor, scopes=frozenset({READ, WRITE}))
+
+
+def find_session(actor: Actor, call: HookCall) -> HookSession | None:
+    """The session's row; None before its first event."""
+    rows = HookSession.objects.select_related("group", "checkpoint")
+    return rows.filter(token=actor.token_key, client=call.client, session=call.session).first()
+
+
+def session_of(actor: Actor, call: HookCall) -> HookSession:
+    """The session's row, or an unsaved one with the group of its place."""
+    assert actor.token_key is not None  # noqa: S101 - hooks are called with tokens only
+    return find_session(actor, call) or HookSession(
+        token_id=actor.token_key,
+        client=call.client,
+        session=call.session,
+        group=group_of_place(actor, call.place),
+        folder=call.place.folder,
+        origin=call.place.origin,
+        is_off=call.is_ignored,
+    )
+
+
+def open_session(actor: Actor, call: HookCall) -> HookSession:
+    """The session's saved row, seen now. A start looks for the group again: the folder's may exist by now."""
+    row = session_of(actor, call)
+    row.seen_at = timezone.now()
+    row.is_off = row.is_off or call.is_ignored
+    if row.pk is None:
+        fresh = {name: getattr(row, name) for name in ("group", "folder", "origin", "is_off", "seen_at")}
+        row, _ = HookSession.objects.get_or_create(
+            token_id=row.token_id, client=row.client, session=row.session, defaults=fresh
+        )
+    elif call.event is HookEvent.START or row.group is None:
+        row.group = group_of_place(actor, call.place)
+        row.save(update_fields=["group", "seen_at", "is_off"])
+    else:
+        row.save(update_fields=["seen_at", "is_off"])
+    return row
+
+
+def change_state(row: HookSession, **changes: Any) -> None:
+    """Save new values of what the session's checkpoint says."""
+    row.state = {**row.state, **changes}
+    row.save(update_fields=["state"])
+
+
+def injected_ids(row: HookSession) -> set[UUID]:
+    """The memories that the session has had since its last compaction."""
+    if row.pk is None:
+        return set()
+    known = HookInjection.objects.filter(session=row, is_forgotten=False)
+    return set(known.values_list("memory_id", flat=True))
+
+
+def record_injections(row: HookSession, event: HookEvent, found: dict[UUID, int]) -> None:
+    """Note the memories that the session gets now, with the tokens of each."""
+    HookInjection.objects.bulk_create(
+        HookInjection(session=row, memory_id=id_, event=event.value, tokens=tokens)
+        for id_, tokens in found.items()
+    )
+
+
+def purge_sessions(doomed: PurgedTexts) -> int:
+    """Redact purged texts in the states that quote them; returns the number of changed sessions."""
+    HookInjection.objects.filter(memory_id__in=doomed.ids).delete()
+    quotes = list(rows_quoting(HookSession.objects.all(), "state", doomed.texts))
+    for row in quotes:
+        row.state = redact(row.state, doomed.texts)
+    return HookSession.objects.bulk_update(quotes, ["state"], batch_size=200)
+
+
+def delete_old_sessions() -> int:
+    """Delete sessions that have been quiet for as long as the recall log is kept."""
+    old = timezone.now() - timedelta(days=settings.LOCI.maintenance.recall_log_days)
+    return int(HookSession.objects.filter(seen_at__lt=old).delete()[0])

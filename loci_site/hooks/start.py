@@ -1,0 +1,115 @@
+"""What a session begins with: instructions, where work stood, pinned facts, and how much more there is."""
+
+import hashlib
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from access.actor import Actor
+from access.models import Group
+from access.visibility import Narrowing
+from loci_site.hooks.checkpoint import HOOK_THREAD
+from loci_site.hooks.events import HookCall, HookEvent
+from loci_site.hooks.models import HookSession
+from loci_site.hooks.place import describe_choices
+from loci_site.hooks.sessions import open_session, record_injections
+from memories.language.plurals import format_count
+from memories.models import Checkpoint, Memory
+from memories.queries.quoting import quote_attribute
+from memories.queries.visibility import as_q, recallable_by, without_names
+from memories.recall.budget import count_tokens, counting_encoder
+from memories.sessions.context_pack import build_pack, fence_saved, gather_parts, state_text
+from memories.sessions.sections import Part, TextPart
+from memories.store.pieces import available_encoder
+
+FRAME_TOKENS = 60  # the marks of the whole and its last line
+SHOWN_PARTS = ("instructions", "pinned")
+TYPE_NAMES = {"semantic": "fact", "episodic": "event", "procedural": "procedure", "entity": "entity"}
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A text for the start of a session, and the tokens of the memories in it."""
+
+    text: str = ""
+    memories: dict[UUID, int] = field(default_factory=dict)
+
+
+def start_session(actor: Actor, call: HookCall) -> str:
+    """The text that a session begins with; empty if there is nothing to say. Opens the session's row."""
+    row = open_session(actor, call)
+    if row.is_off:
+        return ""
+    if row.group is None:
+        return ask_for_group(actor, call, row)
+    is_after_compaction = call.source == "compact"
+    brief = write_brief(actor, row.group, is_checkpoint_only=is_after_compaction)
+    digest = hashlib.sha256(brief.text.encode()).hexdigest()
+    if not brief.text or (call.source == "resume" and digest == row.start_hash):
+        return ""
+    row.start_hash = digest
+    row.save(update_fields=["start_hash"])
+    record_injections(row, HookEvent.START, brief.memories)
+    return brief.text
+
+
+def ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
+    """The question which group a place belongs to, once for each place and token."""
+    if not (call.place.folder or call.place.origin):
+        return ""
+    asked = HookSession.objects.filter(token=actor.token_key, folder=row.folder, group=None).exclude(
+        pk=row.pk
+    )
+    return "" if asked.exists() or call.source not in ("", "startup") else describe_choices(actor, call.place)
+
+
+def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> Brief:
+    """The brief of a group within hooks.start_tokens, between marks."""
+    encoder = counting_encoder(available_encoder())
+    narrowing = Narrowing()
+    visibility = recallable_by(actor, group, narrowing=narrowing)
+    parts: list[Part] = [*checkpoint_part(actor, group)]
+    if not is_checkpoint_only:
+        gathered = gather_parts(group, "", "", narrowing, visibility, None, [])
+        by_kind = {part.kind: part for part in gathered}
+        parts = [*(by_kind[kind] for kind in SHOWN_PARTS if kind in by_kind), *parts]
+    visible = without_names(Memory.objects.filter(as_q(visibility), group=group))
+    counts = dict(visible.values_list("type").annotate(Count("key")).order_by("type"))
+    if not parts and (is_checkpoint_only or not counts):
+        return Brief()
+    pack = (
+        build_pack(parts, group, settings.LOCI.hooks.start_tokens - FRAME_TOKENS, None, ()) if parts else None
+    )
+    more = ", ".join(format_count(number, TYPE_NAMES[kind]) for kind, number in counts.items())
+    last = f"Stored here: {more}. recall_memory has more." if more else ""
+    text = between_marks(group, "\n\n".join(filter(None, [pack.text if pack else "", last])))
+    items = [item for section in (pack.sections if pack else ()) for item in section.items]
+    return Brief(text, {item.memory.id: count_tokens(item.text, encoder) for item in items})
+
+
+def checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
+    """The newest checkpoint: of a hook only the person's own, since it tells what somebody was about to do."""
+    rows = Checkpoint.objects.filter(group=group).select_related("thread", "group")
+    own = Q(author_id=actor.user_id) | Q(thread=None) | ~Q(thread__name__startswith=HOOK_THREAD)
+    newest = rows.filter(own).order_by("-key").first()
+    if newest is None:
+        return []
+    age = timezone.now() - newest.created_at
+    when = f"{age.days} days ago" if age.days > 1 else f"{int(age.total_seconds() // 3600)} hours ago"
+    return [
+        TextPart(
+            "checkpoint",
+            f"Where work stood, {when}",
+            state_text(newest),
+            name=f"A checkpoint of {newest.created_at:%Y-%m-%d}",
+            render=lambda body: fence_saved(newest, body),
+        )
+    ]
+
+
+def between_marks(group: Group, text: str) -> str:
+    """The text between the marks by which Loci knows its own again."""
+    return f"<loci group={quote_attribute('group', group.slug)}>\n{text}\n</loci>"

@@ -1,0 +1,98 @@
+"""`POST /hooks/{client}/{event}`: a client's hook, answered in its own schema; nothing ever stops the client.
+
+Without a valid token the answer is 401; otherwise it is 200, and `{}` whenever something is unsure, late or wrong.
+"""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from access.actor import Actor, Via
+from access.errors import LociError, NotAuthenticated, TooManyAttempts
+from access.sign_in.client_address import address_of
+from access.tokens import actor_for_secret
+from access.tokens.throttle import count_failed_token
+from loci_site.hooks.checkpoint import end_or_compact, note_answer
+from loci_site.hooks.events import HookCall, HookEvent, read_call, render_answer
+from loci_site.hooks.prompt import find_for_prompt, record_prompt
+from loci_site.hooks.sessions import working_actor
+from loci_site.hooks.start import start_session
+from loci_site.server.db_threads import in_db_thread, in_write_thread
+
+logger = logging.getLogger(__name__)
+find_actor = in_db_thread(actor_for_secret)
+count_failed = in_db_thread(count_failed_token)
+find_memories, note_injected = in_db_thread(find_for_prompt), in_write_thread(record_prompt)
+begin, keep_answer = in_write_thread(start_session), in_write_thread(note_answer)
+save_state = in_write_thread(end_or_compact)
+
+
+@csrf_exempt  # browsers never send a token in a header on their own
+async def hook_view(request: HttpRequest, client: str, event: str) -> JsonResponse:
+    """Answer one hook of the token's owner."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    secret = secret.strip() if scheme.lower() == "bearer" else ""
+    try:
+        actor = await find_actor(secret, via=Via.HOOK)
+    except NotAuthenticated as error:
+        return await refuse_hook(request, error, is_sent=bool(secret))
+    call = read_call(client, event, parse_body(request))
+    if call is None:
+        return JsonResponse({})
+    try:
+        text = await answer_call(working_actor(actor), call) if settings.LOCI.hooks.enabled else ""
+    except LociError as error:
+        logger.info("Hook %s of %s: %s", event, client, error)
+        text = ""
+    except Exception:
+        logger.exception("Hook %s of %s failed.", event, client)
+        text = ""
+    return JsonResponse(render_answer(call, text))
+
+
+def parse_body(request: HttpRequest) -> Any:
+    """The JSON that a client sent; None if it is none, or too large."""
+    try:
+        body = request.body
+        return json.loads(body) if len(body) <= settings.LOCI.server.max_body_bytes else None
+    except Exception:  # whatever is wrong with it, the client must go on
+        return None
+
+
+async def answer_call(actor: Actor, call: HookCall) -> str:
+    """Do what the event asks for; the text to inject, empty if there is none."""
+    match call.event:
+        case HookEvent.START:
+            return await begin(actor, call)
+        case HookEvent.PROMPT:
+            return await answer_prompt(actor, call)
+        case HookEvent.STOP:
+            await keep_answer(actor, call)
+        case HookEvent.COMPACT | HookEvent.COMPACTED | HookEvent.END:
+            await save_state(actor, call)
+    return ""
+
+
+async def answer_prompt(actor: Actor, call: HookCall) -> str:
+    """The memories for a prompt if they are found and noted within hooks.prompt_ms; a late answer is no answer."""
+    try:
+        async with asyncio.timeout(settings.LOCI.hooks.prompt_ms / 1000):
+            found = await find_memories(actor, call)
+            await note_injected(actor, call, found)
+    except TimeoutError:
+        return ""
+    return found.text
+
+
+async def refuse_hook(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+    """The 401, or 429 after too many invalid tokens from one address."""
+    refusal: LociError = error
+    if is_sent:
+        refusal = await count_failed(error, address=address_of(request), via=Via.HOOK)
+    headers = {"Retry-After": str(refusal.wait_s)} if isinstance(refusal, TooManyAttempts) else {}
+    return JsonResponse(refusal.as_dict(), status=refusal.status, headers=headers)
