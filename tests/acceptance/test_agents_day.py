@@ -8,12 +8,29 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from access.actor import Actor, Via
 from access.groups import create_group
+from access.tokens import actor_for_secret
+from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
+from loci_site.hooks.prompt import find_for_prompt
+from loci_site.hooks.sessions import working_actor
+from memories.embedding import get_encoder
 from memories.recall import RecallRequest, recall
-from tests.acceptance.agents_day import GROUP, DayQuestion, clock_at, fill, read_questions
+from memories.recall.budget import count_tokens
+from tests.acceptance.agents_day import (
+    GROUP,
+    TODAY,
+    DayQuestion,
+    clock_at,
+    fill,
+    read_lines,
+    read_questions,
+)
 from tests.acceptance.house import House
+from tests.people import make_token
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
+PLACE = SessionPlace("/home/wren/orchard")
 
 BY_TOOL = {"y01", "y10", "y12", "y27", "y29"}
 BY_REST = {"y06", "y17", "y24", "y28", "y35"}
@@ -36,6 +53,11 @@ class Day:
 
     house: House
     names: dict[str, str]
+
+    def hooks(self) -> Actor:
+        """The Actor of the hooks of this house's person."""
+        secret = make_token(self.house.user, name="hooks", scopes=("hook",))[1]
+        return working_actor(actor_for_secret(secret, via=Via.HOOK))
 
     def answers(self, question: DayQuestion) -> list[str]:
         """The memories of the answer by name, best first; none if recall abstains."""
@@ -95,7 +117,32 @@ def test_a_relation_that_answers_is_told_with_its_proof(day: Day, question: DayQ
     assert [day.names[str(each)] for each in line.evidence] == [question.first]
 
 
+def test_prompts_of_the_day_get_what_they_need_and_seldom_more(day: Day) -> None:
+    """Each of thirty prompts as the first of a session: what is injected is mostly right, and nothing where nothing is needed."""
+    hooks = day.hooks()
+    prompts = read_lines("prompts.jsonl")
+    with clock_at(TODAY):
+        found = {
+            each["id"]: find_for_prompt(
+                hooks, HookCall("claude-code", HookEvent.PROMPT, each["id"], PLACE, prompt=each["text"])
+            )
+            for each in prompts
+        }
+    injected = {id_: [day.names[str(memory)] for memory in answer.memories] for id_, answer in found.items()}
+    right = sum(name in each["right"] for each in prompts for name in injected[each["id"]])
+    needless = [each["id"] for each in prompts if not each["right"] and injected[each["id"]]]
+    without_need = sum(not each["right"] for each in prompts)
+    helped = sum(any(name in each["right"] for name in injected[each["id"]]) for each in prompts)
+    assert right / sum(map(len, injected.values())) >= 0.8, injected
+    assert len(needless) / without_need <= 0.1, {id_: injected[id_] for id_ in needless}
+    assert helped >= 12, injected
+    encoder = get_encoder(timeout_s=60)
+    assert max(count_tokens(answer.text, encoder) for answer in found.values()) <= 300
+
+
 def test_the_lists_are_whole() -> None:
+    prompts = read_lines("prompts.jsonl")
+    assert (len(prompts), len({each["text"] for each in prompts})) == (30, 30)
     questions = read_questions()
     assert (len(questions), len({question.text for question in questions})) == (40, 40)
     assert set(UNMET) < {question.id for question in questions}
