@@ -78,7 +78,7 @@ class GroupAdmin(LociAdmin):
     readonly_fields = ("created_by", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("slug", "title", "instructions")}),
-        ("Approval by a curator", {"fields": ("policy", "policy_confidence")}),
+        ("Approval by a curator", {"fields": ("policy", "policy_confidence", "captures")}),
         ("Visibility", {"fields": ("private", "archived", "default_scope")}),
         ("Created", {"fields": ("created_by", "created_at", "updated_at")}),
     )
@@ -153,5 +153,5 @@ class GroupAdmin(LociAdmin):
 
 WAITING_WRITES = {"none": "nothing", "agents": "writes by agents", "all": "everything"}
 EDITABLE_FIELDS = frozenset(
-    {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope"}
+    {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures"}
 )

@@ -12,7 +12,7 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
+from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
@@ -201,6 +201,7 @@ class GroupChange:
     policy_confidence: float | None = None
     archived: bool | None = None
     default_scope: str | None = None
+    captures: str | None = None
 
 
 GroupTextCheck = Callable[[Actor, Group, str, str], None]
@@ -263,6 +264,12 @@ def check_change(change: GroupChange) -> None:
             f"'{change.default_scope[:40]}' is not a rule for scopes.",
             hint=f"Use {', '.join(ScopeRule.values)}; empty for the instance's.",
             field="default_scope",
+        )
+    if change.captures is not None and change.captures not in CaptureRule.values:
+        raise InvalidInput(
+            f"'{change.captures[:40]}' is not a rule for captures.",
+            hint=f"Use {', '.join(CaptureRule.values)}.",
+            field="captures",
         )
     check_texts(title=change.title, instructions=change.instructions)
 

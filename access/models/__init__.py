@@ -2,7 +2,7 @@
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
-from access.models.group import CandidatePolicy, Group, Membership, Role, ScopeRule
+from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
 from access.models.token import ApiToken
@@ -14,6 +14,7 @@ __all__ = [
     "AuditHead",
     "AuditPayload",
     "CandidatePolicy",
+    "CaptureRule",
     "Group",
     "Membership",
     "Role",

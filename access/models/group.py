@@ -30,6 +30,13 @@ class ScopeRule(models.TextChoices):
     GLOBAL = "global", "global: every group sees it"
 
 
+class CaptureRule(models.TextChoices):
+    """What happens to a text that a hook captured from a person's words; the group's policy holds besides."""
+
+    REVIEW = "review", "review: a person decides about each"
+    LIVE = "live", "live: it counts at once; decisions still wait"
+
+
 class Role(models.TextChoices):
     """What a member may do in a group; each role includes the previous ones."""
 
@@ -59,6 +66,7 @@ class Group(models.Model):
     private = models.BooleanField(default=False)
     archived = models.BooleanField(default=False)
     default_scope = models.CharField(max_length=8, choices=ScopeRule, blank=True, default="")
+    captures = models.CharField(max_length=8, choices=CaptureRule, default=CaptureRule.REVIEW)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     created_by = models.CharField(max_length=300, blank=True, default="", editable=False)
@@ -74,6 +82,7 @@ class Group(models.Model):
             models.CheckConstraint(
                 name="group_default_scope_known", condition=Q(default_scope__in=["", *ScopeRule.values])
             ),
+            models.CheckConstraint(name="group_captures_known", condition=Q(captures__in=CaptureRule.values)),
         ]
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ _CODE_LINE = re.compile(
 )
 _SWITCH = re.compile(r"^\s*/?loci[ :](off|on)\s*$", re.I)
 # Words that point into the conversation: what they mean stands there, not in the memory.
-_POINTS_HERE = re.compile(
+POINTS_HERE = re.compile(
     r"\b(?:this|that|these|those|the (?:last|previous|first|second|third|other|same|next))"
     r" (?:[\w-]+ )?(?:file|function|method|class|loop|line|block|test|module|variable|edit|change|option|one|"
     r"version|answer|step|part|idea|error|output|code|snippet|expression)s?\b|\bagain\b",
@@ -35,6 +35,12 @@ _CLAUSE_END = re.compile(r"(?<=[.!?])\s+|[,;\n]\s*|\s+(?:and|but)\s+")
 def clean_prompt(text: str) -> str:
     """The text without injected blocks and what is marked as private; empty if it says #skip."""
     return "" if "#skip" in text else _FENCED.sub(" ", text).strip()
+
+
+def without_code(text: str) -> str:
+    """The text without blocks of code and quoted lines."""
+    plain = _CODE_BLOCK.sub("\n", text)
+    return "\n".join(line for line in plain.splitlines() if not line.lstrip().startswith(">"))
 
 
 def read_switch(text: str) -> bool | None:
@@ -64,5 +70,5 @@ def question_of(prompt: str) -> str:
     if len(prompt) < MIN_CHARS or is_command(prompt) or is_mostly_code(prompt):
         return ""
     clauses = _CLAUSE_END.split(_CODE_BLOCK.sub(" ", prompt))
-    question = ", ".join(clause.strip() for clause in clauses if not _POINTS_HERE.search(clause)).strip(" ,")
+    question = ", ".join(clause.strip() for clause in clauses if not POINTS_HERE.search(clause)).strip(" ,")
     return question[:MAX_QUESTION_CHARS] if len(set(content_words(question))) >= MIN_CONTENT_WORDS else ""

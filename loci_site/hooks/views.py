@@ -17,6 +17,7 @@ from access.errors import LociError, NotAuthenticated, TooManyAttempts
 from access.sign_in.client_address import address_of
 from access.tokens import actor_for_secret
 from access.tokens.throttle import count_failed_token
+from loci_site.hooks.capture import capture_of, keep_captures
 from loci_site.hooks.checkpoint import end_or_compact, note_answer
 from loci_site.hooks.events import HookCall, HookEvent, read_call, render_answer
 from loci_site.hooks.prompt import find_for_prompt, record_prompt
@@ -29,7 +30,9 @@ find_actor = in_db_thread(actor_for_secret)
 count_failed = in_db_thread(count_failed_token)
 find_memories, note_injected = in_db_thread(find_for_prompt), in_write_thread(record_prompt)
 begin, keep_answer = in_write_thread(start_session), in_write_thread(note_answer)
-save_state = in_write_thread(end_or_compact)
+save_state, capture = in_write_thread(end_or_compact), in_write_thread(keep_captures)
+# Captures that a client does not wait for; the loop holds tasks weakly.
+UNDER_WAY: set["asyncio.Task[int]"] = set()
 
 
 @csrf_exempt  # browsers never send a token in a header on their own
@@ -73,9 +76,28 @@ async def answer_call(actor: Actor, call: HookCall) -> str:
             return await answer_prompt(actor, call)
         case HookEvent.STOP:
             await keep_answer(actor, call)
+            await start_capture(actor, call)
         case HookEvent.COMPACT | HookEvent.COMPACTED | HookEvent.END:
             await save_state(actor, call)
+            await start_capture(actor, call)
     return ""
+
+
+async def start_capture(actor: Actor, call: HookCall) -> None:
+    """Store what the call holds; the client waits no longer than a prompt does."""
+    if not (call.commits or capture_of(call)):
+        return
+    task = asyncio.ensure_future(capture(actor, call))
+    UNDER_WAY.add(task)
+    task.add_done_callback(forget_task)
+    await asyncio.wait({task}, timeout=settings.LOCI.hooks.prompt_ms / 1000)
+
+
+def forget_task(task: "asyncio.Task[int]") -> None:
+    """Let a task go that has ended; log what it failed of."""
+    UNDER_WAY.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("A capture failed.", exc_info=error)
 
 
 async def answer_prompt(actor: Actor, call: HookCall) -> str:
@@ -86,6 +108,7 @@ async def answer_prompt(actor: Actor, call: HookCall) -> str:
             await note_injected(actor, call, found)
     except TimeoutError:
         return ""
+    await start_capture(actor, call)
     return found.text
 
 

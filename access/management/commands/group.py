@@ -18,7 +18,7 @@ from access.groups.members import remove_member, set_member
 from access.groups.narrowing import ScopeChange, narrow_group
 from access.groups.privacy import set_private
 from access.management.acting import ActingCommand
-from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
+from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
 
@@ -44,7 +44,9 @@ NO_DELETE: Final = (
 )
 YES_NO = {"yes": True, "no": False}
 INSTANCE = "instance"  # the word for no rule of the group's own
-CHANGEABLE = ("title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope")
+CHANGEABLE = (
+    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures"
+)  # fmt: skip
 Act = Callable[[dict[str, Any]], str]
 
 
@@ -136,6 +138,9 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
         "--default-scope", choices=[INSTANCE, *ScopeRule.values],
         help="who sees a memory without a scope; instance: as access.default_scope says",
     )  # fmt: skip
+    action.add_argument(
+        "--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"
+    )
     add_dry_run(action)
 
 
@@ -192,6 +197,8 @@ def show(options: dict[str, Any]) -> str:
     lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
     if group.default_scope:
         lines.append(f"default scope {group.get_default_scope_display()}")
+    if group.captures != CaptureRule.REVIEW:
+        lines.append(f"captures {group.get_captures_display()}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
     return "\n".join([*lines, *member_lines(group)])
@@ -225,6 +232,7 @@ def update(options: dict[str, Any]) -> str:
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
         default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
+        captures=options.get("captures"),
     )
     before = find_group(actor, slug)
     with transaction.atomic():
@@ -351,6 +359,7 @@ def group_row(group: Group) -> dict[str, Any]:
         "private": group.private,
         "archived": group.archived,
         "default_scope": group.default_scope,
+        "captures": group.captures,
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],

@@ -266,6 +266,9 @@ class GroupEditIn(Body):
         None,
         description="Who sees a memory without a scope: group, by-type or global; empty: the instance's rule.",
     )
+    captures: str | None = Field(
+        None, description="Whether what hooks capture waits for a person (review) or counts at once (live)."
+    )
 
 
 class CheckpointIn(Body):

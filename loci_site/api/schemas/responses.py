@@ -282,6 +282,7 @@ class GroupOut(Document):
     private: bool
     archived: bool
     default_scope: str
+    captures: str
     created_at: str
     created_by: str
 

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("access", "0005_default_scope"),
+        ("access", "0006_captures"),
         ("memories", "0008_feedback"),
     ]
 
