@@ -1,7 +1,10 @@
 """The one checkpoint of a session: what was asked, the last answer, and the state of the repository."""
 
+import re
 from dataclasses import replace
 from typing import Any, Final
+
+from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Conflict
@@ -9,11 +12,13 @@ from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.prompt_text import clean_prompt
 from loci_site.hooks.sessions import change_state, find_session, open_session
+from memories.models.short_id import short_id
 from memories.sessions.checkpoints import save_checkpoint
 
 HOOK_THREAD: Final = "sessions of "  # and the client's name: the thread of its checkpoints
 MAX_GOAL_CHARS, MAX_REQUEST_CHARS, MAX_ANSWER_CHARS, MAX_SUMMARY_CHARS = 500, 300, 1000, 2000
 MAX_REQUESTS: Final = 3
+SHORT_ID: Final = re.compile(r"\b[0-9a-f]{8}\b", re.I)
 TEXTS: Final = ("goal", "requests", "answer", "summary")  # the parts that quote what was said
 
 
@@ -29,6 +34,15 @@ def note_answer(actor: Actor, call: HookCall) -> None:
     answer = clean_prompt(call.answer)
     if row is not None and not row.is_off and answer:
         change_state(row, answer=answer[-MAX_ANSWER_CHARS:])
+        note_cited(row, answer)
+
+
+def note_cited(row: HookSession, answer: str) -> None:
+    """Mark the injected memories whose short ids an answer names."""
+    named = {word.lower() for word in SHORT_ID.findall(answer)}
+    rows = HookInjection.objects.filter(session=row, used_at=None) if named else HookInjection.objects.none()
+    used = [each.key for each in rows if short_id(each.memory_id) in named]
+    HookInjection.objects.filter(key__in=used).update(used_at=timezone.now())
 
 
 def end_or_compact(actor: Actor, call: HookCall) -> None:

@@ -30,6 +30,10 @@ GROUPS: Final = {
     "People, agents and the audit log": (
         "person",
         "token",
+        "connect",
+        "disconnect",
+        "hook",
+        "agents",
         "group",
         "lockout",
         "createsuperuser",

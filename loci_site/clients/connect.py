@@ -1,0 +1,233 @@
+"""Connect a client: a token of its own, its MCP server and its hooks; disconnect takes exactly these away again."""
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from access.errors import InvalidInput
+from loci_site.clients.catalogue import (
+    CLIENTS,
+    HOOK_PARTS,
+    PROJECT,
+    USER,
+    ClientSpec,
+    ConfigFile,
+    Format,
+    Server,
+)
+from loci_site.clients.files import Ledger, read_file, write_whole
+from loci_site.clients.merging import (
+    NotMergeable,
+    merge_json,
+    merge_toml,
+    parse_json,
+    unmerge_json,
+    unmerge_toml,
+)
+
+TOKEN_VARIABLE: Final = "LOCI_TOKEN"  # noqa: S105 - the variable's name
+REFERENCES: Final = {
+    "cursor": "${env:LOCI_TOKEN}",
+    "vscode": "${env:LOCI_TOKEN}",
+    "opencode": "{env:LOCI_TOKEN}",
+}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to connect: the server's address, the token, the parts of the hooks, and where."""
+
+    client: str
+    url: str
+    token: str
+    scope: str = USER
+    parts: tuple[str, ...] = tuple(HOOK_PARTS)
+    home: Path = Path()
+    project: Path = Path()
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file as it is and as it shall be; `refusal` says why it is left alone, `snippet` what belongs into it."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    snippet: str = ""
+    refusal: str = ""
+    is_deleted: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the file changes."""
+        return self.after is not None and self.after != self.before
+
+
+def spec_of(client: str, scope: str) -> ClientSpec:
+    """The client. Raises InvalidInput for an unknown one, or one without files in this scope."""
+    spec = CLIENTS.get(client)
+    if spec is None:
+        raise InvalidInput(f"'{client}' is no client.", hint=f"Use {', '.join(CLIENTS)}.", field="client")
+    if not any(scope in file.paths for file in spec.files):
+        raise InvalidInput(
+            f"{spec.title} has no file of the scope '{scope}'.", hint=f"Use {USER}.", field="scope"
+        )
+    return spec
+
+
+def plan(wish: Wish) -> list[FileChange]:
+    """The change of each file of the client; nothing is written."""
+    spec = spec_of(wish.client, wish.scope)
+    found = [plan_file(wish, file) for file in spec.files if wish.scope in file.paths]
+    return [change for change in found if change is not None]
+
+
+def plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
+    """The change of one file; None if nothing of what is wished belongs into it."""
+    path = path_of(wish, file)
+    server = file.server(server_of(wish)) if file.server else None
+    hooks = hooks_of(wish, file)
+    if server is None and not hooks and file.format is not Format.TOML:
+        return None
+    block = toml_block(wish) if file.format is Format.TOML else ""
+    snippet = block or snippet_of(file, server, hooks)
+    before: bytes | None = None
+    try:
+        before = read_file(path)
+        if file.format is Format.SNIPPET:
+            raise NotMergeable("Its settings may have comments, which would be lost.")
+        old = before or b""
+        after = merge_toml(old, block) if block else merge_json(
+            old, server_keys=file.server_keys, server=server, hooks=hooks, always=file.always
+        )  # fmt: skip
+        if before is not None and not block and parse_json(after) == parse_json(before):
+            after = before  # as it is already
+    except NotMergeable as refused:
+        return FileChange(path, before, None, snippet, refused.message)
+    return FileChange(path, before, after, snippet)
+
+
+def path_of(wish: Wish, file: ConfigFile) -> Path:
+    """Where the file is."""
+    return (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
+
+
+def server_of(wish: Wish) -> Server:
+    """The MCP server; a project's file is shared, so it names a variable instead of the token."""
+    reference = REFERENCES.get(wish.client, f"${{{TOKEN_VARIABLE}}}")
+    return Server(f"{wish.url}/mcp", f"Bearer {reference if wish.scope == PROJECT else wish.token}")
+
+
+def hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
+    """The wished hooks by the client's names of the events."""
+    if file.hook is None:
+        return {}
+    wanted = {event for part in wish.parts for event in HOOK_PARTS[part]}
+    program = "loci-hook" if wish.scope == PROJECT else hook_program()
+    return {
+        native: file.hook(f"{program} {wish.client} {event}")
+        for event, native in file.events.items()
+        if event in wanted
+    }
+
+
+def hook_program() -> str:
+    """The program of the hooks by its path: a client that was not started in a shell knows no PATH of the person."""
+    beside = Path(sys.executable).parent / "loci-hook"
+    found = str(beside) if beside.exists() else shutil.which("loci-hook")
+    return shlex.quote(found) if found else f"{shlex.quote(sys.executable)} -m loci_site.hooks.client"
+
+
+def toml_block(wish: Wish) -> str:
+    """The MCP server for Codex, which takes a token from a variable under another name than a literal one."""
+    lines = ["[mcp_servers.loci]", f"url = {json.dumps(f'{wish.url}/mcp')}"]
+    if wish.scope == PROJECT:
+        lines.append(f'bearer_token_env_var = "{TOKEN_VARIABLE}"')
+    else:
+        lines.append(f"http_headers = {{ Authorization = {json.dumps(f'Bearer {wish.token}')} }}")
+    return "\n".join(lines)
+
+
+def snippet_of(file: ConfigFile, server: dict[str, Any] | None, hooks: dict[str, dict[str, Any]]) -> str:
+    """What belongs into the file, for a person to merge."""
+    keys = file.server_keys
+    merged = merge_json(b"", server_keys=keys, server=server, hooks=hooks, always=file.always)
+    return merged.decode().rstrip()
+
+
+def apply(wish: Wish, ledger: Ledger, changes: Iterable[FileChange]) -> None:
+    """Write the planned changes, each file whole, with one backup of what it was first."""
+    for change in changes:
+        if change.is_needed and change.after is not None:
+            ledger.note(
+                key_of(wish.client, wish.scope), change.path, before=change.before, after=change.after
+            )
+            write_whole(change.path, change.after)
+
+
+def write_hook_settings(wish: Wish, ledger: Ledger, places: dict[str, str]) -> None:
+    """Write address, token and places for `loci-hook`; readable by the person alone."""
+    path = ledger.folder / f"{wish.client}.json"
+    known = hook_settings(ledger, wish.client)
+    settings = {"url": wish.url, "token": wish.token, "places": {**known.get("places", {}), **places}}
+    write_whole(path, json.dumps(settings, indent=2).encode() + b"\n", mode=0o600)
+
+
+def hook_settings(ledger: Ledger, client: str) -> dict[str, Any]:
+    """What `loci-hook` reads; empty without a connection."""
+    try:
+        return dict(json.loads((ledger.folder / f"{client}.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def disconnect(client: str, ledger: Ledger, *, scope: str = USER, dry_run: bool = False) -> list[FileChange]:
+    """Take Loci out of the client's files: as they were, byte for byte, if nobody changed them since.
+
+    A file that somebody changed loses Loci's keys alone; one that no longer parses is left alone and named.
+    """
+    spec, key = spec_of(client, scope), key_of(client, scope)
+    keys = {file.paths[scope]: file for file in spec.files if scope in file.paths}
+    changes = []
+    for name, entry in ledger.files(key).items():
+        file = next(file for end, file in keys.items() if Path(name).as_posix().endswith(end))
+        changes.append(undo_file(Path(name), entry, file, ledger))
+    if not dry_run:
+        for change in changes:
+            if change.is_deleted:
+                change.path.unlink(missing_ok=True)
+            elif change.is_needed and change.after is not None:
+                write_whole(change.path, change.after)
+        ledger.forget(key)
+        if not any(other.startswith(f"{client}/") for other in ledger.read()):
+            (ledger.folder / f"{client}.json").unlink(missing_ok=True)
+            (ledger.folder / f"{client}.spool").unlink(missing_ok=True)
+    return changes
+
+
+def undo_file(path: Path, entry: dict[str, Any], file: ConfigFile, ledger: Ledger) -> FileChange:
+    """The change that takes Loci out of one file; an empty file is deleted if it was not there before."""
+    try:
+        now = read_file(path)
+        if now is None:
+            return FileChange(path, None, None)
+        after = ledger.original(entry, now)
+        if after is None:
+            after = unmerge_toml(now) if file.format is Format.TOML else unmerge_json(now, file.server_keys)
+            left = (
+                after.strip() if file.format is Format.TOML else parse_json(after).keys() - set(file.always)
+            )
+            after = after if left or entry["existed"] else b""
+    except NotMergeable as refused:
+        return FileChange(path, None, None, refusal=refused.message)
+    return FileChange(path, now, after, is_deleted=not after and not entry["existed"])
+
+
+def key_of(client: str, scope: str) -> str:
+    """The connection's name in the ledger."""
+    return f"{client}/{scope}"

@@ -1,0 +1,200 @@
+"""`loci connect`: connect an agent's client, with its tools and its hooks."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from access.connect import base_url
+from access.errors import InvalidInput
+from access.management.acting import ActingCommand
+from access.management.commands.token import find_existing, find_owner
+from access.tokens import operator
+from loci_site.clients.catalogue import CLIENTS, HOOK_PARTS, PROJECT, USER
+from loci_site.clients.connect import (
+    FileChange,
+    Wish,
+    apply,
+    hook_settings,
+    key_of,
+    plan,
+    spec_of,
+    write_hook_settings,
+)
+from loci_site.clients.files import Ledger
+from loci_site.clients.tokens import make_client_token, valid_token
+
+EXAMPLES: Final = """\
+examples:
+  loci connect claude-code                                 tools and hooks for this person, with a token of their own
+  loci connect codex --dry-run                             what would be written
+  loci connect cursor --scope project                      files of this folder, which name ${LOCI_TOKEN} and no secret
+  loci connect gemini --hooks start                        only the start of sessions; 'none' for no hooks
+  loci connect claude-code --place ~/work/ledger=ledger    the group of a folder, or of a repository's address
+  loci connect claude-code --url https://loci.firm.example --token loci_…    a server on another machine
+  loci connect --status
+"""
+NONE: Final = "none"
+
+
+class Command(ActingCommand):
+    """Parses, calls functions of loci_site.clients, renders."""
+
+    help = "Connect an agent's client: its tools, and hooks that bring memories without asking."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("client", nargs="?", choices=CLIENTS, help="the client; omit with --status")
+        parser.add_argument(
+            "--scope", choices=(USER, PROJECT), default=USER, help="whose files; default: user"
+        )
+        parser.add_argument(
+            "--hooks", default=",".join(HOOK_PARTS), metavar="PARTS", help="of start,prompt,capture; or none"
+        )
+        parser.add_argument("--place", action="append", default=[], metavar="PLACE=GROUP", help="the group of a folder or origin; repeat for more")  # fmt: skip
+        parser.add_argument("--group", action="append", default=[], metavar="G", help="bind the token to this group; repeat for more")  # fmt: skip
+        parser.add_argument("--user", help="the user that the token acts for; default: the first superuser")
+        parser.add_argument("--url", help="address of a server on another machine; needs --token")
+        parser.add_argument("--token", help="a token with the scopes read, write and hook of that server")
+        parser.add_argument("--print", action="store_true", dest="show", help="print what belongs into the files, write nothing")  # fmt: skip
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say which files would change, write nothing"
+        )
+        parser.add_argument("--status", action="store_true", help="show what is connected")
+        parser.add_argument("--json", action="store_true", help="print JSON (with --status)")
+
+    def act(self, options: dict[str, Any]) -> str:
+        ledger = Ledger(settings.LOCI.home)
+        if options["status"]:
+            return show_status(ledger, as_json=options["json"])
+        if not options["client"]:
+            raise InvalidInput(
+                "No client is named.", hint=f"Name one of {', '.join(CLIENTS)}.", field="client"
+            )
+        return connect(options, ledger)
+
+
+def connect(options: dict[str, Any], ledger: Ledger) -> str:
+    """Plan, write unless it is only shown, and say what happened."""
+    client, is_trial = options["client"], options["show"] or options["dry_run"]
+    spec = spec_of(client, options["scope"])
+    parts, places = read_parts(options["hooks"]), read_places(options["place"])
+    check_server(options)
+    known = str(hook_settings(ledger, client).get("token", ""))
+    token = (
+        "loci_…"
+        if options["show"] or (is_trial and not known)
+        else known
+        if is_trial
+        else find_token(options, ledger)
+    )
+    wish = Wish(
+        client,
+        (options["url"] or base_url()).rstrip("/"),
+        token,
+        options["scope"],
+        parts,
+        home=Path.home(),
+        project=Path.cwd(),
+    )
+    changes = plan(wish)
+    if options["show"]:
+        return "\n\n".join(f"{change.path}:\n\n{change.snippet}" for change in changes)
+    if not is_trial:
+        write_hook_settings(wish, ledger, places)
+        apply(wish, ledger, changes)
+    lines = [describe(change, is_trial=is_trial) for change in changes]
+    if wish.scope == PROJECT:
+        lines.append("The files name the variable LOCI_TOKEN: each person sets it to a token of their own.")
+    return "\n".join([*lines, *filter(None, [spec.note])])
+
+
+def check_server(options: dict[str, Any]) -> None:
+    """Raise InvalidInput if only one of --url and --token is given, or the address is none."""
+    if bool(options["url"]) != bool(options["token"]):
+        raise InvalidInput("--url and --token belong together.", field="url" if options["token"] else "token")
+    if options["url"] and not options["url"].startswith(("http://", "https://")):
+        raise InvalidInput("The address must begin with http:// or https://.", field="url")
+
+
+def find_token(options: dict[str, Any], ledger: Ledger) -> str:
+    """The secret to connect with: the one given, the client's own if it is still valid, or a new one."""
+    if options["token"]:
+        return str(options["token"])
+    known = str(hook_settings(ledger, options["client"]).get("token", ""))
+    if valid_token(known) is not None and not options["group"]:
+        return known
+    groups = [find_existing(operator(), slug, field="group") for slug in options["group"]]
+    default = groups[0] if len(groups) == 1 else None
+    return make_client_token(
+        options["client"], user=find_owner(options["user"]), groups=groups, default=default
+    )
+
+
+def read_parts(text: str) -> tuple[str, ...]:
+    """The parts of the hooks. Raises InvalidInput for an unknown one."""
+    parts = tuple(part.strip() for part in text.split(",") if part.strip() and part.strip() != NONE)
+    for part in parts:
+        if part not in HOOK_PARTS:
+            raise InvalidInput(
+                f"'{part}' is no part of the hooks.",
+                hint=f"Use {', '.join(HOOK_PARTS)} or none.",
+                field="hooks",
+            )
+    return parts
+
+
+def read_places(words: list[str]) -> dict[str, str]:
+    """The groups by folder or origin. Raises InvalidInput for a word without both."""
+    places = {}
+    for word in words:
+        place, _, group = word.rpartition("=")
+        if not place or not group:
+            raise InvalidInput(f"'{word}' names no place and group.", hint="Use FOLDER=GROUP.", field="place")
+        find_existing(operator(), group, field="place")
+        is_address = "://" in place or place.startswith("git@")
+        places[place if is_address else str(Path(place).expanduser().absolute())] = group
+    return places
+
+
+def describe(change: FileChange, *, is_trial: bool) -> str:
+    """What happens to a file, in a line; with the snippet if a person has to merge it."""
+    if change.refusal:
+        return f"{change.path} is left alone. {change.refusal} Merge this by hand:\n\n{change.snippet}\n"
+    if not change.is_needed:
+        return f"{change.path} is as it should be."
+    return f"{change.path} {'would be' if is_trial else 'is'} {'changed' if change.before is not None else 'made'}."
+
+
+def show_status(ledger: Ledger, *, as_json: bool) -> str:
+    """Every client with its files, its server and whether its token works."""
+    known, rows = ledger.read(), []
+    for client, spec in CLIENTS.items():
+        files = {scope: sorted(known.get(key_of(client, scope), {})) for scope in (USER, PROJECT)}
+        if not any(files.values()):
+            continue
+        found = hook_settings(ledger, client)
+        is_own = found.get("url") == base_url()
+        token = (
+            ""
+            if not is_own
+            else "valid"
+            if valid_token(str(found.get("token", "")))
+            else "revoked or expired"
+        )
+        rows.append(
+            {"client": client, "files": files, "url": found.get("url", ""), "token": token, "note": spec.note}
+        )
+    if as_json:
+        return json.dumps(rows, ensure_ascii=False)
+    lines = []
+    for row in rows:
+        token = f", token {row['token']}" if row["token"] else ""
+        lines.append(f"{row['client']}: {row['url']}{token}")
+        lines += [f"  {scope}: {path}" for scope, paths in row["files"].items() for path in paths]
+        lines += [f"  {row['note']}"] if row["note"] else []
+    return "\n".join(lines) or "No client is connected. Connect one: loci connect claude-code"

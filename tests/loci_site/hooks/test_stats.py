@@ -1,0 +1,42 @@
+"""The counts of what hooks brought and left."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from loci_site.hooks.stats import hook_stats
+from memories.lifecycle.verbs import approve, reject
+from memories.models import Memory
+from memories.models.short_id import short_id
+from tests.acceptance.house import command
+from tests.loci_site.hooks.conftest import DATABASE, HookClient
+from tests.people import charlie, person
+
+__all__ = ["charlie"]
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+def test_counts_of_injected_used_captured_and_approved(hooks: HookClient, alice: User, charlie: User) -> None:
+    hooks.call("session-start", source="startup")
+    hooks.call("prompt", prompt="how are invoices of the ledger numbered?")
+    for number in (1, 2, 3):
+        hooks.call("prompt", prompt=f"Remember that the staging host {number} is called amber{number}.")
+    one, two, _ = Memory.objects.filter(source="hook:claude-code")
+    approve(person(alice), one.id)
+    reject(person(alice), two.id, reason="no")
+    database = Memory.objects.get(content=DATABASE)
+    hooks.call("stop", last_assistant_message=f"It runs on brass [{short_id(database.id)}].")
+    found = hook_stats(person(alice))
+    assert (found.sessions, found.injected, found.used) == (1, 2, 1)
+    assert 20 < found.tokens < 300
+    assert (found.captured, found.approved, found.rejected, found.waiting) == (3, 1, 1, 1)
+    Memory.objects.filter(content__startswith="Invoices").update(last_accessed=timezone.now())
+    assert hook_stats(person(alice)).used == 2
+    assert hook_stats(person(charlie)).injected == 0
+    assert json.loads(command("hook", "stats", "--json", "--group", "ledger"))["injected"] == 2
+    assert "captured  3: 1 approved, 1 rejected, 1 waiting" in command("hook", "stats")
+    [first, second] = json.loads(command("hook", "injected", "--json", "--session", "s-1"))
+    assert (second["text"], second["event"], first["event"]) == (DATABASE, "session-start", "prompt")
+    assert "brass" in command("hook", "injected")
