@@ -21,6 +21,7 @@ from loci_site.clients.catalogue import (
     Server,
 )
 from loci_site.clients.files import Ledger, read_file, write_whole
+from loci_site.hooks import client as hook_client
 from loci_site.clients.merging import (
     NotMergeable,
     merge_json,
@@ -140,7 +141,8 @@ def hook_program() -> str:
     """The program of the hooks by its path: a client that was not started in a shell knows no PATH of the person."""
     beside = Path(sys.executable).parent / "loci-hook"
     found = str(beside) if beside.exists() else shutil.which("loci-hook")
-    return shlex.quote(found) if found else f"{shlex.quote(sys.executable)} -m loci_site.hooks.client"
+    # A checkout has no programs; the file needs nothing of the package.
+    return shlex.join([found] if found else [sys.executable, hook_client.__file__])
 
 
 def toml_block(wish: Wish) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from access.errors import InvalidInput
 
 BEGIN, END = "# loci: begin (written by 'loci connect'; 'loci disconnect' removes it)", "# loci: end"
-OWN_HOOK: Final = ("loci-hook", "loci_site.hooks.client")  # how a hook of Loci is known again
+OWN_HOOK: Final = ("loci-hook", "loci_site/hooks/client.py")  # how a hook of Loci is known again
 _BLOCK = re.compile(rf"(?:\r?\n)?{re.escape(BEGIN)}.*?{re.escape(END)}(?:\r?\n)?", re.S)
 
 

@@ -58,7 +58,9 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     used = injections.alias(recalled_at=Subquery(recalled)).filter(
         Q(used_at__isnull=False) | Q(recalled_at__gt=F("at"))
     )
-    captured = Memory.objects.filter(source__startswith="hook:", group__in=groups, created_at__gte=since)
+    # A range, which the index of sources answers; LIKE would read every memory.
+    hooked = Q(source__gte="hook:", source__lt="hook;")
+    captured = Memory.objects.filter(hooked, group__in=groups, created_at__gte=since)
     by_trust = dict(captured.values_list("trust").annotate(Count("key")).order_by())
     sums = injections.aggregate(count=Count("key"), tokens=Sum("tokens"))
     return HookStats(
@@ -72,6 +74,12 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
         rejected=by_trust.get(Trust.REJECTED, 0),
         waiting=by_trust.get(Trust.CANDIDATE, 0),
     )
+
+
+def card_stats(actor: Actor, group: str) -> HookStats | None:
+    """The counts for the dashboard; None before the first session."""
+    rows = HookSession.objects.filter(group__in=reached(actor, group or None))
+    return hook_stats(actor, group=group or None) if rows.exists() else None
 
 
 def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[Injected]:

@@ -37,6 +37,7 @@ from loci_site.admin.dashboard.counts import (
     visible_census,
 )
 from loci_site.admin.dashboard.todo import Figure, list_url, needs_attention
+from loci_site.hooks.stats import card_stats
 from loci_site.server.health import database_check, lesser_checks
 from maintenance.models import Run
 from memories.admin.log import visible_log
@@ -86,6 +87,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         "health": [(name, check.ok, check.detail) for name, check in checks.items()],
         "model": model_status(),
         "cycle": maintenance_chart(actor, group),
+        "hooks": card_stats(actor, chosen),
         "writes": last_writes(actor, group),
         "log_url": reverse("admin:access_auditentry_changelist"),
         "token_url": reverse("admin:access_apitoken_add"),

@@ -1,0 +1,1 @@
+"""Real clients of agents, installed from npm, against a stub model on this machine."""
