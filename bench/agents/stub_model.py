@@ -18,9 +18,9 @@ class StubModel:
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
 
-    def asked_with(self, prompt: str) -> list[str]:
-        """The requests, as text, whose last words from the person include the prompt."""
-        return [text for text in map(flatten, self.requests) if prompt in text]
+    def since(self, number: int, prompt: str) -> list[str]:
+        """The requests after so many, as text, that have the prompt in them."""
+        return [text for text in map(flatten, self.requests[number:]) if prompt in text]
 
 
 def flatten(value: Any) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from bench.agents.prove import prove_agents
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.prove import prove_chunks
 from bench.proof.clients.kills import prove_kills
@@ -67,6 +68,11 @@ PROOFS = (
         "hostile",
         "Nobody stops another; a full disk, damaged pages and forged backups do no harm.",
         prove_hostile,
+    ),
+    Proof(
+        "agents",
+        "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.",
+        prove_agents,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )

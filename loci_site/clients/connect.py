@@ -21,7 +21,6 @@ from loci_site.clients.catalogue import (
     Server,
 )
 from loci_site.clients.files import Ledger, read_file, write_whole
-from loci_site.hooks import client as hook_client
 from loci_site.clients.merging import (
     NotMergeable,
     merge_json,
@@ -30,6 +29,7 @@ from loci_site.clients.merging import (
     unmerge_json,
     unmerge_toml,
 )
+from loci_site.hooks import client as hook_client
 
 TOKEN_VARIABLE: Final = "LOCI_TOKEN"  # noqa: S105 - the variable's name
 REFERENCES: Final = {

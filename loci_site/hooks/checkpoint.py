@@ -18,6 +18,7 @@ from memories.sessions.checkpoints import save_checkpoint
 HOOK_THREAD: Final = "sessions of "  # and the client's name: the thread of its checkpoints
 MAX_GOAL_CHARS, MAX_REQUEST_CHARS, MAX_ANSWER_CHARS, MAX_SUMMARY_CHARS = 500, 300, 1000, 2000
 MAX_REQUESTS: Final = 3
+WITHOUT_END: Final = frozenset({"codex"})  # clients that report no end: each answer may be the last
 SHORT_ID: Final = re.compile(r"\b[0-9a-f]{8}\b", re.I)
 TEXTS: Final = ("goal", "requests", "answer", "summary")  # the parts that quote what was said
 
@@ -35,6 +36,8 @@ def note_answer(actor: Actor, call: HookCall) -> None:
     if row is not None and not row.is_off and answer:
         change_state(row, answer=answer[-MAX_ANSWER_CHARS:])
         note_cited(row, answer)
+        if call.client in WITHOUT_END and row.group is not None and row.state.get("goal"):
+            save_session(actor, row)
 
 
 def note_cited(row: HookSession, answer: str) -> None:

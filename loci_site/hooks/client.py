@@ -84,7 +84,7 @@ def read_input(deadline: float) -> bytes:
 
 def folder_of(sent: Values) -> str:
     """The folder of the session."""
-    roots = sent.get("workspace_roots") or [""]
+    roots = sent.get("workspace_roots") or sent.get("workspaceRoots") or [""]
     return str(sent.get("cwd") or roots[0] or os.getcwd())  # noqa: PTH109
 
 

@@ -65,13 +65,15 @@ class HookCall:
 class Schema:
     """How a client takes context. `starts` and `prompts` name the event in its answer; empty where the client takes none.
 
-    `form`: "nested" under hookSpecificOutput, else the key that holds the text. `always` is part of every answer.
+    `form`: "nested" under hookSpecificOutput, else the key that holds the text. `always` is part of every answer,
+    `to_prompts` of those to a prompt.
     """
 
     starts: str
     prompts: str
     form: str = "nested"
     always: Mapping[str, Any] = field(default_factory=dict)
+    to_prompts: Mapping[str, Any] = field(default_factory=dict)
 
 
 # Read from the clients' documents; Claude Code's and Codex's were also run.
@@ -79,7 +81,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "claude-code": Schema("SessionStart", "UserPromptSubmit"),
     "codex": Schema("SessionStart", "UserPromptSubmit"),
     "gemini": Schema("SessionStart", "BeforeAgent"),
-    "cursor": Schema("sessionStart", "beforeSubmitPrompt", "additional_context"),
+    "cursor": Schema(
+        "sessionStart", "beforeSubmitPrompt", "additional_context", to_prompts={"continue": True}
+    ),
     "vscode": Schema("SessionStart", ""),
     "copilot-cli": Schema("sessionStart", "", "additionalContext"),
     "cline": Schema("TaskStart", "UserPromptSubmit", "contextModification", {"cancel": False}),
@@ -129,7 +133,8 @@ def prompt_of(sent: Mapping[str, Any]) -> str:
 
 def read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlace:
     """The folder as the client names it, and what `loci-hook` added."""
-    roots = [each for each in list_of(sent, "workspace_roots") if isinstance(each, str)]
+    listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
+    roots = [each for each in listed if isinstance(each, str)]
     folder = text_of(sent, "cwd") or (roots[0] if roots else "")
     return SessionPlace(
         folder=folder[:1000],
@@ -158,8 +163,9 @@ def render_answer(call: HookCall, context: str) -> dict[str, Any]:
     schema = SCHEMAS[call.client]
     names = {HookEvent.START: schema.starts, HookEvent.PROMPT: schema.prompts}
     name = names.get(call.event, "")
+    always = {**schema.always, **(schema.to_prompts if call.event is HookEvent.PROMPT else {})}
     if not context or not name:
-        return dict(schema.always)
+        return always
     if schema.form == "nested":
         return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
-    return {**schema.always, schema.form: context}
+    return {**always, schema.form: context}

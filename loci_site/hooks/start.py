@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -97,17 +98,23 @@ def checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
     newest = rows.filter(own).order_by("-key").first()
     if newest is None:
         return []
-    age = timezone.now() - newest.created_at
-    when = f"{age.days} days ago" if age.days > 1 else f"{int(age.total_seconds() // 3600)} hours ago"
     return [
         TextPart(
             "checkpoint",
-            f"Where work stood, {when}",
+            f"Where work stood {describe_age(timezone.now() - newest.created_at)}",
             state_text(newest),
             name=f"A checkpoint of {newest.created_at:%Y-%m-%d}",
             render=lambda body: fence_saved(newest, body),
         )
     ]
+
+
+def describe_age(age: timedelta) -> str:
+    """How long ago, in words."""
+    hours = int(age.total_seconds() // 3600)
+    if hours < 1:
+        return "less than an hour ago"
+    return f"{format_count(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"
 
 
 def between_marks(group: Group, text: str) -> str:

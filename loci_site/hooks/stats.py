@@ -58,8 +58,8 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     used = injections.alias(recalled_at=Subquery(recalled)).filter(
         Q(used_at__isnull=False) | Q(recalled_at__gt=F("at"))
     )
-    # A range, which the index of sources answers; LIKE would read every memory.
-    hooked = Q(source__gte="hook:", source__lt="hook;")
+    # A range, which the partial index of sources answers; LIKE would read every memory.
+    hooked = Q(source__gte="hook:", source__lt="hook;") & ~Q(source_ref="")
     captured = Memory.objects.filter(hooked, group__in=groups, created_at__gte=since)
     by_trust = dict(captured.values_list("trust").annotate(Count("key")).order_by())
     sums = injections.aggregate(count=Count("key"), tokens=Sum("tokens"))

@@ -116,6 +116,15 @@ def test_one_checkpoint_a_session_which_the_next_one_begins_with(
     assert written == 2
 
 
+def test_a_client_that_reports_no_end_keeps_its_checkpoint_with_each_answer(hooks: HookClient) -> None:
+    codex = replace(hooks, client="codex")
+    codex.call("prompt", prompt="Add a column for the discount")
+    for answer in ("It is written.", "It is tested."):
+        codex.call("stop", last_assistant_message=answer)
+    [saved] = Checkpoint.objects.all()
+    assert saved.state["answer"] == "It is tested."
+
+
 def test_a_session_without_a_prompt_leaves_no_checkpoint(hooks: HookClient) -> None:
     hooks.call("session-start", source="startup")
     hooks.call("session-end", reason="other")

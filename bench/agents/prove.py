@@ -1,0 +1,206 @@
+"""Proof: the real Claude Code and Codex get what their group knows, once, between marks, and leave a checkpoint."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.agents.stub_model import ANSWER, StubModel, stub_model
+from bench.proof.home import Home, make_home, run
+from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
+from bench.proof.server import Server, running
+
+PACKAGE = Path(__file__).parent / "package.json"
+FACT = "The ledger's production database is PostgreSQL 16 on the host brass, port 5544."
+OTHER = "Anna Berg decides about holidays of the finance team."
+ASKED = "which database does the ledger run on in production?"
+UNRELATED = "how tall is the highest mountain of Peru?"
+INSTALL_S, CLIENT_S = 600, 300
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A home with a server, a person's own home folder, a project, the clients and the stub model."""
+
+    home: Home
+    server: Server
+    person: Path
+    project: Path
+    clients: Path
+    stub: StubModel
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The person's environment: only this machine is reached, and no account is needed."""
+        kept = {name: value for name, value in self.home.environment.items() if not name.startswith("CLAUDE")}
+        own = {
+            "HOME": str(self.person),
+            "PATH": f"{self.clients}{os.pathsep}{os.environ['PATH']}",
+            "ANTHROPIC_BASE_URL": self.stub.url,
+            "ANTHROPIC_API_KEY": "sk-ant-none",
+            "STUB_KEY": "none",
+            "DISABLE_TELEMETRY": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        return kept | own
+
+    def loci(self, *words: str) -> str:
+        """Run a command of Loci as this person."""
+        return self._run([sys.executable, str(REPOSITORY / "manage.py"), *words], cwd=REPOSITORY)
+
+    def ask(self, *words: str) -> list[str]:
+        """Run a client; the requests that reached the model with the prompt, which is the last word."""
+        before = len(self.stub.requests)
+        self._run(list(words), cwd=self.project)
+        return self.stub.since(before, words[-1])
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """The saved checkpoints, newest first."""
+        address = f"{self.server.url}/api/checkpoints?group=ledger"
+        request = urllib.request.Request(address, headers={"Authorization": f"Bearer {self.home.secret}"})
+        with urllib.request.urlopen(request, timeout=CLIENT_S) as answer:
+            found: list[dict[str, Any]] = json.load(answer)["items"]
+        return found
+
+    def _run(self, words: list[str], *, cwd: Path) -> str:
+        done = subprocess.run(
+            words, cwd=cwd, env=self.environment, capture_output=True, text=True, timeout=CLIENT_S,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise ProofError(
+                f"{words[0]} ended with {done.returncode}:\n{done.stdout[-800:]}\n{done.stderr[-800:]}"
+            )
+        return done.stdout
+
+
+def prove_agents(workshop: Workshop) -> Finding:
+    """Run both clients against a stub model on this machine."""
+    clients = install(workshop.folder / "npm")
+    failures: list[str] = []
+    with bench(workshop, clients) as at:
+        numbers = {
+            "Claude Code": at._run(["claude", "--version"], cwd=at.project).split()[0],
+            "Codex": at._run(["codex", "--version"], cwd=at.project).split()[-1],
+        }
+        failures += look_at_claude(at)
+        failures += look_at_codex(at)
+        failures += look_at_validators(at)
+        stats = json.loads(at.loci("hook", "stats", "--json"))
+    return Finding({**numbers, "sessions": stats["sessions"], "injected": stats["injected"]}, tuple(failures))
+
+
+def look_at_claude(at: Bench) -> list[str]:
+    """What is wrong with Claude Code's sessions."""
+    found = [
+        *once(at.ask("claude", "-p", ASKED), "Claude Code, asked"),
+        *never(at.ask("claude", "-p", UNRELATED), "Claude Code, unrelated"),
+    ]
+    if (number := len(at.checkpoints())) != 2:
+        found.append(f"two sessions left {number} checkpoints")
+    text = at.checkpoints()[0]["state"]
+    if text.get("goal") != UNRELATED:
+        found.append(f"the last checkpoint is {text}")
+    third = at.ask("claude", "-p", "go on, please")
+    if not any(UNRELATED in text and ANSWER in text for text in third):
+        found.append("the third session does not begin with the second one's checkpoint")
+    return found
+
+
+def look_at_codex(at: Bench) -> list[str]:
+    """What is wrong with Codex's sessions; without trust its hooks must not run."""
+    trusted = ("codex", "exec", "--dangerously-bypass-hook-trust")
+    found = [
+        *once(at.ask(*trusted, ASKED), "Codex, asked"),
+        *never(at.ask(*trusted, UNRELATED), "Codex, unrelated"),
+        *never(at.ask("codex", "exec", ASKED), "Codex, not trusted"),
+    ]
+    server = json.loads(at._run(["codex", "mcp", "get", "loci", "--json"], cwd=at.project))
+    if server["transport"]["url"] != f"{at.server.url}/mcp":
+        found.append(f"Codex reads the server as {server['transport']}")
+    return found
+
+
+def look_at_validators(at: Bench) -> list[str]:
+    """What the client's own validator says about the plugin and the marketplace."""
+    for place in (REPOSITORY / "plugins" / "loci", REPOSITORY):
+        at._run(["claude", "plugin", "validate", "--strict", str(place)], cwd=at.project)
+    return []
+
+
+def once(requests: list[str], name: str) -> list[str]:
+    """A failure unless the fact stands once between marks in each request."""
+    if not requests:
+        return [f"{name}: the model was not asked"]
+    return [
+        f"{name}: the fact stands {n} times"
+        for text in requests
+        if (n := between_marks(text).count(FACT)) != 1
+    ]
+
+
+def never(requests: list[str], name: str) -> list[str]:
+    """A failure if a fact stands in a request."""
+    if not requests:
+        return [f"{name}: the model was not asked"]
+    return [f"{name}: a fact was injected" for text in requests if FACT in text or OTHER in text]
+
+
+def between_marks(text: str) -> str:
+    """What stands between the marks of Loci."""
+    return "".join(part.split("</loci>")[0] for part in text.split("<loci ")[1:])
+
+
+def install(folder: Path) -> Path:
+    """The folder with the programs of the pinned clients, installed once."""
+    programs = folder / "node_modules" / ".bin"
+    if (programs / "claude").exists() and (programs / "codex").exists():
+        return programs
+    if shutil.which("npm") is None:
+        raise ProofError("npm is not here: this proof installs Claude Code and Codex with it.")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(PACKAGE, folder)
+    steps = (["npm", "install", "--no-audit", "--no-fund"], ["node", "install.cjs"])
+    for words, place in zip(
+        steps, (folder, folder / "node_modules" / "@anthropic-ai" / "claude-code"), strict=True
+    ):
+        done = subprocess.run(
+            words, cwd=place, capture_output=True, text=True, timeout=INSTALL_S, check=False
+        )
+        if done.returncode != 0:
+            raise ProofError(f"{' '.join(words)} failed:\n{done.stderr[-800:]}")
+    return programs
+
+
+@contextmanager
+def bench(workshop: Workshop, clients: Path) -> Iterator[Bench]:
+    """A fresh home with two facts, a running server, both clients connected to it and to the stub model."""
+    home, manage = make_home(workshop.folder / "home"), [sys.executable, "manage.py"]
+    run([*manage, "group", "create", "ledger"], home.path)
+    for text in (FACT, OTHER):
+        run([*manage, "remember", text, "--group", "ledger"], home.path)
+    made = run([*manage, "token", "create", "clients", "--scopes", "read,write,hook", "--json"], home.path)
+    person, project = workshop.folder / "person", workshop.folder / "ledger"
+    for folder in (person, project):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    # A first session waits for the model to load; it is not what this proof measures.
+    patient = {"LOCI_HOOKS_PROMPT_MS": "20000"}
+    with stub_model() as stub, running(home, workshop.folder / "server.log", variables=patient) as server:
+        at = Bench(home, server, person, project, clients, stub)
+        config = person / ".codex" / "config.toml"
+        config.parent.mkdir()
+        config.write_text(
+            f'model = "stub"\nmodel_provider = "stub"\n\n[model_providers.stub]\nname = "stub"\n'
+            f'base_url = "{stub.url}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"\n'
+        )
+        for client in ("claude-code", "codex"):
+            at.loci("connect", client, "--url", server.url, "--token", json.loads(made)["secret"])
+        yield at
