@@ -24,7 +24,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Server:
+class McpServer:
     """The MCP server as a client's file names it."""
 
     url: str
@@ -47,7 +47,7 @@ class ConfigFile:
     paths: Mapping[str, str]
     format: Format = Format.JSON
     server_keys: tuple[str, ...] = ()
-    server: Callable[[Server], dict[str, Any]] | None = None
+    server: Callable[[McpServer], dict[str, Any]] | None = None
     events: Mapping[str, str] = field(default_factory=dict)
     hook: Callable[[str], dict[str, Any]] | None = None
     always: Mapping[str, Any] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def by_shell(command: str) -> dict[str, Any]:
     return {"type": "command", "bash": command, "timeoutSec": HOOK_TIMEOUT_S}
 
 
-def typed_http(server: Server) -> dict[str, Any]:
+def typed_http(server: McpServer) -> dict[str, Any]:
     return {"type": "http", "url": server.url, "headers": server.headers}
 
 

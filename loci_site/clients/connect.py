@@ -18,7 +18,7 @@ from loci_site.clients.catalogue import (
     ClientSpec,
     ConfigFile,
     Format,
-    Server,
+    McpServer,
 )
 from loci_site.clients.files import Ledger, read_file, write_whole
 from loci_site.clients.merging import (
@@ -118,10 +118,10 @@ def path_of(wish: Wish, file: ConfigFile) -> Path:
     return (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
 
 
-def server_of(wish: Wish) -> Server:
+def server_of(wish: Wish) -> McpServer:
     """The MCP server; a project's file is shared, so it names a variable instead of the token."""
     reference = REFERENCES.get(wish.client, f"${{{TOKEN_VARIABLE}}}")
-    return Server(f"{wish.url}/mcp", f"Bearer {reference if wish.scope == PROJECT else wish.token}")
+    return McpServer(f"{wish.url}/mcp", f"Bearer {reference if wish.scope == PROJECT else wish.token}")
 
 
 def hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:

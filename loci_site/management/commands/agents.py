@@ -1,7 +1,8 @@
 """`loci agents`: lines for AGENTS.md and CLAUDE.md, for clients without hooks."""
 
+import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
@@ -15,12 +16,22 @@ from loci_site.clients.files import write_whole
 FILES = ("AGENTS.md", "CLAUDE.md")
 
 
+EXAMPLES: Final = """\
+examples:
+  loci agents --group ledger                               lines in AGENTS.md, and in CLAUDE.md if it exists
+  loci agents --cursor                                     a rule that git ignores
+  loci agents --remove
+"""
+
+
 class Command(ActingCommand):
     """Parses, changes the files, says what happened."""
 
     help = "Write lines into AGENTS.md (and CLAUDE.md if it exists) that name the tools, for clients without hooks."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
         parser.add_argument("--folder", default=".", help="the project's folder; default: this one")
         parser.add_argument("--group", default="", help="the group that the lines name")
         parser.add_argument(

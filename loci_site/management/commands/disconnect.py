@@ -1,6 +1,7 @@
 """`loci disconnect`: take Loci out of a client's files and revoke its token."""
 
-from typing import Any
+import argparse
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import CommandParser
@@ -12,6 +13,12 @@ from loci_site.clients.connect import FileChange, disconnect, hook_settings, key
 from loci_site.clients.files import Ledger
 from loci_site.clients.tokens import revoke_client_token
 
+EXAMPLES: Final = """\
+examples:
+  loci disconnect claude-code
+  loci disconnect cursor --scope project --dry-run
+"""
+
 
 class Command(ActingCommand):
     """Parses, calls functions of loci_site.clients, renders."""
@@ -19,6 +26,8 @@ class Command(ActingCommand):
     help = "Disconnect a client: its files as they were, its token revoked."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
         parser.add_argument("client", choices=CLIENTS, help="the client")
         parser.add_argument(
             "--scope", choices=(USER, PROJECT), default=USER, help="whose files; default: user"

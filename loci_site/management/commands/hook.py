@@ -1,8 +1,9 @@
 """`loci hook`: what hooks injected and captured."""
 
+import argparse
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
@@ -11,6 +12,13 @@ from access.tokens import operator
 from loci_site.hooks.stats import DEFAULT_DAYS, hook_stats, list_injected
 from memories.models.short_id import short_id
 
+EXAMPLES: Final = """\
+examples:
+  loci hook stats                                          the last 30 days
+  loci hook stats --group ledger --days 7 --json
+  loci hook injected --session 2a0a4473                    what a session got
+"""
+
 
 class Command(ActingCommand):
     """Parses, calls functions of loci_site.hooks, renders."""
@@ -18,6 +26,8 @@ class Command(ActingCommand):
     help = "Show what hooks injected into sessions and captured from them."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="stats | injected")
         stats = actions.add_parser("stats", help="counts: injected, used later, captured, approved")
         stats.add_argument("--group", help="only this group")
@@ -28,6 +38,8 @@ class Command(ActingCommand):
         injected.add_argument("--session", default="", help="only this session, by the start of its name")
         injected.add_argument("--limit", type=int, default=50, help="how many; default: 50")
         for action in (stats, injected):
+            action.formatter_class = argparse.RawDescriptionHelpFormatter
+            action.epilog = EXAMPLES
             action.add_argument("--json", action="store_true", help="print JSON")
 
     def act(self, options: dict[str, Any]) -> str:
