@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 
 from access.groups import GroupChange, update_group
 from access.models import AuditEntry, Group
+from loci_site.hooks.models import HookInjection, HookSession
 from memories.embedding import get_encoder
-from memories.lifecycle.verbs import retract
+from memories.lifecycle.verbs import purge, retract
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall.budget import count_tokens
 from tests.loci_site.hooks.conftest import DATABASE, FACTS, HookClient
@@ -206,3 +207,15 @@ def test_a_prompt_that_recall_is_too_slow_for_goes_on_without(
 ) -> None:
     settings.LOCI = replace(settings.LOCI, hooks=replace(settings.LOCI.hooks, prompt_ms=0))
     assert hooks.call("prompt", prompt=PROMPT) == {}
+
+
+def test_a_purge_reaches_what_a_session_said(hooks: HookClient, alice: User) -> None:
+    row = Memory.objects.get(content=FACTS[3])
+    hooks.call("session-start", source="startup")
+    hooks.call("prompt", prompt=f"Is it true? {FACTS[3]}")
+    HookInjection.objects.create(
+        session=HookSession.objects.get(), memory_id=row.id, event="prompt", tokens=9
+    )
+    purge(person(alice), row.id, reason="asked for")
+    assert "Anna" not in str(HookSession.objects.get().state)
+    assert not HookInjection.objects.filter(memory_id=row.id).exists()
