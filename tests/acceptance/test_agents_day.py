@@ -8,11 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from access.actor import Actor, Via
+from access.actor import Via
 from access.groups import create_group
 from access.tokens import actor_for_secret
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
-from loci_site.hooks.prompt import find_for_prompt
+from loci_site.hooks.prompt import PromptAnswer, find_for_prompt
 from loci_site.hooks.sessions import working_actor
 from memories.embedding import get_encoder
 from memories.recall import RecallRequest, recall
@@ -54,10 +54,13 @@ class Day:
     house: House
     names: dict[str, str]
 
-    def hooks(self) -> Actor:
-        """The Actor of the hooks of this house's person."""
+    def injected(self, session: str, prompt: str) -> PromptAnswer:
+        """What a new session of the person's client gets for a prompt."""
         secret = make_token(self.house.user, name="hooks", scopes=("hook",))[1]
-        return working_actor(actor_for_secret(secret, via=Via.HOOK))
+        hooks = working_actor(actor_for_secret(secret, via=Via.HOOK))
+        return find_for_prompt(
+            hooks, HookCall("claude-code", HookEvent.PROMPT, session, PLACE, prompt=prompt)
+        )
 
     def answers(self, question: DayQuestion) -> list[str]:
         """The memories of the answer by name, best first; none if recall abstains."""
@@ -117,25 +120,26 @@ def test_a_relation_that_answers_is_told_with_its_proof(day: Day, question: DayQ
     assert [day.names[str(each)] for each in line.evidence] == [question.first]
 
 
-def test_prompts_of_the_day_get_what_they_need_and_seldom_more(day: Day) -> None:
-    """Each of thirty prompts as the first of a session: what is injected is mostly right, and nothing where nothing is needed."""
-    hooks = day.hooks()
-    prompts = read_lines("prompts.jsonl")
+@pytest.mark.parametrize(
+    ("name", "least_right", "least_helped"),
+    # The first list was there before the hooks, whose bar was chosen with it; the second one was not looked at for that.
+    [("prompts.jsonl", 0.8, 12), ("more_prompts.jsonl", 0.7, 9)],
+)
+def test_prompts_get_what_they_need_and_seldom_more(
+    day: Day, name: str, least_right: float, least_helped: int
+) -> None:
+    """Each prompt as the first of a session: what is injected is mostly right, and seldom anything that nobody needs."""
+    prompts = read_lines(name)
     with clock_at(TODAY):
-        found = {
-            each["id"]: find_for_prompt(
-                hooks, HookCall("claude-code", HookEvent.PROMPT, each["id"], PLACE, prompt=each["text"])
-            )
-            for each in prompts
-        }
+        found = {each["id"]: day.injected(each["id"], each["text"]) for each in prompts}
+    right_of = {each["id"]: each["right"] for each in prompts}
     injected = {id_: [day.names[str(memory)] for memory in answer.memories] for id_, answer in found.items()}
-    right = sum(name in each["right"] for each in prompts for name in injected[each["id"]])
-    needless = [each["id"] for each in prompts if not each["right"] and injected[each["id"]]]
-    without_need = sum(not each["right"] for each in prompts)
-    helped = sum(any(name in each["right"] for name in injected[each["id"]]) for each in prompts)
-    assert right / sum(map(len, injected.values())) >= 0.8, injected
-    assert len(needless) / without_need <= 0.1, {id_: injected[id_] for id_ in needless}
-    assert helped >= 12, injected
+    right = sum(memory in right_of[id_] for id_, memories in injected.items() for memory in memories)
+    needless = [id_ for id_, memories in injected.items() if memories and not right_of[id_]]
+    helped = sum(any(memory in right_of[id_] for memory in memories) for id_, memories in injected.items())
+    assert right / sum(map(len, injected.values())) >= least_right, injected
+    assert len(needless) <= 0.1 * sum(not each["right"] for each in prompts), needless
+    assert helped >= least_helped, injected
     encoder = get_encoder(timeout_s=60)
     assert max(count_tokens(answer.text, encoder) for answer in found.values()) <= 300
 

@@ -47,7 +47,9 @@ class Command(ActingCommand):
         create.add_argument("--user", help="the user that the token acts for; default: the first superuser")
         rights = create.add_mutually_exclusive_group()
         rights.add_argument(
-            "--scopes", default="read,write", help="comma-separated: read,write,curate,admin,create-group"
+            "--scopes",
+            default="read,write",
+            help="comma-separated: read,write,curate,admin,create-group,hook",
         )
         rights.add_argument(
             "--admin",
