@@ -74,7 +74,7 @@ def test_a_command_makes_the_operators_token(alice: User, capsys: pytest.Capture
     call_command("token", "create", "operator", "--admin", "--json")
     made = json.loads(capsys.readouterr().out)
     rights = ["read", "write", "curate", "admin"]
-    assert made["scopes"] == ["admin", "create-group", "curate", "read", "write"]
+    assert made["scopes"] == ["admin", "create-group", "curate", "hook", "read", "write"]
     assert made["reaches"] == [{"group": "*", "role": "admin", "may": rights}]
     with pytest.raises(CommandError, match="not allowed with argument"):
         call_command("token", "create", "both", "--admin", "--scopes", "read")
