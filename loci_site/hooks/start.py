@@ -15,15 +15,15 @@ from access.visibility import Narrowing
 from loci_site.hooks.checkpoint import HOOK_THREAD
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookSession
-from loci_site.hooks.place import describe_choices
-from loci_site.hooks.sessions import open_session, record_injections
+from loci_site.hooks.sessions import describe_choices, open_session, record_injections
 from memories.language.plurals import format_count
 from memories.models import Checkpoint, Memory
 from memories.queries.quoting import quote_attribute
 from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall.budget import count_tokens, counting_encoder
-from memories.sessions.context_pack import build_pack, fence_saved, gather_parts, state_text
+from memories.sessions.context_pack import build_pack, gather_parts
 from memories.sessions.sections import Part, TextPart
+from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
 
 FRAME_TOKENS = 60  # the marks of the whole and its last line

@@ -10,8 +10,8 @@ from django.test import Client
 from access.groups import create_group
 from access.models import Group
 from access.tokens import revoke_token
-from loci_site.hooks.place import folder_name, repository_of
 from loci_site.hooks.prompt_text import question_of
+from loci_site.hooks.sessions import folder_name, repository_of
 from tests.loci_site.hooks.conftest import DATABASE, HookClient
 from tests.people import make_token, person
 
