@@ -23,8 +23,9 @@ OBJECTS = {
     "explore/groups": "group",
     "review/card": "candidate",
     "app/memories": "memory",
+    "account/tokens": "token",
 }
-WORDS = {"form": "jsonl", "verb": "forget", "action": "forget", "kind": "candidate"}
+WORDS = {"form": "jsonl", "verb": "forget", "action": "forget", "kind": "candidate", "handle": "0"}
 
 
 def pages(*rules: str) -> list[Face]:
