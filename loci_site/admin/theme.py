@@ -30,6 +30,11 @@ def matches(request: HttpRequest) -> str:
     return static("loci/matches.js")
 
 
+def copying(request: HttpRequest) -> str:
+    """URL of the script of the copy buttons."""
+    return static("loci/copy.js")
+
+
 def palette(request: HttpRequest) -> str:
     """URL of the search palette's script (Ctrl-K on every page)."""
     return static("loci/palette.js")
@@ -130,7 +135,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
     "STYLES": [stylesheet, explore_stylesheet],
-    "SCRIPTS": [matches, palette],
+    "SCRIPTS": [matches, palette, copying],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

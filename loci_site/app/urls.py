@@ -12,6 +12,7 @@ from loci_site.app.account import (
     save_preferences,
 )
 from loci_site.app.edit import correct, flag, store_new
+from loci_site.app.invited import AcceptInvitation
 from loci_site.app.login import LogIn, LogOut, home
 from loci_site.app.read import list_own, read, search
 
@@ -20,6 +21,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("login/", LogIn.as_view(), name="login"),
     path("logout/", LogOut.as_view(), name="logout"),
+    path("invited/<uidb64>/<token>/", AcceptInvitation.as_view(), name="invited"),
     path("app/", search, name="search"),
     path("app/mine/", list_own, name="mine"),
     path("app/new/", store_new, name="new"),

@@ -25,7 +25,15 @@ OBJECTS = {
     "app/memories": "memory",
     "account/tokens": "token",
 }
-WORDS = {"form": "jsonl", "verb": "forget", "action": "forget", "kind": "candidate", "handle": "0"}
+WORDS = {
+    "form": "jsonl",
+    "verb": "forget",
+    "action": "forget",
+    "kind": "candidate",
+    "handle": "0",
+    "uidb64": "MQ",
+    "token": "x",
+}
 
 
 def pages(*rules: str) -> list[Face]:

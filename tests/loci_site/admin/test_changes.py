@@ -313,12 +313,6 @@ def test_members_are_set_and_removed(owner: Client, ledger: Group, bob: User, ch
 
 
 def test_people_are_made_and_never_deleted(owner: Client, bob: User) -> None:
-    form = {
-        "username": "dora",
-        "password1": "a very long way",
-        "password2": "a very long way",
-        "usable_password": "true",
-    }
-    said(owner, "/admin/auth/user/add/", **form)
+    said(owner, "/admin/auth/user/add/", person="dora", how="link")
     assert User.objects.filter(username="dora").exists()
     assert owner.get(f"/admin/auth/user/{bob.pk}/delete/").status_code == 403

@@ -21,7 +21,7 @@ PAGES = {
 }
 OF_AN_ACCOUNT = {"revoke-token", "end-session"}
 OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
-OPEN = {"home", "login", "logout"}
+OPEN = {"home", "login", "logout", "invited"}
 
 
 def address(memory: Memory, name: str = "memory") -> str:
