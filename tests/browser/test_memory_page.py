@@ -105,10 +105,15 @@ def test_what_a_merge_would_do_is_said_before(page_as: PageAs, site: Site, axe: 
     two = site.store("The harbour master lives in the red house.", who="bob")
     page = page_as("bob")
     page.goto(f"/admin/memories/memory/{one}/merge/")
-    page.fill("[name=other]", two)
+    page.get_by_role("combobox", name="Merge into").press_sequentially("harbour master red")
+    page.get_by_role("option", name="The harbour master lives").click()
+    axe(page)
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("status")).to_contain_text(f"Recall returns {two} in its place")
     assert site.memory(one)["state"] == "live"
+    expect(page.get_by_role("combobox", name="Merge into")).to_have_value(
+        re.compile("The harbour master lives")
+    )
     axe(page)
     page.get_by_role("button", name="Merge into another").click()
     expect(page.locator(".loci-badges").first).to_contain_text("merged")

@@ -2,6 +2,8 @@
 "use strict";
 (() => {
     const said = (button, text) => {
+        // A button that is an icon changes it; others say what happened.
+        if (button.classList.contains("material-symbols-outlined")) text = text === "Copied" ? "check" : "error";
         const before = button.dataset.label || (button.dataset.label = button.textContent);
         button.textContent = text;
         setTimeout(() => { button.textContent = before; }, 2000);
