@@ -40,6 +40,11 @@ def counting(request: HttpRequest) -> str:
     return static("loci/review_count.js")
 
 
+def helping(request: HttpRequest) -> str:
+    """URL of the script of the key for help."""
+    return static("loci/help.js")
+
+
 def palette(request: HttpRequest) -> str:
     """URL of the search palette's script (Ctrl-K on every page)."""
     return static("loci/palette.js")
@@ -130,6 +135,7 @@ NAVIGATION: list[dict[str, Any]] = [
             sidebar_item("Schedule", "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
             sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
             sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            sidebar_item("Settings", "settings", "explore_settings", permission=is_superuser),
         ],
     },
 ]  # fmt: skip
@@ -142,7 +148,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
     "STYLES": [stylesheet, explore_stylesheet],
-    "SCRIPTS": [matches, palette, copying, counting],
+    "SCRIPTS": [matches, palette, copying, counting, helping],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

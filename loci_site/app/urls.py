@@ -12,6 +12,7 @@ from loci_site.app.account import (
     save_preferences,
 )
 from loci_site.app.edit import correct, flag, store_new
+from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.invited import AcceptInvitation
 from loci_site.app.login import LogIn, LogOut, home
 from loci_site.app.read import list_own, read, search
@@ -22,6 +23,9 @@ urlpatterns = [
     path("login/", LogIn.as_view(), name="login"),
     path("logout/", LogOut.as_view(), name="logout"),
     path("invited/<uidb64>/<token>/", AcceptInvitation.as_view(), name="invited"),
+    path("help/", help_index, name="help"),
+    path("help/for/", help_for, name="help-for"),
+    path("help/<path:name>/", help_page, name="help-page"),
     path("app/", search, name="search"),
     path("app/mine/", list_own, name="mine"),
     path("app/new/", store_new, name="new"),
