@@ -32,7 +32,7 @@ SESSION_KEY = "bulk-undo"
 OF_VERBS = ("approve", "reject", "verify", "pin", "unpin", "forget", "restore")
 
 
-class Effect(StrEnum):
+class BulkEffect(StrEnum):
     """What an action did to a memory, or would do."""
 
     CHANGED = "changed"
@@ -40,7 +40,7 @@ class Effect(StrEnum):
     NONE = "none"
 
 
-Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], Effect]  # …, reason, tags, dry_run
+Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], BulkEffect]  # …, reason, tags, dry_run
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,8 @@ def apply_to_each(
         except LociError as refusal:
             done.refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
             continue
-        done.changed += effect is Effect.CHANGED
-        done.queued += effect is Effect.QUEUED
+        done.changed += effect is BulkEffect.CHANGED
+        done.queued += effect is BulkEffect.QUEUED
         if rows and not dry_run and (undo_id := undo_id_of(actor, rows)):
             done.undo_ids.append(undo_id)
     return done
@@ -204,11 +204,11 @@ def verb_action(name: str) -> BulkAction:
     """The action that applies a verb."""
     verb = VERBS[name]
 
-    def apply(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> Effect:
+    def apply(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
         done = verb.apply(actor, memory.id, reason=reason, dry_run=dry_run)
         if done.queued:
-            return Effect.QUEUED
-        return Effect.CHANGED if done.changed or dry_run else Effect.NONE
+            return BulkEffect.QUEUED
+        return BulkEffect.CHANGED if done.changed or dry_run else BulkEffect.NONE
 
     return BulkAction(
         name,
@@ -220,13 +220,13 @@ def verb_action(name: str) -> BulkAction:
     )
 
 
-def add_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> Effect:
+def add_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
     """Give the memory the tags that it lacks."""
     wanted = tuple(dict.fromkeys((*memory.tags, *tags)))
     return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)
 
 
-def remove_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> Effect:
+def remove_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
     """Take the tags from the memory."""
     wanted = tuple(tag for tag in memory.tags if tag not in tags)
     return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)
@@ -234,12 +234,12 @@ def remove_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...]
 
 def change_tags(
     actor: Actor, memory: Memory, wanted: tuple[str, ...], *, reason: str, dry_run: bool
-) -> Effect:
+) -> BulkEffect:
     """Set the tags if they differ."""
     if wanted == tuple(memory.tags):
-        return Effect.NONE
+        return BulkEffect.NONE
     edited = edit(actor, memory.id, EditDraft(tags=wanted), reason=reason, dry_run=dry_run)
-    return Effect.QUEUED if edited.outcome == EditOutcome.QUEUED else Effect.CHANGED
+    return BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else BulkEffect.CHANGED
 
 
 BULK_ACTIONS = (
