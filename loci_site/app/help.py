@@ -86,12 +86,12 @@ def help_index(request: HttpRequest) -> HttpResponse:
 
 @workspace_page
 @require_GET
-def help_page(request: HttpRequest, name: str) -> HttpResponse:
+def help_page(request: HttpRequest, doc: str) -> HttpResponse:
     """One page."""
-    page = all_pages().get(name)
+    page = all_pages().get(doc)
     if page is None:
         raise Http404
-    return render_page(request, "people/help/page.html", {"title": page.title, "html": render_markdown(name)})
+    return render_page(request, "people/help/page.html", {"title": page.title, "html": render_markdown(doc)})
 
 
 @workspace_page

@@ -226,7 +226,9 @@ def add_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], d
     return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)
 
 
-def remove_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
+def remove_tags(
+    actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool
+) -> BulkEffect:
     """Take the tags from the memory."""
     wanted = tuple(tag for tag in memory.tags if tag not in tags)
     return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)

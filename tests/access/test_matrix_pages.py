@@ -33,7 +33,7 @@ WORDS = {
     "handle": "0",
     "uidb64": "MQ",
     "token": "x",
-    "name": "how-to/review",
+    "doc": "how-to/review",
 }
 
 

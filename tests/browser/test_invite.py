@@ -39,3 +39,21 @@ def test_an_invited_person_chooses_a_password_and_is_in(page_as: PageAs, axe: Ch
     expect(page.get_by_text("nia is deactivated.")).to_be_visible()
     theirs.goto("/app/mine/")
     expect(theirs).to_have_url("/login/?next=/app/mine/")
+
+
+def test_a_question_mark_opens_the_page_of_the_documentation(
+    page_as: PageAs, axe: Check, fits: Check
+) -> None:
+    page = page_as("alice", phone=True, dark=True)
+    page.goto("/admin/explore/settings/")
+    axe(page)
+    fits(page)
+    page.keyboard.press("?")
+    page.wait_for_url("**/help/reference/settings/")
+    axe(page)
+    fits(page)
+    page.get_by_role("link", name="Help", exact=False).first.click()
+    page.get_by_role("searchbox").fill("one-time link")
+    page.get_by_role("searchbox").press("Enter")
+    page.get_by_role("link", name="Use the browser").click()
+    expect(page.get_by_role("heading", name="My account")).to_be_visible()
