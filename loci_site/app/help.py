@@ -161,6 +161,8 @@ def render_markdown(name: str) -> SafeString:
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", heading_id(tokens[place + 1].content))
+        if token.type == "table_open":
+            token.attrSet("tabindex", "0")  # a wide one scrolls, by keyboard too
         if token.type == "inline":
             token.children = [
                 resolved(child, name) for child in token.children or [] if child.type != "image"
