@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.db import connection
 from django.urls import reverse
 
 from access.actor import ADMIN, Actor
@@ -43,7 +42,5 @@ def operator_steps() -> list[FirstStep]:
     """What only somebody who administers everything can do."""
     invited = User.objects.filter(is_active=True).order_by()[:2].count() > 1
     steps = [FirstStep("Invite your team", reverse("admin:auth_user_add"), invited)]
-    if connection.vendor == "sqlite":
-        link = reverse("admin:maintenance_joblock_backups")
-        steps.append(FirstStep("Make a backup", link, any(True for _ in backup_paths())))
-    return steps
+    link = reverse("admin:maintenance_joblock_backups")
+    return [*steps, FirstStep("Make a backup", link, any(True for _ in backup_paths()))]
