@@ -25,6 +25,7 @@ class Via(StrEnum):
     MCP = "mcp"
     REST = "rest"
     ADMIN = "admin"
+    APP = "app"  # the workspace
     COMMAND = "command"
     JOB = "job"
     HOOK = "hook"

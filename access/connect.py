@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -41,6 +42,37 @@ def client_json(secret: str) -> str:
         "headers": {"Authorization": f"Bearer {secret}"},
     }
     return json.dumps({"mcpServers": {"loci": server}})
+
+
+@dataclass(frozen=True)
+class ConnectLine:
+    """What a person pastes to connect one client, and where."""
+
+    client: str
+    where: str
+    text: str
+
+
+def connect_lines(secret: str) -> list[ConnectLine]:
+    """The lines for the usual clients, each with the token in it."""
+    address, header = f"{base_url()}/mcp", f"Authorization: Bearer {secret}"
+    codex = (
+        f"export LOCI_TOKEN={secret}\ncodex mcp add loci --url {address} --bearer-token-env-var LOCI_TOKEN"
+    )
+    server = {"type": "http", "url": address, "headers": {"Authorization": f"Bearer {secret}"}}
+    code = shlex.quote(json.dumps({"name": "loci", **server}))
+    return [
+        ConnectLine("Claude Code", "In a terminal", claude_line(secret)),
+        ConnectLine("Codex", "In a terminal; LOCI_TOKEN must be set whenever Codex starts", codex),
+        ConnectLine("Cursor", "In ~/.cursor/mcp.json", client_json(secret)),
+        ConnectLine("VS Code", "In a terminal", f"code --add-mcp {code}"),
+        ConnectLine(
+            "Gemini CLI",
+            "In a terminal",
+            f'gemini mcp add --transport http --header "{header}" loci {address}',
+        ),
+        ConnectLine("Any other client", "In its JSON configuration of MCP servers", client_json(secret)),
+    ]
 
 
 def command_line(words: str) -> str:

@@ -94,6 +94,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+PASSWORD_RESET_TIMEOUT = 7 * 24 * 3600  # seconds; how long an invitation's link works
+
 LANGUAGE_CODE = "en-us"
 USE_I18N = False
 USE_TZ = True

@@ -20,6 +20,7 @@ from unfold.views import ChangeList
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.chips import FilterChip, filter_chips
 from access.admin.list_rows import draw_rows
 from access.admin.paginator import MAX_COUNTED_ROWS, BoundedPaginator
 from access.errors import InvalidInput
@@ -60,6 +61,11 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
             "rows": draw_rows(self, [header["text"] for header in headers]),
         }
 
+    @cached_property
+    def chips(self) -> list[FilterChip]:
+        """The quick filters of the list, then every other filter that is active."""
+        return filter_chips(self)
+
 
 class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A read-only list and page of the rows that the caller may see.
@@ -73,6 +79,7 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     list_name: ClassVar[str] = ""
     add_label: ClassVar[str] = ""
     empty_hint: ClassVar[str] = ""
+    quick_filters: ClassVar[tuple[tuple[str, str, str], ...]] = ()  # label, parameter, value
     list_per_page = 50
     list_max_show_all = 50
     show_full_result_count = False

@@ -9,10 +9,11 @@ from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
 from access.admin.caller import actor_of
 from access.admin.columns import column
+from access.admin.invite import InvitationPages
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
@@ -45,12 +46,12 @@ class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
     """User accounts. Rights in a group come from its member list, not from Django's permissions."""
 
     form = UserChangeForm
-    add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    change_form_template = "admin/auth/user/page.html"
     list_name = "People"
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")

@@ -23,7 +23,7 @@ from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
-from access.connect import claude_line, client_json
+from access.connect import connect_lines
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import ApiToken
@@ -152,8 +152,7 @@ class TokenAdmin(LociAdmin):
             "title": "Token created",
             "token": made.token,
             "secret": made.secret,
-            "line": claude_line(made.secret),
-            "json": client_json(made.secret),
+            "lines": connect_lines(made.secret),
             "back": self.url("changelist"),
         }
         answer = self.render(request, "admin/access/apitoken/secret.html", context)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
 from access.sign_in.login import login_wait_s
 
@@ -24,10 +25,14 @@ class LoginForm(AuthenticationForm):
         return checked
 
     def _refuse_while_locked(self) -> None:
-        name = self.cleaned_data.get("username") or ""
-        waits = login_wait_s(self.request, name) if self.request else 0
-        if waits:
-            duration = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
-            raise ValidationError(
-                f"Too many failed logins. Try again in {duration}, or ask an admin to lift the lock."
-            )
+        wait = wait_message(self.request, self.cleaned_data.get("username") or "") if self.request else ""
+        if wait:
+            raise ValidationError(wait)
+
+
+def wait_message(request: HttpRequest, name: str) -> str:
+    """How long logins with this name from this address are refused; empty if they are allowed."""
+    waits = login_wait_s(request, name)
+    duration = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
+    message = f"Too many failed logins. Try again in {duration}, or ask an admin to lift the lock."
+    return message if waits else ""

@@ -62,7 +62,7 @@ def log_success(request: HttpRequest, name: str, user: Any) -> None:
     """Clear the failures under this name and log the login."""
     with transaction.atomic():
         throttle.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
-        actor = Actor(name=user.get_username(), via=Via.ADMIN, user_id=user.pk, is_person=True)
+        actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)
         payload = {"action": "login", "address": address_of(request)}
         audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)
 

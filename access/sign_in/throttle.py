@@ -71,7 +71,7 @@ def record_attempt(rule: ThrottleRule, *key: str, address: str = "", user: "User
 
 
 def count_try(
-    rule: ThrottleRule, *key: str, via: str = Via.ADMIN, address: str = "", user: "User | None" = None
+    rule: ThrottleRule, *key: str, via: str = Via.APP, address: str = "", user: "User | None" = None
 ) -> int:
     """Count one attempt. Returns the seconds until the next one is allowed, 0 for now. One transaction.
 

@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from access import audit
-from access.actor import ADMIN, ALL_SCOPES, HOOK, Actor, Via
+from access import SCOPES, audit
+from access.actor import ADMIN, ALL_SCOPES, CREATE_GROUP, HOOK, READ, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
@@ -231,6 +231,19 @@ def flush_token_use() -> int:
             unknown_or_before = Q(last_used_at=None) | Q(last_used_at__lt=used_at)
             count += ApiToken.objects.filter(unknown_or_before, pk=key).update(last_used_at=used_at)
     return count
+
+
+def grantable_scopes(actor: Actor) -> list[str]:
+    """The scopes that would do something in a token of this person: those that a role of theirs allows somewhere."""
+
+    def is_of_use(scope: str) -> bool:
+        return (
+            scope in (READ, CREATE_GROUP)
+            or actor.all_groups
+            or any(actor.may(scope, key) for key in actor.roles)
+        )
+
+    return [scope for scope in SCOPES if scope in actor.scopes and is_of_use(scope)]
 
 
 def check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:

@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 Item = dict[str, Any]
-FILTERS = ("trust__exact", "status__exact")  # the list filters that sidebar items use
+FILTERS = ("trust__exact", "status__exact", "state__exact")  # the list filters that sidebar items use
 
 
 def logo(request: HttpRequest) -> str:
@@ -28,6 +28,21 @@ def explore_stylesheet(request: HttpRequest) -> str:
 def matches(request: HttpRequest) -> str:
     """URL of the script that the palette shows its matches with."""
     return static("loci/matches.js")
+
+
+def copying(request: HttpRequest) -> str:
+    """URL of the script of the copy buttons."""
+    return static("loci/copy.js")
+
+
+def counting(request: HttpRequest) -> str:
+    """URL of the script that counts what waits beside *Review* in the sidebar."""
+    return static("loci/review_count.js")
+
+
+def helping(request: HttpRequest) -> str:
+    """URL of the script of the key for help."""
+    return static("loci/help.js")
 
 
 def palette(request: HttpRequest) -> str:
@@ -92,6 +107,8 @@ NAVIGATION: list[dict[str, Any]] = [
                   active=is_list_filtered(MEMORIES, trust__exact="disputed")),
             sidebar_item("Duplicates and conflicts", "compare_arrows", LINKS, query="status__exact=open",
                   active=is_list_filtered(LINKS, status__exact="open")),
+            sidebar_item("Trash", "delete", MEMORIES, query="state__exact=forgotten",
+                  active=is_list_filtered(MEMORIES, state__exact="forgotten")),
         ],
     },
     {
@@ -118,6 +135,7 @@ NAVIGATION: list[dict[str, Any]] = [
             sidebar_item("Schedule", "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
             sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
             sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            sidebar_item("Settings", "settings", "explore_settings", permission=is_superuser),
         ],
     },
 ]  # fmt: skip
@@ -130,7 +148,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
     "STYLES": [stylesheet, explore_stylesheet],
-    "SCRIPTS": [matches, palette],
+    "SCRIPTS": [matches, palette, copying, counting, helping],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

@@ -1,6 +1,7 @@
 """Storing, correcting and flagging memories. The message afterwards states the actual outcome."""
 
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
@@ -8,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.errors import LociError, NotPermitted
-from loci_site.app.forms import CorrectForm, FlagForm, PeopleForm, StoreForm
+from loci_site.app.forms import CorrectForm, FlagForm, StoreForm
 from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
 from loci_site.app.read import GROUP_IN_SESSION
 from memories.lifecycle.edit import EditOutcome, edit
@@ -135,8 +136,14 @@ def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
 
 
 def render_form(
-    request: HttpRequest, form: PeopleForm, *, title: str, button: str, memory: Memory | None = None
+    request: HttpRequest,
+    form: Form,
+    *,
+    title: str,
+    button: str,
+    memory: Memory | None = None,
+    back: str = "people:search",
 ) -> HttpResponse:
-    """The form's page; status 422 if the form has errors."""
-    context = {"title": title, "form": form, "button": button, "memory": memory}
+    """The form's page; status 422 if the form has errors. *Cancel* leads to the memory, else to the page `back`."""
+    context = {"title": title, "form": form, "button": button, "memory": memory, "back": back}
     return render_page(request, "people/form.html", context, status=422 if form.errors else 200)

@@ -1,6 +1,7 @@
 """Log-in, log-out, and the start page of each kind of user."""
 
 from django.contrib import messages
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET
 
 from access.sign_in.form import LoginForm
+from access.sign_in.sessions import note_login
 from loci_site.app.page import secured
 
 ADMIN_CLOSED = "The admin is for curators. Here you can search, store, correct and flag memories."
@@ -31,6 +33,12 @@ class LogIn(LoginView):
     redirect_authenticated_user = True
     next_page = "people:home"
     extra_context = {"title": "Log in"}
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Log in, and note in the session when and from where."""
+        answer = super().form_valid(form)
+        note_login(self.request)
+        return answer
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         """The page that was asked for, if it is on this site; no admin page for users who may not enter the admin."""

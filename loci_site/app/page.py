@@ -9,12 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse_lazy
+from django.utils import timezone
 
-from access.actor import READ, WRITE, Actor
+from access.actor import READ, WRITE, Actor, Via
 from access.admin.caller import actor_of
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group
+from access.sign_in.preferences import preference_of, zone_of
 
 P = ParamSpec("P")
 # All assets are this server's own files: no inline script or style, no other host.
@@ -44,11 +46,14 @@ def workspace_page(
 
     @wraps(view)
     def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except LociError as refusal:
-            context = {"title": refusal.message, "refusal": refusal}
-            return render_page(request, "people/refused.html", context, status=refusal.status)
+        request.loci_via = Via.APP  # type: ignore[attr-defined]  # read by actor_of()
+        request.loci_preference = preference_of(request.user.pk)  # type: ignore[attr-defined]
+        with timezone.override(zone_of(request.loci_preference)):  # type: ignore[attr-defined]
+            try:
+                return view(request, *args, **kwargs)
+            except LociError as refusal:
+                context = {"title": refusal.message, "refusal": refusal}
+                return render_page(request, "people/refused.html", context, status=refusal.status)
 
     return secured(login_required(with_refusals, login_url=reverse_lazy("people:login")))
 
@@ -58,7 +63,11 @@ def render_page(
 ) -> HttpResponse:
     """A page inside the workspace's frame."""
     actor = actor_of(request)
-    frame = {"may_store": bool(writable_groups(actor)), "user": request.user}
+    frame = {
+        "may_store": bool(writable_groups(actor)),
+        "user": request.user,
+        "preference": getattr(request, "loci_preference", None),
+    }
     return render(request, template, frame | context, status=status)
 
 

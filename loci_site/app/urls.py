@@ -2,7 +2,18 @@
 
 from django.urls import path
 
+from loci_site.app.account import (
+    account,
+    change_password,
+    end_one,
+    end_others,
+    new_token,
+    revoke,
+    save_preferences,
+)
 from loci_site.app.edit import correct, flag, store_new
+from loci_site.app.help import help_for, help_index, help_page
+from loci_site.app.invited import AcceptInvitation
 from loci_site.app.login import LogIn, LogOut, home
 from loci_site.app.read import list_own, read, search
 
@@ -11,9 +22,20 @@ urlpatterns = [
     path("", home, name="home"),
     path("login/", LogIn.as_view(), name="login"),
     path("logout/", LogOut.as_view(), name="logout"),
+    path("invited/<uidb64>/<token>/", AcceptInvitation.as_view(), name="invited"),
+    path("help/", help_index, name="help"),
+    path("help/for/", help_for, name="help-for"),
+    path("help/<path:doc>/", help_page, name="help-page"),
     path("app/", search, name="search"),
     path("app/mine/", list_own, name="mine"),
     path("app/new/", store_new, name="new"),
+    path("app/account/", account, name="account"),
+    path("app/account/preferences/", save_preferences, name="preferences"),
+    path("app/account/password/", change_password, name="password"),
+    path("app/account/tokens/new/", new_token, name="new-token"),
+    path("app/account/tokens/<uuid:id_>/revoke/", revoke, name="revoke-token"),
+    path("app/account/sessions/end-others/", end_others, name="end-others"),
+    path("app/account/sessions/<str:handle>/end/", end_one, name="end-session"),
     path("app/memories/<str:id_>/", read, name="memory"),
     path("app/memories/<str:id_>/correct/", correct, name="correct"),
     path("app/memories/<str:id_>/flag/", flag, name="flag"),

@@ -164,7 +164,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         return response
 
     def _actor(self) -> Actor:
-        return actor_for_user(self.request.user, via=Via.ADMIN)
+        return actor_for_user(self.request.user, via=Via.APP)
 
     def _application(self) -> Application | None:
         return Application.objects.filter(client_id=self._sent("client_id")).first()

@@ -11,7 +11,7 @@ from unfold.widgets import (
 
 from access.actor import CREATE_GROUP, WRITE, Actor
 from access.groups import entered_groups
-from memories.admin.field_inputs import as_input, form_fields, from_input
+from memories.admin.field_inputs import MemoryInput, as_input, form_fields, from_input
 from memories.draft import STORED, Draft
 from memories.draft.registry import FieldInput, offered_in
 
@@ -34,8 +34,8 @@ class DraftForm(forms.Form):
     )
     supersedes = forms.UUIDField(
         required=False,
-        help_text="Id of the memory that this one replaces.",
-        widget=UnfoldAdminTextInputWidget(),
+        help_text="The memory that this one replaces: type words of it and choose, or paste its id.",
+        widget=MemoryInput(),
     )
     # Others follow.
     field_order = (

@@ -11,6 +11,16 @@ from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
 
 
+class MemoryInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
+    """An input for a memory's id; with its script one types words and chooses."""
+
+    class Media:
+        js = ("loci/picker.js",)
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"data-pick": "memory"})
+
+
 def form_fields(fields: Iterable[RecordField]) -> dict[str, forms.Field]:
     """An input for each field, by name."""
     return {field.name: form_field(field) for field in fields}

@@ -18,8 +18,8 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
-from access.admin.saved_filters import SavedFiltersMixin
 from access.errors import LociError
+from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.draft_form import DraftForm
 from memories.admin.edit_form import EditForm
 from memories.admin.filters import GroupFilter, TagFilter
@@ -38,6 +38,7 @@ from memories.models import Memory
 from memories.queries.versions import find_memory, head_of, parse_short_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store import store
+from memories.types import Trust, Type
 
 STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", "expired": "warning"}
 TRUST_LABELS = {
@@ -53,12 +54,10 @@ EDITED = {
     EditOutcome.QUEUED: "The new text waits for a curator",
 }
 LIST_CHARS = 140
-MAX_AT_ONCE = 500  # rows per list action; each is changed in its own transaction
-MAX_ERRORS_SHOWN = 5
 
 
 @admin.register(Memory)
-class MemoryAdmin(SavedFiltersMixin):
+class MemoryAdmin(BulkActionsMixin):
     """All memories that the caller may see, in any state."""
 
     list_name = "Memories"
@@ -79,10 +78,15 @@ class MemoryAdmin(SavedFiltersMixin):
     # Only makes the admin show the search box: get_search_results() uses the keyword index.
     search_fields = ("content",)
     search_help_text = "Words of the memory, or its id"
+    quick_filters = (
+        *((name, "type__exact", name) for name in Type.values),
+        *((name, "trust__exact", name) for name in (Trust.CANDIDATE, Trust.VERIFIED, Trust.DISPUTED)),
+        ("pinned", "pinned__exact", "1"),
+    )
     empty_hint = (
         "Connect an agent with a token and it will store what is worth keeping; or add a memory yourself."
     )
-    actions = ("approve_selected", "reject_selected", "forget_selected")
+    actions = tuple(map(menu_entry, BULK_ACTIONS))
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -202,46 +206,6 @@ class MemoryAdmin(SavedFiltersMixin):
             return HttpResponseRedirect(back)
         messages.success(request, describe_change(chosen, done))
         return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
-
-    @admin.action(description="Approve")
-    def approve_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
-        """Approve the selected memories."""
-        self._apply_to_each(request, VERBS["approve"], rows)
-
-    @admin.action(description="Reject")
-    def reject_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
-        """Reject the selected memories."""
-        self._apply_to_each(request, VERBS["reject"], rows)
-
-    @admin.action(description="Forget")
-    def forget_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
-        """Hide the selected memories from recall."""
-        self._apply_to_each(request, VERBS["forget"], rows)
-
-    def _apply_to_each(self, request: HttpRequest, verb: Verb, rows: QuerySet[Memory]) -> None:
-        """Run a verb on each row; show how many were changed and why others were not."""
-        chosen = list(rows[: MAX_AT_ONCE + 1])
-        if len(chosen) > MAX_AT_ONCE:
-            messages.error(
-                request, f"Nothing was changed: at most {MAX_AT_ONCE} memories at once. Filter the list."
-            )
-            return
-        actor, done, queued, refused = actor_of(request), 0, 0, list[str]()
-        for memory in chosen:
-            try:
-                reason = "from the list" if verb.button.needs_reason else ""
-                result = verb.apply(actor, memory.id, reason=reason)
-                done, queued = done + result.changed, queued + bool(result.queued)
-            except LociError as refusal:
-                refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
-        if done:
-            messages.success(request, f"{done} of {format_memory_count(len(chosen))} {verb.button.past}.")
-        if queued:
-            messages.success(request, f"{format_memory_count(queued)} waiting for a curator: see the Review.")
-        for line in refused[:MAX_ERRORS_SHOWN]:
-            messages.error(request, line)
-        if len(refused) > MAX_ERRORS_SHOWN:
-            messages.error(request, f"{len(refused) - MAX_ERRORS_SHOWN} more were refused.")
 
     @column("memory")
     def text(self, memory: Memory) -> SafeString:

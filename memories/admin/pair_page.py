@@ -6,13 +6,14 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.actor import Actor
 from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
+from memories.admin.field_inputs import MemoryInput
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verb import Verb
 from memories.models import Memory
@@ -22,9 +23,9 @@ class PairForm(ReasonForm):
     """The other memory, the new text of the one that stays, and the reason."""
 
     other = forms.CharField(
-        help_text="Its id: the last part of its page's address.",
+        help_text="Type words of the memory and choose it, or paste its id.",
         max_length=100,
-        widget=UnfoldAdminTextInputWidget(),
+        widget=MemoryInput(),
     )
     content = forms.CharField(
         label="New text",

@@ -48,6 +48,16 @@ DECISIONS = [
 
 
 @require_GET
+def count_view(request: HttpRequest) -> JsonResponse:
+    """The number of cards in the caller's deck, for the sidebar; 0 for who has none."""
+    actor = actor_of(request)
+    counts = review_deck(actor, limit=0).counts.values() if may_review(actor) else ()
+    return JsonResponse(
+        {"count": sum(each.value for each in counts), "more": any(each.is_capped for each in counts)}
+    )
+
+
+@require_GET
 def page_view(request: HttpRequest) -> HttpResponse:
     """Show the deck with its first card; `?kind=` and `?group=` filter it."""
     actor = actor_of(request)
@@ -211,6 +221,7 @@ def review_urls() -> list[URLPattern]:
     wrap = admin.site.admin_view
     return [
         path("", wrap(page_view), name="review"),
+        path("count/", wrap(count_view), name="review_count"),
         path("card/<str:kind>/<uuid:id_>/", wrap(card_view), name="review_card"),
         path("effect/", wrap(effect_view), name="review_effect"),
         path("decide/", wrap(refusing_as_json(decide_view)), name="review_decide"),

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.test import Client
 
 from access.models import AuditEntry
+from memories.admin.bulk import BULK_ACTIONS
 from memories.models import Link, Memory
 from tests.access.world import MARKER, World
 
@@ -110,7 +111,7 @@ def test_of_many_the_foreign_ones_are_refused_by_themselves(world: World, name: 
         assert standing(FOREIGN) == before
 
 
-@pytest.mark.parametrize("action", ["approve_selected", "reject_selected", "forget_selected"])
+@pytest.mark.parametrize("action", [f"{action.name}_selected" for action in BULK_ACTIONS])
 def test_a_list_s_actions_do_nothing_to_foreign_rows(world: World, action: str) -> None:
     before = standing(FOREIGN)
     key = Memory.objects.get(id=world.places["foreign"]["candidate"]).key
@@ -119,7 +120,8 @@ def test_a_list_s_actions_do_nothing_to_foreign_rows(world: World, action: str) 
             "action": action,
             "_selected_action": [chosen],
             "reason": "so",
-            "confirmed": "1",
+            "tags": "ours",
+            "confirm": "1",
         }
         status, text = posted(logged_in(world, name), LIST, body)
         assert status in (200, 302, 403, 404)

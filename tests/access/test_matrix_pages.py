@@ -23,8 +23,18 @@ OBJECTS = {
     "explore/groups": "group",
     "review/card": "candidate",
     "app/memories": "memory",
+    "account/tokens": "token",
 }
-WORDS = {"form": "jsonl", "verb": "forget", "action": "forget", "kind": "candidate"}
+WORDS = {
+    "form": "jsonl",
+    "verb": "forget",
+    "action": "forget",
+    "kind": "candidate",
+    "handle": "0",
+    "uidb64": "MQ",
+    "token": "x",
+    "doc": "how-to/review",
+}
 
 
 def pages(*rules: str) -> list[Face]:

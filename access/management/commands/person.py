@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from django.contrib.auth.models import User
@@ -15,6 +16,8 @@ from access.groups import find_group
 from access.groups.members import set_member
 from access.management.acting import ActingCommand
 from access.models import ApiToken, Group, Role
+from access.sign_in.invitations import invitation_link, name_and_email
+from access.sign_in.leaving import deactivate as end_account
 from access.sign_in.passwords import generated_password, piped_password, typed_password
 from access.sign_in.users import PersonChange, add_person, change_person, find_person, set_password
 from access.tokens import operator
@@ -23,11 +26,12 @@ EXAMPLES: Final = """\
 examples:
   loci person add ann --member ledger=curator --staff      asks for a password; may enter the admin
   loci person add bob --member ledger=contributor --generate
+  loci person add cleo@example.org --link                  a one-time link, where they choose a password
   loci person list
   loci person change ann --superuser yes
   loci person password ann --password-stdin < file
   loci person deactivate bob --dry-run                     which sessions and tokens would end
-  loci person deactivate bob
+  loci person deactivate bob --hand-over-to ann             ann administers bob's groups and gets his filters
   loci person activate bob
 """
 SHOWN_ONCE: Final = "The password is shown only once."
@@ -62,6 +66,9 @@ class Command(ActingCommand):
         off.add_argument(
             "--dry-run", action="store_true", help="show what would end without changing anything"
         )
+        off.add_argument(
+            "--hand-over-to", metavar="NAME", help="who administers their groups and gets their filters"
+        )
         on = actions.add_parser("activate", help="reactivate a person")
         password = actions.add_parser("password", help="set a new password")
         for action in (add, password):
@@ -91,12 +98,15 @@ def add_password_options(action: argparse.ArgumentParser, *, is_required: bool) 
     source.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
     source.add_argument("--generate", action="store_true", help="generate a password and print it once")
     if not is_required:
+        source.add_argument(
+            "--link", action="store_true", help="print a one-time link where they choose a password"
+        )
         source.add_argument("--no-password", action="store_true", help="no login until a password is set")
 
 
 def read_password(options: dict[str, Any]) -> str | None:
-    """The password from the source that the options name; None for --no-password."""
-    if options.get("no_password"):
+    """The password from the source that the options name; None for --no-password and --link."""
+    if options.get("no_password") or options.get("link"):
         return None
     if options["generate"]:
         return generated_password()
@@ -112,14 +122,26 @@ def add(options: dict[str, Any]) -> str:
         is_superuser=options["superuser"],
     )
     password = read_password(options)
+    name, address = name_and_email(options["name"]) if options["link"] else (options["name"], "")
     with transaction.atomic():
-        user = add_person(operator(), options["name"], values, password=password)
+        values = replace(values, email=values.email or address or None)
+        user = add_person(operator(), name, values, password=password)
         for group, role in roles:
             set_member(operator(), group, user=user, role=role)
+    if options["link"]:
+        return show_link(user, as_json=options["json"])
     shown = password if options["generate"] else None
     if options["json"]:
         return json.dumps(person_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
     return f"Added {person_line(user)}" + (f"\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else "")
+
+
+def show_link(user: User, *, as_json: bool) -> str:
+    """The new person with the one-time link."""
+    link = invitation_link(user)
+    if as_json:
+        return json.dumps(person_row(user) | {"link": link}, ensure_ascii=False)
+    return f"Added {person_line(user)}\n\n  {link}\n\nThe link works once, for a week. 'loci person password' sets a password instead."
 
 
 def list_people(options: dict[str, Any]) -> str:
@@ -157,17 +179,23 @@ def deactivate(options: dict[str, Any]) -> str:
             f"'{user}' is deactivated already.", hint="'loci person activate' reactivates.", field="user"
         )
     tokens = sum(token.is_valid() for token in ApiToken.objects.filter(user=user))
+    successor = find_person(options["hand_over_to"]) if options["hand_over_to"] else None
     with transaction.atomic():
-        change_person(operator(), user, PersonChange(is_active=False))
+        leaving = end_account(operator(), user, successor=successor)
         transaction.set_rollback(options["dry_run"])
     if options["json"]:
         return json.dumps(
             {**person_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}, ensure_ascii=False
         )
+    if leaving.sole_admin_of and successor is None:
+        groups = ", ".join(group.slug for group in leaving.sole_admin_of)
+        note = f" Nobody else administers {groups}: --hand-over-to names who does from now on."
+    else:
+        note = ""
     ending = f"sessions and {tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
-        return f"Nothing was changed. '{user}' would be deactivated, and {ending} would end at once."
-    return f"'{user}' is deactivated, and {ending} ended. Their memories stay."
+        return f"Nothing was changed. '{user}' would be deactivated, and {ending} would end at once.{note}"
+    return f"'{user}' is deactivated, and {ending} ended. Their memories stay.{note}"
 
 
 def activate(options: dict[str, Any]) -> str:

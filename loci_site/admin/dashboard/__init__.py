@@ -36,6 +36,7 @@ from loci_site.admin.dashboard.counts import (
     live_by_group,
     visible_census,
 )
+from loci_site.admin.dashboard.first_steps import first_steps
 from loci_site.admin.dashboard.todo import Figure, list_url, needs_attention
 from loci_site.hooks.stats import card_stats
 from loci_site.server.health import database_check, lesser_checks
@@ -84,6 +85,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         "census": census,
         "chosen": chosen,
         "needs": needs_attention(seen, actor, group),
+        "steps": first_steps(actor, seen) if group is None else [],
         "health": [(name, check.ok, check.detail) for name, check in checks.items()],
         "model": model_status(),
         "cycle": maintenance_chart(actor, group),

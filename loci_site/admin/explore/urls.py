@@ -10,6 +10,7 @@ from loci_site.admin.explore.export_list import export_list
 from loci_site.admin.explore.graph import expand_node, merge_entities, show_graph
 from loci_site.admin.explore.groups import list_groups, show_group
 from loci_site.admin.explore.playground import playground
+from loci_site.admin.explore.settings_page import show_settings
 from loci_site.admin.explore.timeline import find_recallable, show_timeline
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
@@ -20,6 +21,7 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("timeline/", show_timeline, "explore_timeline"),
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
+    ("settings/", show_settings, "explore_settings"),
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
 )

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("access", "0006_captures"),
+        ("access", "0007_captures"),
         ("memories", "0008_feedback"),
     ]
 

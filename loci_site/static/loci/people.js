@@ -38,6 +38,7 @@
     };
 
     document.addEventListener("keydown", (event) => {
+        if (document.documentElement.dataset.shortcuts === "off" && event.key !== "Escape") return;
         if (event.ctrlKey || event.metaKey || event.altKey || (keys && keys.open)) return;
         if (isTyping(event.target)) {
             if (event.key === "Escape") event.target.blur();
@@ -62,6 +63,17 @@
         form.addEventListener("submit", () => setTimeout(() => {
             for (const button of form.querySelectorAll("[type=submit]")) button.disabled = true;
         }));
+    }
+    // The admin keeps its theme in the browser: what is saved here counts there too.
+    const chosen = document.querySelector("[data-theme-now]");
+    if (chosen && document.querySelector(".said.success")) {
+        localStorage.setItem("_x_adminTheme", JSON.stringify(chosen.dataset.themeNow || "auto"));
+    }
+    const hint = document.querySelector("[data-zone-hint]");
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if (hint && zone && zone !== (document.getElementById("id_time_zone").value || "UTC")) {
+        hint.querySelector("span").textContent = zone;
+        hint.hidden = false;
     }
     const opener = document.querySelector("[data-keys]");
     if (opener && keys) opener.addEventListener("click", () => { opener.closest("details").open = false; keys.showModal(); });

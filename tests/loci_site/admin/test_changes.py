@@ -9,7 +9,6 @@ from django.test import Client
 from access.models import ApiToken, AuditEntry, Group, Membership
 from access.tokens import actor_for_secret, hash_secret
 from memories.models import Link, LinkKind, Memory
-from memories.types import Trust
 from tests.loci_site.admin.conftest import Remember, page
 
 
@@ -103,31 +102,6 @@ def test_a_verb_on_an_old_version_acts_on_the_one_that_counts(owner: Client, rem
     said(owner, page(old, "forget"), reason="")
     new.refresh_from_db()
     assert new.state == "forgotten"
-
-
-def test_a_list_action_counts_what_it_changed_and_names_what_it_did_not(
-    owner: Client, remember: Remember
-) -> None:
-    one, two, gone = (
-        remember("First fact."),
-        remember("Second, quite another."),
-        remember("A third thing entirely."),
-    )
-    said(owner, page(gone, "forget"), reason="")
-    chosen = [one.pk, two.pk, gone.pk]
-    body = said(owner, "/admin/memories/memory/", action="forget_selected", _selected_action=chosen)
-    assert "2 of 3 memories forgotten." in body
-    assert "A third thing entirely." in body
-    assert "Nothing was changed." in body
-    assert set(Memory.objects.values_list("state", flat=True)) == {"forgotten"}
-
-
-def test_candidates_are_approved_and_rejected_from_the_list(owner: Client, remember: Remember) -> None:
-    good, bad = remember("A good candidate."), remember("Something else that is wrong.")
-    Memory.objects.update(trust=Trust.CANDIDATE)
-    said(owner, "/admin/memories/memory/", action="approve_selected", _selected_action=[good.pk])
-    said(owner, "/admin/memories/memory/", action="reject_selected", _selected_action=[bad.pk])
-    assert dict(Memory.objects.values_list("pk", "trust")) == {good.pk: "active", bad.pk: "rejected"}
 
 
 DRAFT = {"type": "semantic", "group": "ledger", "scope": "group", "importance": "5", "confidence": "0.7"}
@@ -313,12 +287,6 @@ def test_members_are_set_and_removed(owner: Client, ledger: Group, bob: User, ch
 
 
 def test_people_are_made_and_never_deleted(owner: Client, bob: User) -> None:
-    form = {
-        "username": "dora",
-        "password1": "a very long way",
-        "password2": "a very long way",
-        "usable_password": "true",
-    }
-    said(owner, "/admin/auth/user/add/", **form)
+    said(owner, "/admin/auth/user/add/", person="dora", how="link")
     assert User.objects.filter(username="dora").exists()
     assert owner.get(f"/admin/auth/user/{bob.pk}/delete/").status_code == 403

@@ -36,7 +36,7 @@ def test_what_is_stored_bears_its_authors_name(member: Client, bob: User) -> Non
     assert (memory.content, memory.author, memory.tags) == ("The port is 8081.", bob, ["ops", "port"])
     assert (memory.scope, memory.group.slug, memory.trust) == ("group", "ledger", "active")
     entry = AuditEntry.objects.get(memory_id=memory.id)
-    assert (entry.operation, entry.actor, entry.via) == ("store", "bob", "admin")
+    assert (entry.operation, entry.actor, entry.via) == ("store", "bob", "app")
 
 
 def test_an_event_happened_at_noon_of_the_day_that_is_named(member: Client) -> None:

@@ -9,9 +9,20 @@ from loci_site.app.urls import urlpatterns
 from memories.models import Memory
 from tests.loci_site.app.conftest import Remember
 
-PAGES = {"search": "", "mine": "mine/", "new": "new/"}
+PAGES = {
+    "search": "",
+    "mine": "mine/",
+    "new": "new/",
+    "account": "account/",
+    "preferences": "account/preferences/",
+    "password": "account/password/",
+    "new-token": "account/tokens/new/",
+    "end-others": "account/sessions/end-others/",
+}
+HELP = {"help", "help-for", "help-page"}
+OF_AN_ACCOUNT = {"revoke-token", "end-session"}
 OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
-OPEN = {"home", "login", "logout"}
+OPEN = {"home", "login", "logout", "invited"}
 
 
 def address(memory: Memory, name: str = "memory") -> str:
@@ -19,7 +30,9 @@ def address(memory: Memory, name: str = "memory") -> str:
 
 
 def test_every_address_is_known_to_these_tests() -> None:
-    assert {pattern.name for pattern in urlpatterns} == OPEN | set(PAGES) | set(OF_A_MEMORY)
+    assert {pattern.name for pattern in urlpatterns} == OPEN | set(PAGES) | set(
+        OF_A_MEMORY
+    ) | OF_AN_ACCOUNT | HELP
 
 
 @pytest.mark.parametrize("place", [*(f"/app/{place}" for place in PAGES.values()), "/app/memories/x/"])

@@ -218,3 +218,14 @@ def test_djangos_own_commands_are_ours_and_logged(db: None, monkeypatch: pytest.
     assert STRONG not in str(logged())
     with pytest.raises(CommandError, match="A name is needed"):
         run("createsuperuser", "--noinput")
+
+
+def test_a_person_is_invited_and_hands_over_by_command(ledger: Group, bob: User) -> None:
+    made = answer("person", "add", "ann@example.org", "--member", "ledger=curator", "--link")
+    assert (made["user"], made["email"], made["has_password"]) == ("ann", "ann@example.org", False)
+    assert Client().get(made["link"].partition("8000")[2], follow=True).status_code == 200
+    ledger.memberships.update(role="viewer")
+    ledger.memberships.filter(user=bob).update(role="admin")
+    assert "Nobody else administers ledger" in run("person", "deactivate", "bob", "--dry-run")
+    run("person", "deactivate", "bob", "--hand-over-to", "ann")
+    assert ledger.memberships.get(user__username="ann").role == "admin"

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("access", "0005_default_scope")]
+    dependencies = [("access", "0006_preference")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,43 @@
+"""A person's theme, time zone and keys: read, checked and stored."""
+
+from zoneinfo import ZoneInfo, available_timezones
+
+from access.actor import Actor
+from access.errors import InvalidInput, NotPermitted
+from access.models import Preference, Theme
+
+UTC = "UTC"
+
+
+def preference_of(user_id: int | None) -> Preference:
+    """The person's preferences; the defaults, unsaved, if they set none."""
+    stored = Preference.objects.filter(user_id=user_id).first() if user_id is not None else None
+    return stored or Preference()
+
+
+def zone_of(preference: Preference) -> ZoneInfo:
+    """The time zone that the person's pages show; UTC for one that this machine no longer knows."""
+    name = preference.time_zone or UTC
+    return ZoneInfo(name if name in available_timezones() else UTC)
+
+
+def set_preference(actor: Actor, *, theme: str, time_zone: str, shortcuts: bool) -> Preference:
+    """Store the caller's own preferences. One statement.
+
+    Raises:
+        NotPermitted: the caller is nobody in particular, such as an operator.
+        InvalidInput: an unknown theme or time zone.
+    """
+    if actor.user_id is None:
+        raise NotPermitted("Only a person has preferences.", hint="Log in.")
+    if theme not in Theme.values:
+        allowed = ", ".join(value or "empty" for value in Theme.values)
+        raise InvalidInput(f"'{theme[:20]}' is not a theme.", hint=f"Use {allowed}.", field="theme")
+    if time_zone and time_zone not in available_timezones():
+        raise InvalidInput(
+            f"'{time_zone[:64]}' is not a time zone.",
+            hint="Use a name such as Europe/Berlin.",
+            field="time_zone",
+        )
+    values = {"theme": theme, "time_zone": time_zone, "shortcuts": shortcuts}
+    return Preference.objects.update_or_create(user_id=actor.user_id, defaults=values)[0]

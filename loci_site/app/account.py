@@ -1,0 +1,140 @@
+"""My account: password, own tokens, sessions and preferences, for everyone who may log in."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
+
+from access.admin.caller import actor_of
+from access.connect import connect_lines
+from access.errors import LociError, NotFound
+from access.groups import entered_groups
+from access.models import ApiToken, Membership
+from access.sign_in.login import count_failure
+from access.sign_in.preferences import preference_of, set_preference
+from access.sign_in.sessions import end_other_sessions, end_session, open_sessions
+from access.sign_in.users import log_password
+from access.tokens import grantable_scopes, revoke_token
+from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, PreferenceForm
+from loci_site.app.edit import get_or_post, render_form
+from loci_site.app.page import render_page, workspace_page
+
+MAX_TOKENS = 100
+
+
+@workspace_page
+@require_GET
+def account(request: HttpRequest) -> HttpResponse:
+    """The caller's groups, tokens, sessions and preferences."""
+    user = own_user(request)
+    members = Membership.objects.filter(user=user, group__archived=False).select_related("group")
+    tokens = ApiToken.objects.filter(user=user).prefetch_related("groups").order_by("-created_at")
+    context = {
+        "title": "My account",
+        "here": "account",
+        "members": members.order_by("group__slug"),
+        "tokens": sorted(tokens[:MAX_TOKENS], key=lambda token: not token.is_valid()),
+        "sessions": open_sessions(user, current=request.session.session_key),
+        "form": PreferenceForm(initial=preference_values(request)),
+    }
+    return render_page(request, "people/account/page.html", context)
+
+
+@workspace_page
+@require_POST
+def save_preferences(request: HttpRequest) -> HttpResponse:
+    """Store theme, time zone and keys."""
+    form = PreferenceForm(request.POST)
+    if form.is_valid():
+        set_preference(actor_of(request), **form.cleaned_data)
+        messages.success(request, "Saved.")
+        return redirect("people:account")
+    return render_form(request, form, title="Preferences", button="Save", back="people:account")
+
+
+@workspace_page
+@get_or_post
+def change_password(request: HttpRequest) -> HttpResponse:
+    """The form for a new password; the caller stays logged in here and nowhere else."""
+    user = own_user(request)
+    form = OwnPasswordForm(request, user, request.POST or None)
+    if form.is_valid():
+        with transaction.atomic():
+            form.save()
+            log_password(actor_of(request), user)
+        update_session_auth_hash(request, user)
+        messages.success(
+            request, "Your password is changed. Other sessions have ended; your tokens still work."
+        )
+        return redirect("people:account")
+    if "old_password" in form.errors and form.is_wrong:
+        count_failure(request, user.get_username())
+    return render_form(
+        request, form, title="New password", button="Change the password", back="people:account"
+    )
+
+
+@workspace_page
+@get_or_post
+def new_token(request: HttpRequest) -> HttpResponse:
+    """The form for a token of one's own; then its secret and the lines that connect an agent, shown once."""
+    actor = actor_of(request)
+    form = OwnTokenForm(request.POST or None, groups=entered_groups(actor), scopes=grantable_scopes(actor))
+    if form.is_valid():
+        try:
+            made = form.create(actor, own_user(request))
+        except LociError as refusal:
+            form.refuse(refusal)
+        else:
+            context = {"title": "Token created", "made": made, "lines": connect_lines(made.secret)}
+            return render_page(request, "people/account/token.html", context)
+    return render_form(request, form, title="New token", button="Create the token", back="people:account")
+
+
+@workspace_page
+@get_or_post
+def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
+    """Ask, then revoke a token of one's own."""
+    token = ApiToken.objects.filter(user=own_user(request), id=id_).first()
+    if token is None:
+        raise NotFound("You have no such token.", hint="My account lists your tokens.")
+    if request.method == "POST":
+        revoke_token(actor_of(request), token)
+        messages.success(request, f"The token “{token.name}” is revoked.")
+        return redirect("people:account")
+    return render_page(request, "people/account/revoke.html", {"title": "Revoke a token", "token": token})
+
+
+@workspace_page
+@require_POST
+def end_one(request: HttpRequest, handle: str) -> HttpResponse:
+    """Log one other session out."""
+    end_session(actor_of(request), own_user(request), handle)
+    messages.success(request, "That session has ended.")
+    return redirect("people:account")
+
+
+@workspace_page
+@require_POST
+def end_others(request: HttpRequest) -> HttpResponse:
+    """Log out everywhere but here."""
+    count = end_other_sessions(actor_of(request), own_user(request), current=request.session.session_key)
+    messages.success(request, f"Sessions ended: {count}." if count else "There was no other session.")
+    return redirect("people:account")
+
+
+def own_user(request: HttpRequest) -> User:
+    """The logged-in user, read anew: a session may be older than a change of the account."""
+    return User.objects.get(pk=request.user.pk)  # type: ignore[misc]  # the page requires a login
+
+
+def preference_values(request: HttpRequest) -> dict[str, Any]:
+    """The caller's preferences as a form shows them."""
+    stored = preference_of(request.user.pk)
+    return {"theme": stored.theme, "time_zone": stored.time_zone, "shortcuts": stored.shortcuts}

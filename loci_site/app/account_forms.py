@@ -1,0 +1,104 @@
+"""The forms of My account. The services validate; forms only ask and show the errors."""
+
+from datetime import timedelta
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils import timezone
+
+from access import SCOPES
+from access.actor import READ, WRITE, Actor
+from access.models import Group, Theme
+from access.sign_in.form import wait_message
+from access.tokens import NewToken, create_token
+from loci_site.app.forms import PeopleForm
+
+EXPIRIES = (("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"))
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """Django's form; too many wrong old passwords lock it as they lock the login."""
+
+    is_wrong = False
+
+    def __init__(self, request: HttpRequest, user: User, data: Any = None) -> None:
+        super().__init__(user, data, label_suffix="")
+        self.request = request
+        self.fields["old_password"].label = "Your password now"
+        self.fields[
+            "new_password1"
+        ].help_text = "At least 10 characters, and not one that others often choose."
+
+    def clean_old_password(self) -> str:
+        """Check the lock before the password, so that a stolen session cannot guess it."""
+        if wait := wait_message(self.request, self.user.get_username()):
+            raise ValidationError(wait)
+        try:
+            return str(super().clean_old_password())
+        except ValidationError:
+            self.is_wrong = True
+            raise
+
+
+class OwnTokenForm(PeopleForm):
+    """A token for one's own agent, with no more than one's own roles allow."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=120,
+        widget=forms.TextInput(attrs={"autofocus": True, "placeholder": "claude-code-laptop"}),
+        help_text="The agent that will use it, and where.",
+    )
+    scopes = forms.MultipleChoiceField(label="It may", widget=forms.CheckboxSelectMultiple)
+    groups = forms.MultipleChoiceField(
+        label="Groups",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None: every group that you may enter, later ones included.",
+    )
+    default_group = forms.ChoiceField(
+        label="Default group", required=False, help_text="Used if the agent names no group."
+    )
+    expires = forms.ChoiceField(label="Expires", choices=EXPIRIES, required=False)
+
+    def __init__(self, data: Any = None, *, groups: list[Group], scopes: list[str]) -> None:
+        super().__init__(data, initial={"scopes": [scope for scope in scopes if scope in (READ, WRITE)]})
+        self.groups_by_slug = {group.slug: group for group in groups}
+        choices = [(group.slug, group.title or group.slug) for group in groups]
+        self.fields["scopes"].choices = [(scope, f"{scope}: {SCOPES[scope]}") for scope in scopes]  # type: ignore[attr-defined]
+        self.fields["groups"].choices = choices  # type: ignore[attr-defined]
+        self.fields["default_group"].choices = [("", "None"), *choices]  # type: ignore[attr-defined]
+        if not choices:
+            del self.fields["groups"], self.fields["default_group"]
+
+    def create(self, actor: Actor, user: User) -> NewToken:
+        """Create the token."""
+        values = self.cleaned_data
+        days = values["expires"]
+        return create_token(
+            actor,
+            user=user,
+            name=values["name"],
+            scopes=values["scopes"],
+            groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
+            default_group=self.groups_by_slug.get(values.get("default_group", "")),
+            expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
+        )
+
+
+class PreferenceForm(PeopleForm):
+    """Theme, time zone and keys."""
+
+    theme = forms.ChoiceField(label="Theme", choices=Theme.choices, required=False)
+    time_zone = forms.ChoiceField(label="Time zone", required=False)
+    shortcuts = forms.BooleanField(label="Keyboard shortcuts of single letters", required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        zones = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
+        self.fields["time_zone"].choices = [("", "UTC"), *((name, name.replace("_", " ")) for name in zones)]  # type: ignore[attr-defined]

@@ -1,0 +1,193 @@
+"""The documentation in the browser: pages, search, and the page that fits another page."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from loci_site.app.page import render_page, workspace_page
+
+# A wheel has its documentation inside loci_site, a checkout beside the packages.
+FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
+# What people read, in this order; other files of the folder are for developers.
+SHELVES = (("Begin", ("quickstart", "glossary", "recall")), ("How to", "how-to"), ("Reference", "reference"))
+# The first prefix of a page's address that fits names its documentation.
+HELP_FOR = (
+    ("/admin/review/", "how-to/review"),
+    ("/admin/explore/settings/", "reference/settings"),
+    ("/admin/explore/groups/", "how-to/rights"),
+    ("/admin/explore/timeline/", "how-to/ask-about-the-past"),
+    ("/admin/explore/", "how-to/explore"),
+    ("/admin/memories/link/", "how-to/duplicates-and-conflicts"),
+    ("/admin/memories/tombstone/", "how-to/correct"),
+    ("/admin/memories/recalllog/", "how-to/explore"),
+    ("/admin/access/auditentry/", "how-to/audit"),
+    ("/admin/access/apitoken/", "how-to/connect-agents"),
+    ("/admin/access/", "how-to/rights"),
+    ("/admin/maintenance/joblock/backups/", "how-to/backup"),
+    ("/admin/maintenance/joblock/doctor/", "how-to/doctor"),
+    ("/admin/maintenance/joblock/", "how-to/schedule"),
+    ("/admin/maintenance/", "how-to/maintenance"),
+    ("/admin/sources/", "how-to/import-export"),
+    ("/admin/auth/", "how-to/use-the-browser#accounts"),
+    ("/oauth/", "how-to/oauth"),
+    ("/app/account/", "how-to/use-the-browser#my-account"),
+    ("/", "how-to/use-the-browser"),
+)
+MAX_FOUND = 20
+SNIPPET_CHARS = 160
+
+
+@dataclass(frozen=True)
+class HelpPage:
+    """One page: its name in addresses, its title, its text as Markdown."""
+
+    name: str
+    title: str
+    text: str
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return reverse("people:help-page", args=[self.name])
+
+
+@dataclass(frozen=True)
+class FoundPage:
+    """A page with all the words, and the first line that has one of them."""
+
+    page: HelpPage
+    line: str
+
+
+@workspace_page
+@require_GET
+def help_index(request: HttpRequest) -> HttpResponse:
+    """All pages, or those with all the words of `?q=`."""
+    query = request.GET.get("q", "").strip()[:200]
+    context = {
+        "title": "Help",
+        "query": query,
+        "found": search(query) if query else None,
+        "shelves": shelves(),
+    }
+    return render_page(request, "people/help/index.html", context)
+
+
+@workspace_page
+@require_GET
+def help_page(request: HttpRequest, doc: str) -> HttpResponse:
+    """One page."""
+    page = all_pages().get(doc)
+    if page is None:
+        raise Http404
+    return render_page(request, "people/help/page.html", {"title": page.title, "html": render_markdown(doc)})
+
+
+@workspace_page
+@require_GET
+def help_for(request: HttpRequest) -> HttpResponseRedirect:
+    """Redirect to the documentation of the page `?page=`."""
+    asked = request.GET.get("page", "/")
+    name, _, part = next((doc for prefix, doc in HELP_FOR if asked.startswith(prefix)), "how-to/use-the-browser").partition("#")  # fmt: skip
+    return redirect(reverse("people:help-page", args=[name]) + (f"#{part}" if part else ""))
+
+
+@cache
+def all_pages() -> dict[str, HelpPage]:
+    """Every page by name; only these files can be read."""
+    folder = next((each for each in FOLDERS if each.is_dir()), None)
+    return {page.name: page for page in read_pages(folder)} if folder else {}
+
+
+def read_pages(folder: Path) -> Iterator[HelpPage]:
+    """The pages of the shelves, in order."""
+    for _, place in SHELVES:
+        files = [folder / f"{name}.md" for name in place] if isinstance(place, tuple) else sorted((folder / place).glob("*.md"))  # fmt: skip
+        for path in files:
+            if path.is_file():
+                text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+                title = next(
+                    (line[2:].strip() for line in text.splitlines() if line.startswith("# ")), path.stem
+                )
+                yield HelpPage(path.relative_to(folder).with_suffix("").as_posix(), title, text)
+
+
+def shelves() -> list[tuple[str, list[HelpPage]]]:
+    """The pages under their headings."""
+    pages = all_pages().values()
+    return [
+        (heading, [page for page in pages if (page.name in place if isinstance(place, tuple) else page.name.startswith(f"{place}/"))])
+        for heading, place in SHELVES
+    ]  # fmt: skip
+
+
+def search(query: str) -> list[FoundPage]:
+    """The pages that have all the words, those with a word in the title or in more lines first."""
+    words = query.casefold().split()
+    found = []
+    for page in all_pages().values():
+        text = page.text.casefold()
+        if all(word in text for word in words):
+            lines = [
+                line for line in page.text.splitlines() if any(word in line.casefold() for word in words)
+            ]
+            in_title = sum(word in page.title.casefold() for word in words)
+            best = max(lines, key=lambda line: sum(word in line.casefold() for word in words), default="")
+            found.append((-in_title, -len(lines), FoundPage(page, plain_line(best))))
+    return [each for *_, each in sorted(found, key=lambda row: row[:2])][:MAX_FOUND]
+
+
+def plain_line(line: str) -> str:
+    """A line without Markdown's signs."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", line).strip()[:SNIPPET_CHARS]
+
+
+@cache
+def render_markdown(name: str) -> SafeString:
+    """A page as HTML: headings with ids, links between pages, no pictures and no raw HTML."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(all_pages()[name].text)
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", heading_id(tokens[place + 1].content))
+        if token.type == "table_open":
+            token.attrSet("tabindex", "0")  # a wide one scrolls, by keyboard too
+        if token.type == "inline":
+            token.children = [
+                resolved(child, name) for child in token.children or [] if child.type != "image"
+            ]
+    # The files are the program's own, and the parser escapes everything that is not Markdown.
+    return SafeString(parser.renderer.render(tokens, parser.options, {}))
+
+
+def heading_id(text: str) -> str:
+    """The id that GitHub gives a heading, which links between the files use."""
+    return re.sub(r"[^\w\- ]", "", text.casefold()).strip().replace(" ", "-")
+
+
+def resolved(token: Token, name: str) -> Token:
+    """A token whose link leads to the page in the browser; links to files that are not served lead to the list."""
+    target = str(token.attrGet("href") or "")
+    if token.type != "link_open" or target.startswith(("#", "http:", "https:")):
+        return token
+    path, _, part = target.partition("#")
+    parts: list[str] = []
+    for step in PurePosixPath(name).parent.joinpath(path.removesuffix(".md")).parts:
+        if step == "..":
+            parts = parts[:-1]
+        else:
+            parts.append(step)
+    page = all_pages().get("/".join(parts))
+    token.attrSet("href", (page.url + (f"#{part}" if part else "")) if page else reverse("people:help"))
+    return token

@@ -1,0 +1,193 @@
+"""Invitations: one person or many, by a link that works once; and what happens when a person leaves."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.errors import Conflict, InvalidInput, LociError, NotPermitted
+from access.models import AuditEntry, Group, Membership, SavedFilter
+from access.sign_in.invitations import Invitation, Invited, invite, invite_many, read_invitations, renew_link
+from access.sign_in.leaving import deactivate, what_ends
+from access.tokens import operator
+from tests.people import alice, bob, charlie, garden, ledger, make_token, person
+
+__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+NEW = {"new_password1": "three-green-lanterns", "new_password2": "three-green-lanterns"}
+
+
+def opened(link: str) -> tuple[Client, str, int]:
+    """A browser at the link's form, the form's address, and the status."""
+    client = Client()
+    answer = client.get(urlsplit(link).path, follow=True)
+    return client, answer.redirect_chain[-1][0] if answer.redirect_chain else link, answer.status_code
+
+
+def invite_ann(**fields: object) -> Invited:
+    return invite(operator(), Invitation("Ann@example.org", {"ledger": "curator"}, **fields))  # type: ignore[arg-type]
+
+
+def test_an_invited_person_has_groups_and_chooses_a_password(ledger: Group) -> None:
+    made = invite_ann(may_curate=True)
+    ann = made.user
+    assert (ann.username, ann.email, ann.is_staff, ann.has_usable_password()) == (
+        "ann",
+        "Ann@example.org",
+        True,
+        False,
+    )
+    assert Membership.objects.get(user=ann, group=ledger).role == "curator"
+    client, form, _ = opened(made.link)
+    assert client.post(form, NEW).headers["Location"] == "/app/account/"
+    assert client.get("/app/account/").status_code == 200
+    ann.refresh_from_db()
+    assert ann.check_password(NEW["new_password1"])
+    logged = [(row.actor, row.via) for row in AuditEntry.objects.filter(subject="user:ann").order_by("key")]
+    assert logged == [("operator", "command")] * 2 + [("ann", "app")]
+
+
+def test_a_link_works_once(ledger: Group) -> None:
+    made = invite_ann()
+    client, form, _ = opened(made.link)
+    client.post(form, NEW)
+    assert opened(made.link)[2] == 410
+
+
+def test_a_new_link_ends_the_old_one_and_deactivation_ends_both(ledger: Group) -> None:
+    made = invite_ann()
+    newer = renew_link(operator(), made.user)
+    assert [opened(link)[2] for link in (made.link, newer)] == [410, 200]
+    deactivate(operator(), made.user)
+    assert opened(newer)[2] == 410
+    with pytest.raises(Conflict):
+        renew_link(operator(), made.user)
+
+
+def test_a_weak_password_is_refused_and_the_link_lives_on(ledger: Group) -> None:
+    client, form, _ = opened(invite_ann().link)
+    weak = client.post(form, {"new_password1": "short", "new_password2": "short"})
+    assert "too short" in weak.content.decode()
+    assert client.post(form, NEW).status_code == 302
+
+
+def test_a_made_up_password_logs_in(ledger: Group) -> None:
+    made = invite(operator(), Invitation("ann"), by_link=False)
+    assert Client().post("/login/", {"username": "ann", "password": made.password}).status_code == 302
+    assert made.link == ""
+
+
+def test_of_two_addresses_with_one_name_the_second_logs_in_with_all_of_it(db: None) -> None:
+    names = [
+        invite(operator(), Invitation(each)).user.username for each in ("ann@a.example", "ann@b.example")
+    ]
+    assert names == ["ann", "ann@b.example"]
+    with pytest.raises(Conflict, match="address"):
+        invite(operator(), Invitation("ANN@a.example"))
+
+
+@pytest.mark.parametrize(
+    ("invitation", "named"),
+    [
+        (Invitation(" "), "person"),
+        (Invitation("not an address@"), "person"),
+        (Invitation("ann", {"nowhere": "viewer"}), "group"),
+        (Invitation("ann", {"ledger": "king"}), "role"),
+    ],
+)
+def test_a_wrong_invitation_makes_nobody(ledger: Group, invitation: Invitation, named: str) -> None:
+    before = User.objects.count()
+    with pytest.raises(LociError) as refused:
+        invite(operator(), invitation)
+    assert (refused.value.field, User.objects.count()) == (named, before)
+
+
+def test_only_who_administers_everything_invites(bob: User) -> None:
+    for attempt in (
+        lambda: invite(person(bob), Invitation("ann")),
+        lambda: invite_many(person(bob), [Invitation("ann")]),
+        lambda: renew_link(person(bob), bob),
+        lambda: deactivate(person(bob), bob),
+    ):
+        with pytest.raises(NotPermitted):
+            attempt()
+
+
+def test_many_are_read_from_csv_and_invited(ledger: Group, garden: Group) -> None:
+    text = "person,groups,curate\nann@example.org, ledger=curator garden=viewer, yes\nben,,no\n"
+    ann, ben = (made.user for made in invite_many(operator(), read_invitations(text)))
+    assert dict(ann.memberships.values_list("group__slug", "role")) == {
+        "ledger": "curator",
+        "garden": "viewer",
+    }
+    assert (ann.is_staff, ben.is_staff, ben.memberships.count()) == (True, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name\nann", "The first line must name the columns"),
+        ("person,groups\nann,ledger=king", "Line 2: 'ledger=king'"),
+        ("person,groups\nann", "Line 2 does not have"),
+        ("person", "There are 0 people"),
+    ],
+)
+def test_a_wrong_csv_names_its_line(text: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        read_invitations(text)
+
+
+def test_many_are_invited_or_nobody(bob: User) -> None:
+    before = User.objects.count()
+    with pytest.raises(InvalidInput, match=r"Person 2 \(bob\)"):
+        invite_many(operator(), [Invitation("ann"), Invitation("bob")])
+    assert User.objects.count() == before
+
+
+def test_who_leaves_hands_over_what_nobody_else_has(bob: User, charlie: User, ledger: Group) -> None:
+    Membership.objects.filter(group=ledger).delete()
+    Membership.objects.create(user=bob, group=ledger, role="admin")
+    SavedFilter.objects.create(user=bob, list_name="memories.memory", name="mine", asked=[])
+    make_token(bob)
+    leaving = what_ends(bob)
+    assert (leaving.tokens, leaving.sole_admin_of, leaving.filters) == (1, (ledger,), 1)
+    deactivate(operator(), bob, successor=charlie)
+    bob.refresh_from_db()
+    assert not bob.is_active
+    assert Membership.objects.get(user=charlie, group=ledger).role == "admin"
+    assert SavedFilter.objects.get().user == charlie
+    with pytest.raises(Conflict):
+        deactivate(operator(), bob)
+
+
+def test_nobody_takes_over_from_themselves(bob: User) -> None:
+    with pytest.raises(InvalidInput, match="cannot take over"):
+        deactivate(operator(), bob, successor=bob)
+    bob.refresh_from_db()
+    assert bob.is_active
+
+
+def pages(bob: User) -> Iterator[tuple[str, dict[str, str]]]:
+    yield "/admin/auth/user/add/", {"person": "ann", "role-ledger": "viewer", "how": "link"}
+    yield "/admin/auth/user/invite-many/", {"csv": "person,groups\nben,ledger=viewer"}
+    yield f"/admin/auth/user/{bob.pk}/link/", {}
+
+
+def test_the_pages_show_each_link_once(alice: User, bob: User) -> None:
+    owner = Client()
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    owner.force_login(alice)
+    for address, sent in pages(bob):
+        answer = owner.post(address, sent)
+        links = set(re.findall(r"http://[^<\"]+/invited/[^<\"]+", answer.content.decode()))
+        assert len(links) == 1, address
+        assert "no-store" in answer["Cache-Control"]
+        assert opened(links.pop())[2] == 200
+    assert "/invited/" not in owner.get(f"/admin/auth/user/{bob.pk}/change/").content.decode()
+    wrong = owner.post("/admin/auth/user/add/", {"person": "ann", "how": "link"}).content.decode()
+    assert "already a user" in wrong
+    assert owner.post(f"/admin/auth/user/{bob.pk}/leave/", {}).status_code == 302
+    bob.refresh_from_db()
+    assert not bob.is_active

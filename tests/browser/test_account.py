@@ -1,0 +1,62 @@
+"""My account: connect an agent, change preferences and the password, log out elsewhere."""
+
+import urllib.request
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from bench.demo.words import PASSWORD
+from tests.browser.conftest import PageAs
+from tests.browser.serving import Site
+
+Check = Callable[[Page], None]
+
+
+def test_a_member_connects_an_agent_and_revokes_its_token(page_as: PageAs, site: Site, axe: Check) -> None:
+    page = page_as("mia")
+    page.goto("/app/")
+    page.get_by_label("Account of mia").click()
+    page.get_by_role("link", name="My account").click()
+    axe(page)
+    page.get_by_role("link", name="Connect an agent").click()
+    page.get_by_label("Name").fill("laptop")
+    axe(page)
+    page.get_by_role("button", name="Create the token").click()
+    page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
+    page.get_by_role("button", name="Copy: Claude Code").click()
+    expect(page.get_by_role("button", name="Copy: Claude Code")).to_have_text("Copied")
+    secret = page.evaluate("copied").partition("Bearer ")[2].strip('"')
+    axe(page)
+    request = urllib.request.Request(f"{site.url}/api/groups", headers={"Authorization": f"Bearer {secret}"})
+    with urllib.request.urlopen(request) as answer:
+        assert "ledger" in answer.read().decode()
+    page.get_by_role("link", name="Done").click()
+    page.get_by_role("link", name="Revoke the token laptop").click()
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("status")).to_have_text("The token “laptop” is revoked.")
+
+
+def test_preferences_and_a_new_password(page_as: PageAs, axe: Check, fits: Check) -> None:
+    page, elsewhere = page_as(None, phone=True), page_as("vera")
+    page.goto("/login/")
+    page.get_by_label("Name").fill("vera")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.goto("/app/account/")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_label("Theme").select_option("dark")
+    page.get_by_label("Time zone").select_option("Asia/Tokyo")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_have_text("Saved.")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    fits(page)
+    axe(page)
+    page.get_by_role("link", name="Change the password").click()
+    axe(page)
+    page.get_by_label("Your password now").fill(PASSWORD)
+    page.get_by_label("New password", exact=True).fill("three-green-lanterns")
+    page.get_by_label("New password confirmation").fill("three-green-lanterns")
+    page.get_by_role("button", name="Change the password").click()
+    expect(page.get_by_role("status")).to_contain_text("Your password is changed.")
+    elsewhere.goto("/app/mine/")
+    expect(elsewhere).to_have_url("/login/?next=/app/mine/")

@@ -1,0 +1,119 @@
+"""Actions on many memories: previewed, carried out, taken back; filters of one click; the trash; the count of the Review."""
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from memories.models import Memory
+from memories.types import Trust
+from tests.loci_site.admin.conftest import Remember, page
+
+LIST = "/admin/memories/memory/"
+
+
+def act(client: Client, action: str, *rows: Memory, **fields: str) -> str:
+    """The page after an action on the rows; `confirm="1"` carries it out."""
+    sent = {"action": f"{action}_selected", "_selected_action": [row.pk for row in rows], **fields}
+    return unescape(client.post(LIST, sent, follow=True).content.decode())
+
+
+@pytest.fixture
+def three(remember: Remember) -> list[Memory]:
+    return [remember(text) for text in ("First fact.", "Second, quite another.", "A third thing entirely.")]
+
+
+def test_an_action_shows_what_it_would_do_and_does_nothing(owner: Client, three: list[Memory]) -> None:
+    owner.post(page(three[2], "forget"), {"reason": ""})
+    shown = act(owner, "forget", *three)
+    assert "2 would be forgotten" in shown
+    assert "1 would be refused, such as “A third thing entirely.”" in shown
+    assert Memory.objects.filter(state="live").count() == 2
+
+
+def test_an_action_counts_what_it_changed_and_names_what_it_did_not(
+    owner: Client, three: list[Memory]
+) -> None:
+    owner.post(page(three[2], "forget"), {"reason": ""})
+    shown = act(owner, "forget", *three, confirm="1")
+    assert "2 of 3 memories forgotten." in shown
+    assert "A third thing entirely." in shown
+    assert set(Memory.objects.values_list("state", flat=True)) == {"forgotten"}
+
+
+def test_the_last_action_is_taken_back(owner: Client, three: list[Memory]) -> None:
+    shown = act(owner, "forget", *three, confirm="1")
+    assert "Your last action: 3 forgotten." in shown
+    again = owner.post(f"{LIST}undo-last/", follow=True).content.decode()
+    assert "Taken back: 3 of 3." in again
+    assert "Your last action" not in again
+    assert Memory.objects.filter(state="live").count() == 3
+
+
+def test_nobody_takes_back_anothers_action(owner: Client, member: Client, three: list[Memory]) -> None:
+    act(owner, "forget", *three, confirm="1")
+    session = member.session
+    session["bulk-undo"] = owner.session["bulk-undo"]
+    session.save()
+    member.post(f"{LIST}undo-last/")
+    assert Memory.objects.filter(state="forgotten").count() == 3
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "after"),
+    [
+        ("approve", {"trust": Trust.CANDIDATE}, {"trust": "active"}),
+        ("reject", {"trust": Trust.CANDIDATE}, {"trust": "rejected"}),
+        ("verify", {}, {"trust": "verified"}),
+        ("pin", {}, {"pinned": True}),
+        ("unpin", {"pinned": True}, {"pinned": False}),
+        ("restore", {"state": "forgotten"}, {"state": "live"}),
+        ("tag", {"tags": ["old"]}, {"tags": ["old", "ops"]}),
+        ("untag", {"tags": ["old", "ops"]}, {"tags": ["old"]}),
+    ],
+)
+def test_each_action_changes_what_it_says(
+    owner: Client, remember: Remember, action: str, before: dict[str, object], after: dict[str, object]
+) -> None:
+    memory = remember("The quay has nine bollards.")
+    Memory.objects.filter(pk=memory.pk).update(**before)
+    fields = {"tags": "Ops"} if "tag" in action else {}
+    assert "1 of 1 memory" in act(owner, action, memory, confirm="1", reason="looked at", **fields)
+    memory.refresh_from_db()
+    assert {name: getattr(memory, name) for name in after} == after
+
+
+def test_a_missing_reason_or_tag_is_asked_for(owner: Client, three: list[Memory]) -> None:
+    assert "This field is required" in act(owner, "reject", three[0], confirm="1", reason="")
+    assert "This field is required" in act(owner, "tag", three[0], confirm="1", tags="")
+
+
+def test_one_click_filters_and_one_removes(owner: Client, three: list[Memory]) -> None:
+    Memory.objects.filter(pk=three[0].pk).update(type="procedural")
+
+    def chips(query: str) -> dict[str, str]:
+        shown = owner.get(LIST + query)
+        return {chip.label: chip.url for chip in shown.context["cl"].chips if chip.is_active or not query}
+
+    wanted = chips("")["procedural"]
+    assert owner.get(LIST + wanted).context["cl"].result_count == 1
+    assert chips(wanted) == {"procedural": "?"}
+    assert list(chips("?group=ledger&state__exact=live")) == ["group: ledger", "state: live"]
+
+
+def test_the_trash_is_in_the_sidebar_and_restores(owner: Client, three: list[Memory]) -> None:
+    act(owner, "forget", three[0], confirm="1")
+    address = re.findall(r'href="([^"]*state__exact=forgotten)"', owner.get("/admin/").content.decode())[0]
+    trash = owner.get(address)
+    assert [row.pk for row in trash.context["cl"].result_list] == [three[0].pk]
+    assert 'value="restore_selected"' in trash.content.decode()
+
+
+def test_the_sidebars_count_is_that_of_the_deck(
+    owner: Client, member: Client, stranger: Client, remember: Remember, three: list[Memory]
+) -> None:
+    foreign = remember("Of another group.", group="garden")
+    Memory.objects.filter(pk__in=[three[0].pk, foreign.pk]).update(trust="candidate")
+    counted = [each.get("/admin/review/count/").json()["count"] for each in (owner, member, stranger)]
+    assert counted == [2, 1, 0]

@@ -1,0 +1,140 @@
+"""My account: everybody changes their password, makes and revokes tokens, ends sessions, sets preferences."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.models import ApiToken, AuditEntry, Group
+from access.tokens import actor_for_secret
+from tests.loci_site.app.conftest import PASSWORD, browser_of
+from tests.people import make_token as token_of
+
+ACCOUNT = "/app/account/"
+NEW_PASSWORD = "another-long-password"
+
+
+def logged_in(name: str, **headers: str) -> Client:
+    """A browser that came through the login form."""
+    client = Client(headers={"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", **headers})
+    client.post("/login/", {"username": name, "password": PASSWORD})
+    return client
+
+
+def make_token(client: Client, **fields: object) -> str:
+    """The secret on the page after the form."""
+    sent = {"name": "laptop", "scopes": ["read", "write"], "expires": "", **fields}
+    page = client.post(f"{ACCOUNT}tokens/new/", sent).content.decode()
+    return re.findall(r"loci_[\w-]{43}", page)[0]
+
+
+def test_a_member_makes_uses_and_revokes_a_token(member: Client, bob: User, ledger: Group) -> None:
+    page = member.get(f"{ACCOUNT}tokens/new/").content.decode()
+    assert re.findall(r'name="scopes" value="([\w-]+)"', page) == ["read", "write"]
+    secret = make_token(member, groups=["ledger"], default_group="ledger", expires="30")
+    actor = actor_for_secret(secret)
+    assert (actor.user_id, actor.roles, actor.default_group) == (
+        bob.pk,
+        {ledger.key: "contributor"},
+        "ledger",
+    )
+    token = ApiToken.objects.get(user=bob)
+    assert token.expires_at is not None
+    assert secret not in member.get(ACCOUNT).content.decode()
+    member.post(f"{ACCOUNT}tokens/{token.id}/revoke/")
+    token.refresh_from_db()
+    assert token.state == "revoked"
+
+
+def test_the_new_tokens_page_connects_the_usual_clients(member: Client) -> None:
+    sent = {"name": "laptop", "scopes": ["read"]}
+    page = member.post(f"{ACCOUNT}tokens/new/", sent)
+    assert page["Cache-Control"] == "no-store, private"
+    for word in ("claude mcp add --transport http loci", "codex mcp add loci --url", "~/.cursor/mcp.json"):
+        assert word in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "beyond", [{"scopes": ["curate"]}, {"scopes": ["create-group"]}, {"groups": ["garden"]}, {"scopes": []}]
+)
+def test_a_token_has_no_more_than_ones_role(
+    member: Client, bob: User, garden: Group, beyond: dict[str, list[str]]
+) -> None:
+    answer = member.post(f"{ACCOUNT}tokens/new/", {"name": "x", "scopes": ["read"], **beyond})
+    assert (answer.status_code, ApiToken.objects.filter(user=bob).count()) == (422, 0)
+
+
+def test_another_persons_token_is_not_there(member: Client, alice: User) -> None:
+    token, _ = token_of(alice)
+    assert member.post(f"{ACCOUNT}tokens/{token.id}/revoke/").status_code == 404
+    token.refresh_from_db()
+    assert token.state == "valid"
+
+
+def test_a_new_password_ends_the_other_sessions(bob: User) -> None:
+    here, there = logged_in("bob"), logged_in("bob")
+    sent = {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    assert here.post(f"{ACCOUNT}password/", sent).status_code == 302
+    assert here.get(ACCOUNT).status_code == 200
+    assert there.get(ACCOUNT).status_code == 302
+    bob.refresh_from_db()
+    assert bob.check_password(NEW_PASSWORD)
+    logged = AuditEntry.objects.filter(operation="person").latest("key")
+    assert (logged.via, logged.actor, logged.subject) == ("app", "bob", "user:bob")
+
+
+def test_the_old_password_cannot_be_guessed(member: Client, bob: User) -> None:
+    sent = {"old_password": "wrong", "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    said = ""
+    for _ in range(8):
+        said = member.post(f"{ACCOUNT}password/", sent).content.decode()
+    assert "Try again in" in said
+    right = member.post(f"{ACCOUNT}password/", {**sent, "old_password": PASSWORD})
+    assert right.status_code == 422
+    bob.refresh_from_db()
+    assert bob.check_password(PASSWORD)
+
+
+def test_sessions_are_listed_and_ended_one_by_one(bob: User, alice: User) -> None:
+    here, there, alices = logged_in("bob"), logged_in("bob"), logged_in("alice")
+    page = here.get(ACCOUNT).content.decode()
+    assert page.count("Firefox on Linux</strong>") == 2
+    assert there.session.session_key not in page
+    for handle in re.findall(r"sessions/(\w+)/end/", page):
+        assert alices.post(f"{ACCOUNT}sessions/{handle}/end/").status_code == 404
+        assert here.post(f"{ACCOUNT}sessions/{handle}/end/").status_code == 302
+    assert [client.get(ACCOUNT).status_code for client in (here, there, alices)] == [200, 302, 200]
+
+
+def test_all_other_sessions_end_at_once(bob: User) -> None:
+    here, there, further = logged_in("bob"), logged_in("bob"), logged_in("bob")
+    here.post(f"{ACCOUNT}sessions/end-others/")
+    assert [client.get(ACCOUNT).status_code for client in (here, there, further)] == [200, 302, 302]
+
+
+def test_preferences_count_on_every_page(member: Client, bob: User) -> None:
+    sent = {"theme": "dark", "time_zone": "Asia/Tokyo"}
+    assert member.post(f"{ACCOUNT}preferences/", sent).status_code == 302
+    page = member.get("/app/").content.decode()
+    assert 'data-theme="dark"' in page
+    assert 'data-shortcuts="off"' in page
+    make_token(member)
+    ApiToken.objects.update(last_used_at="2026-05-08T22:30:00Z")
+    assert "2026-05-09 07:30" in member.get(ACCOUNT).content.decode()
+
+
+@pytest.mark.parametrize("wrong", [{"theme": "pink"}, {"time_zone": "Mars/Base"}])
+def test_a_wrong_preference_is_refused(member: Client, wrong: dict[str, str]) -> None:
+    assert member.post(f"{ACCOUNT}preferences/", wrong).status_code == 422
+
+
+def test_a_stranger_has_an_account_too(stranger: Client) -> None:
+    assert "ask an admin of a group" in stranger.get(ACCOUNT).content.decode()
+    assert actor_for_secret(make_token(stranger, scopes=["read"])).roles == {}
+
+
+def test_an_account_that_is_switched_off_is_closed(bob: User) -> None:
+    client = browser_of(bob)
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert client.get(ACCOUNT).status_code == 302
