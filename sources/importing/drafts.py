@@ -24,6 +24,7 @@ from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
+CHARS_AT_ONCE = 2**23  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 WAITS = "imported texts wait for a person"
 RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
@@ -53,6 +54,7 @@ class DraftBatch:
     faults: list[LineFault] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     last: int = 0  # number of the last line
+    chars: int = 0  # of the drafts' texts
 
     def __len__(self) -> int:
         return len(self.numbers) + len(self.faults) + len(self.relations)
@@ -69,6 +71,7 @@ class DraftBatch:
         else:
             self.drafts.append(line.draft)
             self.numbers.append(line.number)
+            self.chars += len(line.draft.content)
 
 
 @dataclass
@@ -205,7 +208,7 @@ def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[
     part = DraftBatch()
     for line in drafts:
         part.add(line)
-        if len(part) == limit or (strict and part.faults):
+        if len(part) == limit or part.chars > CHARS_AT_ONCE or (strict and part.faults):
             yield part
             part = DraftBatch()
     if len(part) or part.skipped:
