@@ -24,7 +24,9 @@ from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
-CHARS_AT_ONCE = 2**23  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
+CHARS_AT_ONCE = (
+    2**23
+)  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 WAITS = "imported texts wait for a person"
 RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"

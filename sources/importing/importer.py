@@ -18,7 +18,7 @@ CORPUS = "corpus.jsonl"  # a file of this name is named after its folder
 NOWHERE: Final = "-"  # the group of a place that is left out
 
 
-class Confidence(IntEnum):
+class Recognition(IntEnum):
     """How sure an importer is that a file or folder is in its format; NO is false."""
 
     NO = 0
@@ -126,7 +126,7 @@ class Importer:
     name: str
     description: str
     endings: tuple[str, ...]
-    recognises: Callable[[Path], Confidence]
+    recognises: Callable[[Path], Recognition]
     run: RunImport
     source: Callable[[Path], str] | None = None
     has_lines: bool = False  # its progress counts lines of the file

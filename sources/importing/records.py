@@ -16,7 +16,7 @@ from access.errors import LociError
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
-from sources.importing.importer import NOWHERE, Confidence, Importer, LineRules, Waiting
+from sources.importing.importer import NOWHERE, Importer, LineRules, Recognition, Waiting
 from sources.importing.reading.json_stream import JsonFault
 from sources.importing.reports import LinesReport
 
@@ -112,7 +112,7 @@ def record_importer(
     description: str,
     *,
     endings: tuple[str, ...] = (),
-    recognises: Callable[[Path], Confidence],
+    recognises: Callable[[Path], Recognition],
     read: ReadRecords,
     waiting: Waiting = Waiting.LIVE,
     source: Callable[[Path], str] | str = "",

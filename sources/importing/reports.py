@@ -27,6 +27,10 @@ class ImportReport(Protocol):
         """The id by which the import is undone as a whole; "" if it cannot be, or has changed nothing."""
 
     @property
+    def skipped(self) -> dict[str, int]:
+        """The number of records left out on purpose, by reason."""
+
+    @property
     def sample(self) -> tuple[dict[str, str], ...]:
         """The first texts, as sample_of() shows them."""
 
@@ -101,6 +105,7 @@ class RestoreReport:
     faults: tuple[LineFault, ...]
     loose: int = 0
     purged_payloads: int = 0
+    skipped: dict[str, int] = field(default_factory=dict, init=False)  # none: an export is taken as a whole
     missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
     run: ClassVar[str] = ""  # its rows have ids of their own, and are not undone
     unit: ClassVar[str] = "line"

@@ -10,7 +10,7 @@ from access.errors import LociError
 from memories.draft import DEFAULT_IMPORTANCE, Draft
 from memories.types import Type
 from sources.importing.formats.texts import parse_timestamp
-from sources.importing.importer import Confidence, LineRules, source_name
+from sources.importing.importer import LineRules, Recognition, source_name
 from sources.importing.lines import first_bytes, open_file
 from sources.importing.reading.values import ref_of, short_hash, tags_of
 from sources.importing.records import SourceRecord, record_importer
@@ -20,13 +20,13 @@ COLUMNS: Final = ("id", "text", "type", "tags", "timestamp", "author", "thread",
 MAX_FIELD_CHARS: Final = 10_000_000
 
 
-def is_table(path: Path) -> Confidence:
+def is_table(path: Path) -> Recognition:
     """CERTAIN for a file with a header that has a column `text`."""
     if not path.is_file() or path.suffix.lower() not in ENDINGS:
-        return Confidence.NO
+        return Recognition.NO
     head = first_bytes(path).decode("utf-8-sig", "replace").splitlines()[:1]
     names = next(csv.reader(head, delimiter=delimiter_of(head[0])), []) if head else []
-    return Confidence.CERTAIN if "text" in map(clean_name, names) else Confidence.NO
+    return Recognition.CERTAIN if "text" in map(clean_name, names) else Recognition.NO
 
 
 def delimiter_of(head: str) -> str:

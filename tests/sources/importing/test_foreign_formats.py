@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
 from access.tokens import operator
 from memories.lifecycle.verbs import pin
 from memories.models import Memory
@@ -22,172 +22,11 @@ from sources.importing import IMPORTERS, choose_importer
 from sources.importing.importer import LineRules
 from sources.importing.records import settle
 from sources.importing.reports import LinesReport
+from tests.sources.importing.expected import EVENT, EXPECTED, RELATIONS, TROUBLE
 from tests.sources.importing.samples import DATA, IDS, SAMPLES, Sample, placed, zipped
 
 pytestmark = pytest.mark.django_db
 
-EVENT, FACT, HOW, NAME = "episodic", "semantic", "procedural", "entity"
-# Type, text, tags and day of each memory in order; "(…)" of a text is its ending.
-EXPECTED: dict[str, list[tuple[str, str, str, str]]] = {
-    "mcp_memory.jsonl": [
-        (NAME, "Anna", "person", ""),
-        (FACT, "Anna: Anna leads the payments team.", "person", ""),
-        (FACT, "Anna: Prefers tea over coffee.", "person", ""),
-        (NAME, "Ledger", "service", ""),
-        (FACT, "Ledger: Listens on port 8081.", "service", ""),
-        (NAME, "Berlin office", "place", ""),
-    ],
-    "mem0.json": [
-        (FACT, "Allergic to peanuts", "health food", "2025-03-01"),
-        (FACT, "Lives in Hamburg", "", "2025-06-01"),
-    ],
-    "mem0_history.sql": [(FACT, "Allergic to peanuts", "", "2025-04-01")],
-    "mcp_memory_service.json": [
-        (FACT, "Deploys run on Tuesdays.", "deploy team note", "2025-02-19"),
-        (HOW, "Restart with: make restart", "ops restart procedure", "2025-02-19"),
-    ],
-    "mcp_memory_service.sql": [
-        (FACT, "Deploys run on Tuesdays.", "deploy team note", "2025-02-19"),
-        (HOW, "Restart with: make restart", "ops restart procedure", "2025-02-19"),
-    ],
-    "claude_mem.sql": [
-        (
-            FACT,
-            "Money is kept in cents\nFloats lost cents in March.\n- Amounts are integers\n- Cents avoid rounding",
-            "decision money rounding",
-            "2025-10-01",
-        ),
-        (FACT, "Old version text", "", "2025-10-01"),
-        (
-            EVENT,
-            "Request: Fix the rounding\nInvestigated: Looked at money.py\nCompleted: Switched to cents\n"
-            "Next steps: Migrate old rows",
-            "session-summary",
-            "2025-10-01",
-        ),
-    ],
-    "claude_mem.json": [
-        (
-            FACT,
-            "Money is kept in cents\nFloats lost cents in March.\n- Amounts are integers\n- Cents avoid rounding",
-            "decision money rounding",
-            "2025-10-01",
-        ),
-        (EVENT, "Request: Fix the rounding\nCompleted: Switched to cents", "session-summary", "2025-10-01"),
-    ],
-    "basic_memory": [
-        (NAME, "Coffee Brewing", "drinks how to note", "2025-05-01"),
-        (FACT, "Coffee Brewing: Pour over gives a clean cup", "method brewing drinks how to", "2025-05-01"),
-        (
-            FACT,
-            "Coffee Brewing\n- [ ] buy filters\n- [x] clean the grinder\n- [00:01:02] he starts to pour\n"
-            "- [site](https://example.org) has a guide\n- The best cup I ever had was made with the old [[Grinder]]",
-            "drinks how to",
-            "2025-05-01",
-        ),
-        (FACT, "Coffee Brewing › Water: Water should have 94 degrees.", "drinks how to", "2025-05-01"),
-        (NAME, "Grinder", "tool", ""),
-        (FACT, "Grinder: The grinder has 40 steps", "fact", ""),
-    ],
-    "claude_code": [
-        (FACT, "The staging password rotates on Mondays", "", ""),
-        (HOW, "No emojis in commits\nNever put emojis into commit messages.", "feedback", "2026-04-03"),
-        (
-            FACT,
-            "Tests: run them with make test # not pytest\nRun the tests with `make test`; the database must be up.",
-            "project",
-            "2026-04-02",
-        ),
-    ],
-    "obsidian": [
-        (FACT, "Ledger: The ledger runs on port 8081. Back to [[home#Money]].", "", ""),
-        (
-            FACT,
-            "Home\nSee [[Areas/Ledger|the ledger]] and [[Missing Note]]. #home\n![[picture.png]]\n\n```\n"
-            "# not a heading [[Garden]] #nottag\n```",
-            "index home",
-            "2026-01-05",
-        ),
-        (FACT, "Home › Money: We pay rent on the first.", "index home", "2026-01-05"),
-        (NAME, "Ledger", "", ""),
-        (NAME, "Home", "", ""),
-    ],
-    "chatgpt": [
-        (EVENT, "User: When should we go to Rome?", "", "2025-02-19"),
-        (EVENT, "Assistant: Go in May.", "", "2025-02-19"),
-        (FACT, "I am a vegetarian.", "instructions", "2025-03-03"),
-        (HOW, "Answer in short sentences.", "instructions", "2025-03-03"),
-        (EVENT, "User: A soup for ten people?", "", "2025-03-03"),
-    ],
-    "claude_ai": [
-        (EVENT, "User: How do I fix a flat tyre?", "", "2026-02-01"),
-        (EVENT, "Assistant: Take the tube out first.", "", "2026-02-01"),
-        (HOW, "Bikes: Give metric sizes.", "instructions", "2026-01-01"),
-    ],
-    "gemini": [
-        (EVENT, "User: How long do eggs keep?\nAssistant: About four weeks.\nin the fridge", "", "2026-03-01"),
-        (EVENT, "User: What is a leap second?", "", "2026-03-02"),
-        (EVENT, "User: Eingegeben: Wie spät ist es?", "", "2026-03-03"),
-    ],
-    "markdown": [
-        (FACT, "plain: Plain text without any heading.", "", ""),
-        (FACT, 'Fix: the "gateway": Intro of the note.', "ops on call", "2026-02-11"),
-        (FACT, 'Fix: the "gateway" › Alarms: Alarms go to the phone.', "ops on call", "2026-02-11"),
-        (
-            FACT,
-            'Fix: the "gateway" › Alarms › Night\nOnly red alarms at night.\n\n```sh\n# restart\nmake restart\n```',
-            "ops on call",
-            "2026-02-11",
-        ),
-        (FACT, 'Fix: the "gateway" › Alarms: A second part of the same name.', "ops on call", "2026-02-11"),
-    ],
-    "table.csv": [
-        (FACT, "The port is 8081, since May", "ops port", "2026-05-01"),
-        (EVENT, "Hello, Ben\nhow are you?", "", "2026-05-02"),
-        (FACT, "No id and no group", "", ""),
-    ],
-    "locus": [
-        (FACT, "Just a text.", "", ""),
-        (FACT, "# The ledger's port\n\nIt is 8081. # not a heading", "ops", "2026-05-01"),
-    ],
-}
-# Rejected records, and those left out on purpose.
-TROUBLE = {
-    "mcp_memory.jsonl": (1, {"relations of an entity that the file does not have": 1}),
-    "mem0.json": (1, {}),
-    "mem0_history.sql": (0, {"memories that were deleted there": 1}),
-    "mcp_memory_service.sql": (0, {"memories that were deleted there": 1}),
-    "claude_mem.sql": (0, {"prompts": 1}),
-    "claude_mem.json": (0, {"prompts": 1}),
-    "basic_memory": (0, {"relations to notes that the folder does not have": 1}),
-    "claude_code": (
-        0,
-        {
-            "instruction files: paste them into the group's instructions": 1,
-            "lines of MEMORY.md that lead to a file": 2,
-            "turns of sessions: import them with --turns": 1,
-        },
-    ),
-    "obsidian": (
-        0,
-        {
-            "templates, trash and conflict copies": 2,
-            "links to notes that the vault does not have": 1,
-        },
-    ),
-    "claude_ai": (0, {"documents of projects, which are no memories": 1}),
-    "gemini": (0, {"activities that are no prompts": 1}),
-    "markdown": (1, {}),
-    "table.csv": (3, {}),
-}
-RELATIONS = {
-    "mcp_memory.jsonl": [("Anna", "maintains", "Ledger")],
-    "basic_memory": [
-        ("Coffee Brewing", "requires", "Grinder"),
-        ("Coffee Brewing", "pairs_well_with", "Grinder"),
-    ],
-    "obsidian": [("Ledger", "mentions", "Home"), ("Home", "mentions", "Ledger")],
-}
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=IDS)
 
 
@@ -258,7 +97,9 @@ def test_an_import_is_undone_as_a_whole_and_can_be_done_again(sample: Sample, tm
 def test_a_sample_under_another_name_is_refused(sample: Sample, tmp_path: Path) -> None:
     path = placed(sample, tmp_path)
     # Notes are Markdown as well, and any text may be read as lines, which explains what it rejects.
-    general = {"lines"} | ({"markdown"} if sample.format in ("basic-memory", "claude-code", "obsidian") else set())
+    general = {"lines"} | (
+        {"markdown"} if sample.format in ("basic-memory", "claude-code", "obsidian") else set()
+    )
     for importer in IMPORTERS:
         if importer.name not in general | {sample.format}:
             with pytest.raises(InvalidInput, match=r"is not .*It looks like"):
@@ -279,7 +120,9 @@ def test_nothing_is_written_beside_a_foreign_file(sample: Sample, tmp_path: Path
     assert state() == before
 
 
-@pytest.mark.parametrize("name", ["chatgpt", "claude_ai", "gemini", "obsidian", "basic_memory", "locus", "markdown"])
+@pytest.mark.parametrize(
+    "name", ["chatgpt", "claude_ai", "gemini", "obsidian", "basic_memory", "locus", "markdown"]
+)
 def test_a_zip_is_read_like_its_folder(name: str, tmp_path: Path) -> None:
     sample = next(sample for sample in SAMPLES if sample.file == name)
     path = zipped(placed(sample, tmp_path))
@@ -294,7 +137,10 @@ def test_facts_from_chats_wait_for_a_person_unless_the_caller_says_otherwise(tmp
     assert (report.created, report.queued) == (3, 2)
     waiting = Memory.objects.filter(trust=Trust.CANDIDATE).order_by("key")
     assert [row.content for row in waiting] == ["I am a vegetarian.", "Answer in short sentences."]
-    assert (imported(path, group="b", waiting="live").queued, imported(path, group="c", waiting="pending").queued) == (0, 5)
+    assert (
+        imported(path, group="b", waiting="live").queued,
+        imported(path, group="c", waiting="pending").queued,
+    ) == (0, 5)
 
 
 def test_turns_keep_their_speaker_thread_and_order(tmp_path: Path) -> None:
@@ -303,7 +149,9 @@ def test_turns_keep_their_speaker_thread_and_order(tmp_path: Path) -> None:
     places = [(turn.thread.name if turn.thread else "", turn.position, turn.source_ref) for turn in turns]
     assert places == [("c-1", 0, "m1"), ("c-1", 1, "m5"), ("c-2", 0, "s1")]
     assert turns[0].metadata == {"speaker": "User", "title": "Trip to Rome"}
-    assert turns[1].valid_from == turns[0].valid_from, "a turn without a time has the beginning of its conversation"
+    assert turns[1].valid_from == turns[0].valid_from, (
+        "a turn without a time has the beginning of its conversation"
+    )
 
 
 def test_transcripts_are_read_on_demand(tmp_path: Path) -> None:
@@ -346,7 +194,10 @@ def test_mem0s_changed_text_replaces_the_old_one(tmp_path: Path) -> None:
     path.write_text(json.dumps(data))
     imported(path, waiting="live")
     lives = Memory.objects.filter(content__startswith="Lives").order_by("key")
-    assert [(row.content, row.state) for row in lives] == [("Lives in Hamburg", "superseded"), ("Lives in Kiel", "live")]
+    assert [(row.content, row.state) for row in lives] == [
+        ("Lives in Hamburg", "superseded"),
+        ("Lives in Kiel", "live"),
+    ]
 
 
 def test_an_undo_keeps_what_somebody_changed_since(tmp_path: Path) -> None:
@@ -399,13 +250,19 @@ def test_a_takeout_with_html_is_refused_with_advice(tmp_path: Path) -> None:
     assert "Ask for JSON in Google Takeout" in fault.why
 
 
-JSON_SAMPLES = [sample for sample in SAMPLES if sample.file.endswith((".json", ".jsonl", "chatgpt", "claude_ai", "gemini"))]
+JSON_SAMPLES = [
+    sample
+    for sample in SAMPLES
+    if sample.file.endswith((".json", ".jsonl", "chatgpt", "claude_ai", "gemini"))
+]
 
 
 @pytest.mark.parametrize("sample", JSON_SAMPLES, ids=[sample.file for sample in JSON_SAMPLES])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_cut_or_scrambled_json_is_refused_or_explained(sample: Sample, data: st.DataObject, tmp_path: Path) -> None:
+def test_cut_or_scrambled_json_is_refused_or_explained(
+    sample: Sample, data: st.DataObject, tmp_path: Path
+) -> None:
     source = DATA / sample.file
     source = next(iter(sorted(source.glob("*.json")))) if source.is_dir() else source
     raw = source.read_bytes()
@@ -417,8 +274,6 @@ def test_cut_or_scrambled_json_is_refused_or_explained(sample: Sample, data: st.
     importer = next(importer for importer in IMPORTERS if importer.name == sample.format)
     importer.recognises(path)
     read = importer.run.keywords["read"]  # type: ignore[attr-defined]
-    try:
-        for line in settle(read(path, LineRules("x", group="mine")), LineRules("x", group="mine")):
-            assert line.draft or line.why or line.skipped or line.relation
-    except LociError as error:
-        assert str(error)
+    rules = LineRules("x", group="mine")
+    for line in settle(read(path, rules), rules):
+        assert line.draft or line.why or line.skipped or line.relation

@@ -12,7 +12,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import Confidence, LineRules, Waiting
+from sources.importing.importer import LineRules, Recognition, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -24,13 +24,13 @@ INSTRUCTIONS: Final = "user_editable_context"
 TEXTS: Final = frozenset({"text", "multimodal_text"})
 
 
-def is_chatgpt(path: Path) -> Confidence:
+def is_chatgpt(path: Path) -> Recognition:
     """CERTAIN if the first conversation has a `mapping`."""
     if path.is_file() and path.suffix.lower() not in ENDINGS:
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
         found = any("mapping" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS))
-    return Confidence.CERTAIN if found else Confidence.NO
+    return Recognition.CERTAIN if found else Recognition.NO
 
 
 def read_chatgpt(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import Confidence, LineRules, Waiting
+from sources.importing.importer import LineRules, Recognition, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -17,15 +17,15 @@ ENDINGS: Final = (".zip", ".json", ".dms")
 DOCUMENTS: Final = "documents of projects, which are no memories"
 
 
-def is_claude_ai(path: Path) -> Confidence:
+def is_claude_ai(path: Path) -> Recognition:
     """CERTAIN if the first conversation has `chat_messages`."""
     if path.is_file() and path.suffix.lower() not in ENDINGS:
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
         found = any(
             "chat_messages" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS)
         )
-    return Confidence.CERTAIN if found else Confidence.NO
+    return Recognition.CERTAIN if found else Recognition.NO
 
 
 def read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

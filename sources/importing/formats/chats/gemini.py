@@ -11,7 +11,7 @@ from typing import Any, Final
 from access.errors import InvalidInput
 from memories.draft import Draft
 from memories.types import Type
-from sources.importing.importer import Confidence, LineRules, Waiting
+from sources.importing.importer import LineRules, Recognition, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import peek, read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -24,13 +24,13 @@ NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
 LINE_TAGS: Final = frozenset({"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "pre"})
 
 
-def is_gemini(path: Path) -> Confidence:
+def is_gemini(path: Path) -> Recognition:
     """CERTAIN for a list of activities of Gemini. A Takeout with HTML instead is refused with advice."""
     if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".html"):
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
         found = any(True for _ in activity_files(tree)) or html_files(tree)
-    return Confidence.CERTAIN if found else Confidence.NO
+    return Recognition.CERTAIN if found else Recognition.NO
 
 
 def html_files(tree: FileTree) -> list[str]:

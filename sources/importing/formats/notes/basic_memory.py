@@ -18,7 +18,7 @@ from sources.importing.formats.notes.folders import (
     time_of,
 )
 from sources.importing.formats.notes.sections import split_sections, with_headings
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
 from sources.importing.records import SourceRecord, record_importer
@@ -34,16 +34,16 @@ _TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is no relation
 
 
-def is_basic_memory(path: Path) -> Confidence:
+def is_basic_memory(path: Path) -> Recognition:
     """CERTAIN if one of the first notes has a permalink and a type, or a title."""
     if not may_be_notes(path):
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
         for found in notes_of(tree, limit=PROBED):
             head = found.note.head
             if "permalink" in head and ("type" in head or "title" in head):
-                return Confidence.CERTAIN
-    return Confidence.NO
+                return Recognition.CERTAIN
+    return Recognition.NO
 
 
 def read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -15,7 +15,7 @@ from memories.draft import Draft
 from memories.types import Type
 from sources.importing.formats.chats.turns import Conversation, turn_record
 from sources.importing.formats.notes.folders import PROBED, FoundNote, draft_of, head_of, notes_of
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import first_object, parse_line
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -41,20 +41,20 @@ _INJECTED: Final = re.compile(
 )
 
 
-def is_claude_code(path: Path) -> Confidence:
+def is_claude_code(path: Path) -> Recognition:
     """CERTAIN for memory folders, instruction files and transcripts of Claude Code."""
     if path.is_file() and path.suffix.lower() == ".jsonl":
-        return Confidence.CERTAIN if is_transcript_line(first_object(path)) else Confidence.NO
+        return Recognition.CERTAIN if is_transcript_line(first_object(path)) else Recognition.NO
     if path.is_file() and path.suffix.lower() not in (".md", ".mdc", ".zip"):
-        return Confidence.NO
+        return Recognition.NO
     if path.is_file() and is_instruction(f"/{path.name}"):
-        return Confidence.CERTAIN
+        return Recognition.CERTAIN
     with FileTree(path) as tree:
         if any(PurePosixPath(name).name == INDEX for name in tree.names(".md")):
-            return Confidence.CERTAIN
+            return Recognition.CERTAIN
         if any(is_topic(found) for found in notes_of(tree, limit=PROBED)):
-            return Confidence.CERTAIN
-        return Confidence.CERTAIN if any(map(is_session, tree.names(".jsonl")[:PROBED])) else Confidence.NO
+            return Recognition.CERTAIN
+        return Recognition.CERTAIN if any(map(is_session, tree.names(".jsonl")[:PROBED])) else Recognition.NO
 
 
 def is_topic(found: FoundNote) -> bool:

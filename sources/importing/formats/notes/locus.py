@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import text_of
 from sources.importing.records import SourceRecord, record_importer
@@ -22,12 +22,12 @@ TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
 
-def is_locus(path: Path) -> Confidence:
+def is_locus(path: Path) -> Recognition:
     """CERTAIN for a .locus file, or a folder or zip with one."""
     if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".zip"):
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
-        return Confidence.CERTAIN if tree.names(*ENDINGS) else Confidence.NO
+        return Recognition.CERTAIN if tree.names(*ENDINGS) else Recognition.NO
 
 
 def is_locus_note(found: FoundNote) -> bool:

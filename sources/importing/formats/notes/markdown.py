@@ -5,18 +5,18 @@ from pathlib import Path
 
 from sources.importing.formats.notes.folders import NOTES, may_be_notes, notes_of, section_records
 from sources.importing.formats.notes.locus import is_locus_note, locus_record
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree, is_hidden
 from sources.importing.records import SourceRecord, record_importer
 
 
-def is_markdown(path: Path) -> Confidence:
+def is_markdown(path: Path) -> Recognition:
     """PLAIN for a note, or a folder or zip with notes."""
     if not may_be_notes(path):
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
         has_notes = any(not is_hidden(name) for name in tree.names(*NOTES))
-    return Confidence.PLAIN if has_notes else Confidence.NO
+    return Recognition.PLAIN if has_notes else Recognition.NO
 
 
 def read_markdown(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -10,7 +10,7 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import Type
 from sources.importing.formats.notes.folders import notes_of, section_records
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
 from sources.importing.records import SourceRecord, record_importer
@@ -24,14 +24,14 @@ TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 _CONFLICT: Final = re.compile(r"\((?:conflicted copy|conflict)[^)]*\)|sync-conflict", re.IGNORECASE)
 
 
-def is_vault(path: Path) -> Confidence:
+def is_vault(path: Path) -> Recognition:
     """CERTAIN for a folder or zip with a folder .obsidian that has notes."""
     if path.is_file() and path.suffix.lower() != ".zip":
-        return Confidence.NO
+        return Recognition.NO
     with FileTree(path) as tree:
         names = tree.names()
     has_settings = any(name.startswith(".obsidian/") or "/.obsidian/" in name for name in names)
-    return Confidence.CERTAIN if has_settings else Confidence.NO
+    return Recognition.CERTAIN if has_settings else Recognition.NO
 
 
 def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -14,7 +14,7 @@ _SLUG: Final = re.compile(r"[^\w]+")
 
 
 @dataclass(frozen=True)
-class Section:
+class NoteSection:
     """The text below one heading, without those below it. `path` are the headings from the outermost on.
 
     `ref` names it within its note, by the headings, with a number if they occur twice.
@@ -25,7 +25,7 @@ class Section:
     ref: str
 
 
-def split_sections(body: str) -> Iterator[Section]:
+def split_sections(body: str) -> Iterator[NoteSection]:
     """The sections of a note that have a text. Headings in code are none. Very long sections are cut at blank lines."""
     seen: Counter[str] = Counter()
     for path, text in raw_sections(body):
@@ -33,7 +33,7 @@ def split_sections(body: str) -> Iterator[Section]:
             if part.strip():
                 ref = "/".join(slug_of(heading) for heading in path)
                 seen[ref] += 1
-                yield Section(path, part.rstrip(), ref if seen[ref] == 1 else f"{ref}:{seen[ref]}")
+                yield NoteSection(path, part.rstrip(), ref if seen[ref] == 1 else f"{ref}:{seen[ref]}")
 
 
 def raw_sections(body: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -70,7 +70,7 @@ def slug_of(text: str) -> str:
     return _SLUG.sub("-", text.lower()).strip("-")
 
 
-def with_headings(title: str, section: Section) -> str:
+def with_headings(title: str, section: NoteSection) -> str:
     """A section's text with its place in front: "Title › Heading: text"."""
     path = section.path[1:] if section.path[:1] == (title,) else section.path
     place = " › ".join(filter(None, (title, *path)))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from memories.types import Type
-from sources.importing.importer import Confidence, LineRules, Waiting
+from sources.importing.importer import LineRules, Recognition, Waiting
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -34,16 +34,16 @@ SUMMARY_PARTS: Final = (
 )  # fmt: skip
 
 
-def is_claude_mem(path: Path) -> Confidence:
+def is_claude_mem(path: Path) -> Recognition:
     """CERTAIN for a database with observations and summaries, or its export."""
     if not path.is_file():
-        return Confidence.NO
+        return Recognition.NO
     if {"observations", "session_summaries"} <= tables_of(path).keys():
-        return Confidence.CERTAIN
+        return Recognition.CERTAIN
     with open_file(path) as file:
         found = peek(file)
     is_export = {"observations", "summaries"} <= found.keys() or "totalObservations" in found
-    return Confidence.CERTAIN if is_export else Confidence.NO
+    return Recognition.CERTAIN if is_export else Recognition.NO
 
 
 def read_claude_mem(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

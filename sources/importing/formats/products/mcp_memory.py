@@ -11,7 +11,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import Type
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import first_object, open_file, read_lines
 from sources.importing.reading.json_stream import JsonFault, peek, read_items
 from sources.importing.reading.values import list_of, ref_of, short_hash, tags_of, text_of
@@ -20,17 +20,17 @@ from sources.importing.records import SourceRecord, record_importer
 DANGLING: Final = "relations of an entity that the file does not have"
 
 
-def is_graph(path: Path) -> Confidence:
+def is_graph(path: Path) -> Recognition:
     """CERTAIN for lines of entities and relations, or an object with both lists."""
     if not path.is_file():
-        return Confidence.NO
+        return Recognition.NO
     line = first_object(path)
     if line.get("type") in ("entity", "relation"):
         has_keys = bool(name_of(line)) or bool(ends_of(line))
-        return Confidence.CERTAIN if has_keys else Confidence.NO
+        return Recognition.CERTAIN if has_keys else Recognition.NO
     with open_file(path) as file:
         found = peek(file)
-    return Confidence.CERTAIN if {"entities", "relations"} <= found.keys() else Confidence.NO
+    return Recognition.CERTAIN if {"entities", "relations"} <= found.keys() else Recognition.NO
 
 
 def read_graph(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

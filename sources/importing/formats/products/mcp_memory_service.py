@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from memories.types import Type
-from sources.importing.importer import Confidence, LineRules
+from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -28,17 +28,17 @@ TYPES: Final[dict[str, str]] = {
 }
 
 
-def is_service(path: Path) -> Confidence:
+def is_service(path: Path) -> Recognition:
     """CERTAIN for its export or its table of memories."""
     if not path.is_file():
-        return Confidence.NO
+        return Recognition.NO
     if {"content_hash", "content"} <= tables_of(path).get("memories", frozenset()):
-        return Confidence.CERTAIN
+        return Recognition.CERTAIN
     with open_file(path) as file:
         found = peek(file)
     first = dict_of(found.get("memories"))
     is_export = "content" in first and ("content_hash" in first or "export_metadata" in found)
-    return Confidence.CERTAIN if is_export else Confidence.NO
+    return Recognition.CERTAIN if is_export else Recognition.NO
 
 
 def read_service(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memories.draft import Draft
-from sources.importing.importer import Confidence, LineRules, Waiting
+from sources.importing.importer import LineRules, Recognition, Waiting
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -17,17 +17,17 @@ DELETED: Final = "memories that were deleted there"
 _HISTORY: Final = frozenset({"memory_id", "new_memory", "event"})
 
 
-def is_mem0(path: Path) -> Confidence:
+def is_mem0(path: Path) -> Recognition:
     """CERTAIN for a list of items with a `memory`, or a database with mem0's history."""
     if not path.is_file():
-        return Confidence.NO
+        return Recognition.NO
     if tables_of(path).get("history", frozenset()) >= _HISTORY:
-        return Confidence.CERTAIN
+        return Recognition.CERTAIN
     with open_file(path) as file:
         found = peek(file)
     first = next((item for key in LISTS if isinstance(item := found.get(key), dict)), {})
     has_keys = bool(text_of(first.get("memory"))) and "id" in first
-    return Confidence.CERTAIN if has_keys else Confidence.NO
+    return Recognition.CERTAIN if has_keys else Recognition.NO
 
 
 def read_mem0(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
