@@ -83,11 +83,10 @@ class LinesReport:
         """All results in one sentence."""
         relations = f"{format_count(self.related, 'relation')}, " if self.related else ""
         left_out = "".join(f"\n  {count} left out: {why}" for why, count in sorted(self.skipped.items()))
-        undo = f"\nUndo it with: loci import --undo {self.run}" if self.run else ""
         return (
             f"{format_count(self.lines, self.unit)} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
             f"{self.reinforced} restated, {self.queued} waiting for a curator, {relations}{len(self.faults)} not stored."
-            f"{left_out}{undo}"
+            f"{left_out}"
         )
 
     def as_json(self) -> dict[str, Any]:

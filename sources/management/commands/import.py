@@ -89,6 +89,8 @@ class Command(BaseCommand):
             self.stdout.write(f"Nothing was written. It would be: {report.as_text()}{show_sample(report)}")
         else:
             self.stdout.write(report.as_text())
+            if report.run:
+                self.stderr.write(f"Take it back with: loci import --undo {report.run}")
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
             raise CommandError(f"{lost} not stored.{list_faults(report.faults, report.unit)}")
