@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,6 +35,7 @@ from storage.ids import new_id
 
 REASON: Final = "the import was undone"
 ROWS_AT_ONCE: Final = 200
+WRITES_AT_ONCE: Final = 25
 # Relations first, since they lead to entities; then what was confirmed or reworded; new memories last.
 ORDER: Final = (Operation.RELATE, Operation.REINFORCE, Operation.MERGE, Operation.STORE)
 
@@ -86,9 +88,11 @@ def undo_import(
     undoing = replace(actor, run=new_id())
     done = 0
     for operation in ORDER:
-        for write in writes_of(id_, operation):
-            undo_one(undoing, write, result)
-            done += 1
+        for writes in in_parts(writes_of(id_, operation)):
+            with transaction.atomic():
+                for write in writes:
+                    undo_one(undoing, write, result)
+            done += len(writes)
             if on_progress is not None:
                 on_progress(done)
     with transaction.atomic():
@@ -123,8 +127,14 @@ def writes_of(run: UUID, operation: Operation) -> Iterator[PastWrite]:
             )
 
 
+def in_parts(writes: Iterator[PastWrite]) -> Iterator[list[PastWrite]]:
+    """The writes in lists of WRITES_AT_ONCE: a transaction of a quarter of a second."""
+    while part := list(islice(writes, WRITES_AT_ONCE)):
+        yield part
+
+
 def undo_one(actor: Actor, write: PastWrite, result: UndoneImport) -> None:
-    """Take one write back in a transaction of its own, or note why it stays."""
+    """Take one write back as a whole, or note why it stays."""
     memory = str(write.main.memory_id)
     try:
         with transaction.atomic():

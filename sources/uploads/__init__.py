@@ -227,7 +227,7 @@ def undo_upload(upload: Upload) -> None:
     result = undo_import(
         sender_actor(upload.user_id),
         upload.run or "",
-        on_progress=lambda done: done % 100 == 0 and rows.update(lines_done=done, working_at=timezone.now()),
+        on_progress=lambda done: rows.update(lines_done=done, working_at=timezone.now()),
     )
     rows.update(
         state=UploadState.UNDONE,
