@@ -42,17 +42,20 @@ def clean_name(name: str) -> str:
 def read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """One text per row; a row without an id is known by its text."""
     csv.field_size_limit(MAX_FIELD_CHARS)
+    line = 1
     with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
-        head = file.readline()
-        rows = csv.reader(file, delimiter=delimiter_of(head))
-        names = [clean_name(name) for name in next(csv.reader([head], delimiter=delimiter_of(head)), [])]
         try:
+            head = file.readline()
+            delimiter = delimiter_of(head)
+            names = [clean_name(name) for name in next(csv.reader([head], delimiter=delimiter), [])]
+            rows = csv.reader(file, delimiter=delimiter)
             for row in rows:
+                line = rows.line_num + 1
                 if any(cell.strip() for cell in row):
-                    yield row_record(dict(zip(names, row, strict=False)), f"line {rows.line_num + 1}")
+                    yield row_record(dict(zip(names, row, strict=False)), f"line {line}")
         except (csv.Error, UnicodeDecodeError) as error:
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-            yield SourceRecord(why=f"line {rows.line_num + 1}: {why}")
+            yield SourceRecord(why=f"after line {line}: {why}")
 
 
 def row_record(row: dict[str, str], where: str) -> SourceRecord:

@@ -65,7 +65,10 @@ class FileTree:
             InvalidInput: it is in an encrypted or broken zip. NotFound: it cannot be opened.
         """
         if self._zip is None:
-            with open_file(self.path / name if self.path.is_dir() else self.path) as file:
+            path = self.path / name if self.path.is_dir() else self.path
+            if path.exists() and not path.is_file():  # a pipe would never end
+                raise InvalidInput(f"{name} is not a file.", field="file")
+            with open_file(path) as file:
                 yield file
             return
         try:

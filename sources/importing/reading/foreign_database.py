@@ -55,14 +55,21 @@ def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
 
 
 def tables_of(path: Path) -> dict[str, frozenset[str]]:
-    """The tables of a database with their columns; empty if the file is none."""
+    """The tables of a database with their columns; empty if the file is none.
+
+    Virtual tables are left out: they cannot be read without their module, such as vec0.
+    """
     if not path.is_file() or not first_bytes(path).startswith(MAGIC):
         return {}
     try:
         with open_foreign(path) as database:
-            names = [
-                row["name"] for row in database.rows("sqlite_master", order="name") if row["type"] == "table"
-            ]
+            found = database.rows("sqlite_master", order="name")
+            names = [row["name"] for row in found if is_plain_table(row["type"], row["sql"])]
             return {name: database.columns(name) for name in names}
     except InvalidInput:
         return {}
+
+
+def is_plain_table(kind: str, sql: str | None) -> bool:
+    """True for a table that holds its own rows, by its row in sqlite_master."""
+    return kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")

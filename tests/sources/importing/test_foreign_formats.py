@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -248,6 +249,19 @@ def test_a_takeout_with_html_is_refused_with_advice(tmp_path: Path) -> None:
     (folder / "MyActivity.html").write_text("<html></html>")
     [fault] = imported(tmp_path / "Takeout").faults
     assert "Ask for JSON in Google Takeout" in fault.why
+
+
+def test_a_table_that_is_not_utf_8_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"text,caf\xe9\nThe port is 8081,x\n")
+    assert [fault.why for fault in imported(path).faults] == ["after line 1: it is not UTF-8"]
+
+
+def test_a_pipe_in_a_folder_is_reported_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A note.")
+    os.mkfifo(tmp_path / "b.md")
+    report = imported(tmp_path)
+    assert (report.created, [fault.why for fault in report.faults]) == (1, ["b.md: b.md is not a file."])
 
 
 JSON_SAMPLES = [
