@@ -90,6 +90,7 @@ def store_many(
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
     are_checked: bool = False,
+    hold: Callable[[Draft], str] = lambda draft: "",
 ) -> BatchResult:
     """Store many texts as they are; an invalid draft is refused alone and the others are stored.
 
@@ -103,7 +104,7 @@ def store_many(
     `vectors` (float32[n, 384], one per draft) are used for texts of one piece instead of embedding them.
     `on_progress` receives, after each committed batch, how many drafts are done. With `dry_run` nothing is embedded and
     each batch is rolled back, so no batch sees what an earlier one would have stored. `are_checked`: the drafts are what
-    check_draft() returned.
+    check_draft() returned. `hold` returns why a new text has to wait for a person, "" if it need not.
     """
     if dry_run:
         encoder = None
@@ -117,7 +118,7 @@ def store_many(
     done: Batch = []
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
-            write_batch(actor, groups, batch, is_trial=dry_run)
+            write_batch(actor, groups, batch, is_trial=dry_run, hold=hold)
             done += batch
             if dry_run:
                 groups.found.clear()
@@ -268,18 +269,22 @@ def refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
 
 
 @retried
-def write_batch(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:
+def write_batch(
+    actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool, hold: Callable[[Draft], str]
+) -> None:
     """Decide and write one batch in a transaction; a trial is rolled back."""
     try:
         with transaction.atomic():
-            _write(actor, groups, batch, is_trial=is_trial)
+            _write(actor, groups, batch, is_trial=is_trial, hold=hold)
             transaction.set_rollback(is_trial)
     except OperationalError:
         groups.found.clear()  # some may have been created in the transaction that was lost
         raise
 
 
-def _write(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:
+def _write(
+    actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool, hold: Callable[[Draft], str]
+) -> None:
     """Decide and write one batch, inside its transaction."""
     refuse_without_group(actor, groups, batch)
     ready: list[tuple[_Pending, Group]] = []
@@ -291,7 +296,7 @@ def _write(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> No
         except LociError as error:
             pending.refuse(error)
     drafts = [
-        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns, is_trial=is_trial))
+        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns, is_trial=is_trial, hold=hold(p.draft)))
         for p, group in ready
         if p.embedded is not None
     ]

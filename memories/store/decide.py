@@ -336,7 +336,12 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
         current = head_of(context.former)
         if is_standing(current):
             return f"this text was superseded by {current.id}; pass supersedes to make it current again"
-    return policy_doubt(actor, context.group, context.draft.confidence) or replacing_doubt(actor, context)
+    hold = context.prepared.hold
+    return (
+        hold
+        or policy_doubt(actor, context.group, context.draft.confidence)
+        or replacing_doubt(actor, context)
+    )
 
 
 def is_standing(head: Memory) -> bool:

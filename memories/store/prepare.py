@@ -35,7 +35,8 @@ class PreparedDraft:
     """A draft with everything that can be computed before the transaction.
 
     `found` None: live neighbours are not searched for, and the writer compares it with withdrawn texts only. `columns`
-    None: not computed yet. `is_trial`: nothing is embedded, since the write is rolled back.
+    None: not computed yet. `is_trial`: nothing is embedded, since the write is rolled back. `hold`: why a person has to
+    decide, whatever the policy says; "" leaves it to the policy.
     """
 
     draft: Draft
@@ -44,6 +45,7 @@ class PreparedDraft:
     superseded: Memory | None = None
     columns: TextColumns | None = None
     is_trial: bool = False
+    hold: str = ""
 
     @property
     def vector(self) -> Vector | None:

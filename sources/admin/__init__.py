@@ -21,6 +21,7 @@ from sources.models import Upload, UploadState
 from sources.uploads import (
     TO_DO,
     begin_import,
+    begin_undo,
     discard_upload,
     find_upload,
     may_import,
@@ -34,6 +35,7 @@ STATE_LABELS = {
     "checked": "warning",
     "check": "info",
     "import": "info",
+    "undo": "info",
 }
 HEADINGS = {
     UploadState.CHECK: "Checking the file",
@@ -42,8 +44,10 @@ HEADINGS = {
     UploadState.DONE: "Imported",
     UploadState.FAILED: "Not imported",
     UploadState.DISCARDED: "Discarded before import",
+    UploadState.UNDO: "Taking the import back",
+    UploadState.UNDONE: "Taken back",
 }
-ACTIONS = {"import": begin_import, "discard": discard_upload}
+ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo}
 
 
 @admin.register(Upload)
@@ -56,7 +60,7 @@ class UploadAdmin(LociAdmin):
     list_display_links = ("name",)
     list_filter = ("state",)
     ordering = ("-key",)
-    empty_hint = "Import a file of texts, or an export of Loci. You see a preview before anything is stored."
+    empty_hint = "Import memories from another program, or a file of texts. You see a preview before anything is stored."
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The actor's own uploads."""
@@ -76,7 +80,7 @@ class UploadAdmin(LociAdmin):
         form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
         if form.is_valid():
             try:
-                upload = receive_upload(actor, form.sent(), form.rules())
+                upload = receive_upload(actor, form.sent(), form.rules(), file_format=form.file_format())
                 return HttpResponseRedirect(self.url("change", upload.id))
             except LociError as refusal:
                 show_error(form, refusal)
@@ -118,6 +122,8 @@ class UploadAdmin(LociAdmin):
             "is_busy": upload.state in TO_DO,
             "is_trial": upload.state == UploadState.CHECKED,
             "is_over": upload.finished_at is not None,
+            "is_undone": upload.state == UploadState.UNDONE,
+            "unit": "line" if upload.line_count else "record",
             "taken": taken,
             "more_faults": upload.fault_count - len(upload.faults),
             "add_url": self.url("add"),

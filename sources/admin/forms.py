@@ -9,7 +9,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from access.actor import WRITE, Actor
 from access.groups import entered_groups
 from memories.types import Scope, Type
-from sources.importing import ENDINGS, describe_formats
+from sources.importing import ENDINGS, NAMES, describe_formats
 from sources.importing.importer import LineRules
 from sources.uploads import SentUpload
 
@@ -22,6 +22,12 @@ class UploadForm(forms.Form):
         allow_empty_file=True,  # receive_upload() rejects it with a reason
         widget=forms.FileInput(attrs={"accept": ",".join(ENDINGS), "class": "loci-file"}),
     )
+    format = forms.ChoiceField(
+        required=False,
+        choices=[("", "recognise it"), *((name, name) for name in NAMES)],
+        help_text="The program that the file comes from.",
+        widget=UnfoldAdminSelectWidget(),
+    )
     group = forms.ChoiceField(
         required=False,
         help_text="The group of every line.",
@@ -29,8 +35,15 @@ class UploadForm(forms.Form):
     )
     type = forms.ChoiceField(
         required=False,
-        choices=[("", "episodic with a session, else semantic"), *Type.choices],
+        choices=[("", "as the format says"), *Type.choices],
         help_text="The type of every line.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    waiting = forms.ChoiceField(
+        label="What waits for a person",
+        required=False,
+        choices=[("", "facts from chats"), ("live", "nothing"), ("pending", "everything")],
+        help_text="What waits is in the Review until a curator decides.",
         widget=UnfoldAdminSelectWidget(),
     )
     scope = forms.ChoiceField(
@@ -39,7 +52,7 @@ class UploadForm(forms.Form):
     source = forms.CharField(
         required=False,
         max_length=200,
-        help_text="Defaults to the file's name. The same line of the same source is stored only once.",
+        help_text="Defaults to the format, or the file's name. The same line of the same source is stored only once.",
         widget=UnfoldAdminTextInputWidget(),
     )
 
@@ -57,4 +70,10 @@ class UploadForm(forms.Form):
     def rules(self) -> LineRules:
         """The rules for its lines."""
         values = self.cleaned_data
-        return LineRules(values["source"], values["group"], values["type"], values["scope"])
+        return LineRules(
+            values["source"], values["group"], values["type"], values["scope"], waiting=values["waiting"]
+        )
+
+    def file_format(self) -> str:
+        """The format that the sender named, "" to recognise it."""
+        return str(self.cleaned_data["format"])

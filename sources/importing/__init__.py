@@ -4,15 +4,42 @@ The command and the browser call `choose_importer(path).run(…)` and render the
 """
 
 from pathlib import Path
+from typing import Final
 
 from access.errors import InvalidInput, NotFound
+from sources.importing.formats.chats.chatgpt import CHATGPT
+from sources.importing.formats.chats.claude_ai import CLAUDE_AI
+from sources.importing.formats.chats.gemini import GEMINI
 from sources.importing.formats.exports import EXPORT
+from sources.importing.formats.notes.basic_memory import BASIC_MEMORY
+from sources.importing.formats.notes.claude_code import CLAUDE_CODE
+from sources.importing.formats.notes.locus import LOCUS
+from sources.importing.formats.notes.markdown import MARKDOWN
+from sources.importing.formats.notes.obsidian import OBSIDIAN
+from sources.importing.formats.products.claude_mem import CLAUDE_MEM
+from sources.importing.formats.products.mcp_memory import MCP_MEMORY
+from sources.importing.formats.products.mcp_memory_service import MCP_MEMORY_SERVICE
+from sources.importing.formats.products.mem0 import MEM0
+from sources.importing.formats.table import TABLE
 from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import Importer
 
-# The first that recognises a file reads it, so TEXTS, which takes any text, is the last.
+AUTO: Final = "auto"
 IMPORTERS: tuple[Importer, ...] = (
     EXPORT,
+    MCP_MEMORY,
+    MEM0,
+    MCP_MEMORY_SERVICE,
+    BASIC_MEMORY,
+    CLAUDE_MEM,
+    CLAUDE_CODE,
+    OBSIDIAN,
+    CHATGPT,
+    CLAUDE_AI,
+    GEMINI,
+    LOCUS,
+    MARKDOWN,
+    TABLE,
     TEXTS,
 )
 NAMES = tuple(importer.name for importer in IMPORTERS)
@@ -20,24 +47,50 @@ ENDINGS = tuple(dict.fromkeys(ending for importer in IMPORTERS for ending in imp
 
 
 def choose_importer(path: Path, name: str = "") -> Importer:
-    """The importer of this name, or the first that recognises the file or folder.
+    """The importer that is surest to know the file or folder; the one of this name, if it knows it too.
 
     Raises:
         NotFound: the file does not exist or cannot be opened.
-        InvalidInput: no importer has this name, or none recognises the file.
+        InvalidInput: no importer has this name, the named one does not recognise the file, none does, or two are equally
+            sure.
     """
-    if name:
-        return find_importer(name)
+    named = find_importer(name) if name not in ("", AUTO) else None
     if not path.exists():
         raise NotFound(f"{path} cannot be read: No such file or directory.", field="file")
-    for importer in IMPORTERS:
-        if importer.recognises(path):
-            return importer
     kind = "folder" if path.is_dir() else "file"
-    raise InvalidInput(
-        f"The {kind} is in no format that Loci can import.",
-        hint=f"Formats: {describe_formats()}. Text must be UTF-8.",
-        field="file",
+    if named is not None:
+        if not named.recognises(path):
+            raise InvalidInput(
+                f"The {kind} is not {named.description}.",
+                hint=f"It looks like {guess(path)}.",
+                field="format",
+            )
+        return named
+    surest = surest_importers(path)
+    if not surest:
+        raise InvalidInput(
+            f"The {kind} is in no format that Loci can import.",
+            hint=f"Formats: {describe_formats()}. Text must be UTF-8.",
+            field="file",
+        )
+    if len(surest) > 1:
+        names = " or ".join(importer.name for importer in surest)
+        raise InvalidInput(f"The {kind} may be {names}.", hint="Name the format with --from.", field="format")
+    return surest[0]
+
+
+def surest_importers(path: Path) -> list[Importer]:
+    """The importers that are surest to know an existing path; none if no importer knows it."""
+    found = [(importer.recognises(path), importer) for importer in IMPORTERS]
+    best = max(confidence for confidence, _ in found)
+    return [importer for confidence, importer in found if confidence == best and best]
+
+
+def guess(path: Path) -> str:
+    """What a path is instead of the named format, in words."""
+    return (
+        " or ".join(importer.description for importer in surest_importers(path))
+        or "no format that Loci imports"
     )
 
 

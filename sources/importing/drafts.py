@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from uuid import UUID
 
 from access import audit
 from access.actor import Actor
@@ -11,46 +12,155 @@ from access.audit.operations import Operation
 from access.errors import LociError
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
+from memories.entities.store_relation import RelationDraft
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
-from sources.importing.importer import LineRules
+from memories.types import Type
+from sources.importing.importer import LineRules, Waiting
 from sources.importing.lines import LineFault, StrictStop
-from sources.importing.reports import LinesReport
+from sources.importing.relations import import_relation
+from sources.importing.reports import RELATED, SAMPLE_TEXTS, LinesReport, sample_of
+from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
+CHARS_AT_ONCE = (
+    2**23
+)  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
+WAITS = "imported texts wait for a person"
+RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
 
 
 @dataclass(frozen=True)
 class NumberedDraft:
-    """The draft of a line, or the reason why it has none. A file without lines numbers its texts from 1."""
+    """The draft of a line, or the reason why it has none. A file without lines numbers its texts from 1.
+
+    `skipped` is the reason why a line is left out on purpose. A line may be a `relation` instead.
+    """
 
     number: int
     draft: Draft | None
     why: str = ""
+    skipped: str = ""
+    relation: RelationDraft | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class DraftBatch:
-    """Consecutive lines: the drafts with their line numbers, and the rejected lines."""
+    """Consecutive lines: drafts and relations with their line numbers, rejected lines, skipped ones by reason."""
 
     numbers: list[int] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
+    relations: list[tuple[int, RelationDraft]] = field(default_factory=list)
     faults: list[LineFault] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    last: int = 0  # number of the last line
+    chars: int = 0  # of the drafts' texts
 
-    @property
-    def last(self) -> int:
-        """Number of the last line."""
-        return max([*self.numbers, *(fault.line for fault in self.faults)])
+    def __len__(self) -> int:
+        return len(self.numbers) + len(self.faults) + len(self.relations)
 
     def add(self, line: NumberedDraft) -> None:
-        """Add a line's draft, or the rejected line."""
-        if line.draft is None:
+        """Add a line: its draft or relation, or the reason why it has none."""
+        self.last = line.number
+        if line.skipped:
+            self.skipped[line.skipped] += 1
+        elif line.relation is not None:
+            self.relations.append((line.number, line.relation))
+        elif line.draft is None:
             self.faults.append(LineFault(line.number, line.why))
         else:
             self.drafts.append(line.draft)
             self.numbers.append(line.number)
+            self.chars += len(line.draft.content)
+
+
+@dataclass
+class DraftIntake:
+    """One import of drafts: what it has counted so far, and how it stores a batch."""
+
+    actor: Actor
+    rules: LineRules
+    encoder: Encoder | None = None
+    dry_run: bool = False
+    run: UUID = field(default_factory=new_id)
+    counts: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    faults: list[LineFault] = field(default_factory=list)
+    sample: list[dict[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # What an import writes has its id, by which it is undone as a whole.
+        self.actor = replace(self.actor, run=self.run)
+
+    def take(self, part: DraftBatch, *, on_progress: Callable[[int], object] | None) -> None:
+        """Store a batch's drafts, then its relations."""
+        result = store_many(
+            self.actor,
+            part.drafts,
+            encoder=self.encoder,
+            on_progress=by_line_number(part, on_progress),
+            dry_run=self.dry_run,
+            are_checked=True,
+            hold=self.hold,
+        )
+        refused = [LineFault(part.numbers[refusal.index], refusal.why) for refusal in result.refused]
+        self.counts += Counter(
+            {
+                Outcome.CREATED: result.created,
+                Outcome.REINFORCED: result.reinforced,
+                Outcome.UNCHANGED: result.unchanged,
+                Outcome.QUEUED: result.queued,
+            }
+        )
+        self.skipped += part.skipped
+        unstored = {refusal.index for refusal in result.refused}
+        rest = (draft for at, draft in enumerate(part.drafts) if at not in unstored)
+        while len(self.sample) < SAMPLE_TEXTS and (draft := next(rest, None)) is not None:
+            self.sample.append(sample_of(draft))
+        self.faults += sorted([*part.faults, *refused, *self._relate(part)], key=lambda fault: fault.line)
+        if on_progress is not None:
+            on_progress(part.last)
+
+    def _relate(self, part: DraftBatch) -> Iterator[LineFault]:
+        for number, relation in part.relations:
+            if self.rules.waiting == Waiting.PENDING:
+                self.skipped[RELATION_WAITS] += 1
+                continue
+            try:
+                is_new = import_relation(self.actor, relation, dry_run=self.dry_run)
+            except LociError as error:
+                yield LineFault(number, str(error))
+            else:
+                self.counts[RELATED if is_new else Outcome.UNCHANGED] += 1
+
+    def hold(self, draft: Draft) -> str:
+        """Why a draft waits for a person; "" if it need not."""
+        is_fact = draft.type != Type.EPISODIC
+        waits = self.rules.waiting == Waiting.PENDING or (self.rules.waiting == Waiting.FACTS and is_fact)
+        return WAITS if waits else ""
+
+    def finish(self) -> LinesReport:
+        """Log the import if it changed something; return the report."""
+        has_changed = self.counts.total() > self.counts[Outcome.UNCHANGED]
+        if has_changed and not self.dry_run:
+            payload = {"counts": dict(self.counts)}
+            audit.append(self.actor, Operation.IMPORT, subject=f"source:{self.rules.source}", payload=payload)
+        counts = self.counts
+        return LinesReport(
+            source=self.rules.source,
+            lines=counts.total() + len(self.faults) + self.skipped.total(),
+            created=counts[Outcome.CREATED],
+            reinforced=counts[Outcome.REINFORCED],
+            unchanged=counts[Outcome.UNCHANGED],
+            queued=counts[Outcome.QUEUED],
+            faults=tuple(self.faults),
+            related=counts[RELATED],
+            skipped=dict(self.skipped),
+            sample=tuple(self.sample),
+            run=str(self.run) if has_changed and not self.dry_run else "",
+        )
 
 
 def numbered_draft(number: int, build: Callable[[], Draft]) -> NumberedDraft:
@@ -76,41 +186,22 @@ def import_drafts(
 
     A draft is stored once for each group, `source` and `source_ref`: a repeated call continues where the last one
     stopped. A rejected line is left out completely and reported by number. `on_progress` receives the last finished line.
+    Everything written carries one run id, by which `sources.importing.undo` takes the import back.
 
     Raises:
         NotFound: the file cannot be opened.
         StrictStop: `strict`, and a line was rejected; the lines before it are stored.
     """
-    counts: Counter[str] = Counter()
-    faults: list[LineFault] = []
+    intake = DraftIntake(actor, rules, encoder, dry_run)
     for part in split_batches(read(path, rules), strict=strict):
-        result = store_many(
-            actor,
-            part.drafts,
-            encoder=encoder,
-            on_progress=by_line_number(part, on_progress),
-            dry_run=dry_run,
-            are_checked=True,
-        )
-        refused = [LineFault(part.numbers[refusal.index], refusal.why) for refusal in result.refused]
-        counts += Counter(
-            {
-                Outcome.CREATED: result.created,
-                Outcome.REINFORCED: result.reinforced,
-                Outcome.UNCHANGED: result.unchanged,
-                Outcome.QUEUED: result.queued,
-            }
-        )
-        faults += sorted([*part.faults, *refused], key=lambda fault: fault.line)
-        if on_progress is not None:
-            on_progress(part.last)
-        if strict and faults:
+        intake.take(part, on_progress=on_progress)
+        if strict and intake.faults:
             break
-    if not dry_run:
-        log_import(actor, rules.source, counts)
-    if strict and faults:
-        raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
-    return make_report(rules.source, counts, faults)
+    report = intake.finish()
+    if strict and report.faults:
+        first = report.faults[0]
+        raise StrictStop(f"Line {first.line}: {first.why}", hint="The lines before it are stored.")
+    return report
 
 
 def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:
@@ -119,10 +210,10 @@ def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[
     part = DraftBatch()
     for line in drafts:
         part.add(line)
-        if len(part.numbers) + len(part.faults) == limit or (strict and part.faults):
+        if len(part) == limit or part.chars > CHARS_AT_ONCE or (strict and part.faults):
             yield part
             part = DraftBatch()
-    if part.numbers or part.faults:
+    if len(part) or part.skipped:
         yield part
 
 
@@ -131,22 +222,3 @@ def by_line_number(
 ) -> Callable[[int], object] | None:
     """Progress callback for the number of stored drafts, reported as line numbers."""
     return on_progress and (lambda done: on_progress(part.numbers[done - 1]))
-
-
-def make_report(source: str, counts: Counter[str], faults: list[LineFault]) -> LinesReport:
-    """The report from the number of lines by outcome and the rejected lines."""
-    return LinesReport(
-        source=source,
-        lines=counts.total() + len(faults),
-        created=counts[Outcome.CREATED],
-        reinforced=counts[Outcome.REINFORCED],
-        unchanged=counts[Outcome.UNCHANGED],
-        queued=counts[Outcome.QUEUED],
-        faults=tuple(faults),
-    )
-
-
-def log_import(actor: Actor, source: str, counts: Counter[str]) -> None:
-    """Log an import that changed something; each memory also has its own row."""
-    if counts.total() > counts[Outcome.UNCHANGED]:
-        audit.append(actor, Operation.IMPORT, subject=f"source:{source}", payload={"counts": dict(counts)})

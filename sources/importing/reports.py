@@ -2,16 +2,37 @@
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
+from memories.draft import Draft
 from memories.language.plurals import format_count
 from memories.store.withdrawn.tombstones import key_missing_text
 from sources.format import counts_text
 from sources.importing.lines import LineFault
 
+RELATED: Final = "related"  # the count of new relations
+SAMPLE_TEXTS: Final = 5
+SAMPLE_CHARS: Final = 200
+
 
 class ImportReport(Protocol):
     """What an import did, or what it would do."""
+
+    @property
+    def unit(self) -> str:
+        """What the numbers of rejected lines count: "line", or "record" for files without lines."""
+
+    @property
+    def run(self) -> str:
+        """The id by which the import is undone as a whole; "" if it cannot be, or has changed nothing."""
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """The number of records left out on purpose, by reason."""
+
+    @property
+    def sample(self) -> tuple[dict[str, str], ...]:
+        """The first texts, as sample_of() shows them."""
 
     @property
     def faults(self) -> tuple[LineFault, ...]:
@@ -29,7 +50,10 @@ class ImportReport(Protocol):
 
 @dataclass(frozen=True)
 class LinesReport:
-    """Number of lines by result; `lines` does not count blank ones."""
+    """Number of lines by result; `lines` does not count blank ones.
+
+    `skipped` counts those left out on purpose, by reason; `sample` shows the first texts.
+    """
 
     source: str
     lines: int
@@ -38,6 +62,11 @@ class LinesReport:
     unchanged: int
     queued: int
     faults: tuple[LineFault, ...]
+    related: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    sample: tuple[dict[str, str], ...] = ()
+    run: str = ""
+    unit: str = "line"
 
     def counts(self) -> list[tuple[str, int]]:
         """The results that occurred."""
@@ -46,14 +75,18 @@ class LinesReport:
             ("unchanged", self.unchanged),
             ("restated", self.reinforced),
             ("waiting for a curator", self.queued),
+            ("relations", self.related),
         ]
         return [(words, count) for words, count in results if count]
 
     def as_text(self) -> str:
         """All results in one sentence."""
+        relations = f"{format_count(self.related, 'relation')}, " if self.related else ""
+        left_out = "".join(f"\n  {count} left out: {why}" for why, count in sorted(self.skipped.items()))
         return (
-            f"{format_count(self.lines, 'line')} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
-            f"{self.reinforced} restated, {self.queued} waiting for a curator, {len(self.faults)} not stored."
+            f"{format_count(self.lines, self.unit)} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
+            f"{self.reinforced} restated, {self.queued} waiting for a curator, {relations}{len(self.faults)} not stored."
+            f"{left_out}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -71,7 +104,11 @@ class RestoreReport:
     faults: tuple[LineFault, ...]
     loose: int = 0
     purged_payloads: int = 0
+    skipped: dict[str, int] = field(default_factory=dict, init=False)  # none: an export is taken as a whole
     missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
+    run: ClassVar[str] = ""  # its rows have ids of their own, and are not undone
+    unit: ClassVar[str] = "line"
+    sample: ClassVar[tuple[dict[str, str], ...]] = ()
 
     def counts(self) -> list[tuple[str, int]]:
         """Added rows by kind, and the lines already in the store."""
@@ -96,6 +133,11 @@ class RestoreReport:
         return dataclasses.asdict(self)
 
 
-def lines_were(lines: int) -> str:
+def lines_were(lines: int, unit: str = "line") -> str:
     """A number of lines with its verb: "1 line was", "2 lines were"."""
-    return f"{format_count(lines, 'line')} {'was' if lines == 1 else 'were'}"
+    return f"{format_count(lines, unit)} {'was' if lines == 1 else 'were'}"
+
+
+def sample_of(draft: Draft) -> dict[str, str]:
+    """A draft as a report shows it."""
+    return {"type": draft.type, "group": draft.group or "", "content": draft.content[:SAMPLE_CHARS]}

@@ -16,13 +16,17 @@ class UploadState(models.TextChoices):
     DONE = "done", "done: imported"
     FAILED = "failed", "failed: not imported"
     DISCARDED = "discarded", "discarded: removed before it was imported"
+    UNDO = "undo", "undo: waiting to be taken back"
+    UNDONE = "undone", "undone: taken back"
 
 
 class Upload(models.Model):
     """One uploaded file. The file is in LOCI_HOME/uploads until it is imported, discarded or a day old.
 
     `report` counts what would be imported (checked) or was imported (done), as pairs of a word and a number. `faults` are
-    the first rejected lines, as pairs of line number and reason. `working_at` is the last sign of life of the process
+    the first rejected lines, as pairs of line number and reason. `left_out` counts what was left out on purpose, as pairs of
+    a reason and a number; `sample` shows the first texts until the file is imported; `run` is the import's id, for its undo.
+    `format` and `waiting` are as the sender chose them, "" by default; `recognised` is the format found. `working_at` is the last sign of life of the process
     that works on it, None if there is none.
     """
 
@@ -35,11 +39,17 @@ class Upload(models.Model):
     group = models.CharField(max_length=80, blank=True, default="")
     type = models.CharField(max_length=12, blank=True, default="")
     scope = models.CharField(max_length=12)
+    format = models.CharField(max_length=24, blank=True, default="")
+    recognised = models.CharField(max_length=24, blank=True, default="")
+    waiting = models.CharField(max_length=12, blank=True, default="")
     state = models.CharField(max_length=12, choices=UploadState, default=UploadState.CHECK)
     line_count = models.IntegerField(default=0)
     lines_done = models.IntegerField(default=0)
     report = models.JSONField(default=list)
     faults = models.JSONField(default=list)
+    left_out = models.JSONField(default=list)
+    sample = models.JSONField(default=list)
+    run = models.UUIDField(null=True)
     fault_count = models.IntegerField(default=0)
     error = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now, editable=False)

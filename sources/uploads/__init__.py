@@ -1,7 +1,7 @@
 """Files uploaded in the browser: stored, checked, then imported with their sender's rights.
 
-A small file is processed while its sender waits, a larger one by the worker. Both run the same two steps: a dry run
-that counts lines and lists rejected ones, and after the sender's confirmation the import itself.
+A small file is processed while its sender waits, a larger one by the worker. Both run the same steps: a dry run that counts
+lines and lists rejected ones, after the sender's confirmation the import itself, and its undo if the sender wants that.
 """
 
 import logging
@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from uuid import UUID
 
 from django.conf import settings
@@ -23,9 +23,10 @@ from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermit
 from access.groups import find_group
 from access.tokens import actor_for_user
 from sources.importing import choose_importer
-from sources.importing.importer import LineRules
+from sources.importing.importer import Importer, LineRules
 from sources.importing.lines import count_lines
 from sources.importing.reports import ImportReport
+from sources.importing.undo import undo_import
 from sources.models import Upload, UploadState
 from sources.uploads.files import file_of, remove_file, write_file
 
@@ -38,7 +39,7 @@ RECORDS_KEPT = timedelta(days=30)  # of finished imports
 DEAD_AFTER = timedelta(minutes=10)
 MAX_FAULTS = 200
 MAX_WAITING = 20  # unfinished files of one person
-TO_DO = (UploadState.CHECK, UploadState.IMPORT)
+TO_DO = (UploadState.CHECK, UploadState.IMPORT, UploadState.UNDO)
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,10 @@ def may_import(actor: Actor) -> bool:
     return actor.all_groups or actor.may(CREATE_GROUP) or any(actor.may(WRITE, key) for key in actor.roles)
 
 
-def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules) -> Upload:
+def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_format: str = "") -> Upload:
     """Store a file and check it: a small one at once, a larger one by a worker. No memory is stored yet.
 
-    If `rules.source` is empty, the source is the file's name.
+    If `rules.source` is empty, the source is as usual for the format. An empty `file_format` is recognised.
 
     Raises:
         NotPermitted: the actor is not a person, or may not write in any group.
@@ -86,7 +87,7 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules) -> Upload:
         )
     upload = Upload(
         user_id=actor.user_id, name=name, size=sent.size, group=rules.group, type=rules.type, scope=rules.scope,
-        source=(rules.source or PurePosixPath(name).stem)[:200],
+        source=rules.source[:200], format=file_format, waiting=rules.waiting,
     )  # fmt: skip
     write_file(upload, sent.chunks)
     try:
@@ -96,6 +97,22 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules) -> Upload:
         remove_file(upload)
         raise
     return process_if_small(upload)
+
+
+def begin_undo(actor: Actor, upload_id: UUID) -> Upload:
+    """Take a whole import back: that of a small file at once, that of a larger one by a worker.
+
+    Raises:
+        NotFound: the actor has no such file.
+        Conflict: it is not imported, or nothing was.
+    """
+    upload = find_upload(actor, upload_id)
+    done = own_uploads(actor).filter(pk=upload.pk, state=UploadState.DONE).exclude(run=None)
+    if done.update(state=UploadState.UNDO, lines_done=0, working_at=None, finished_at=None) != 1:
+        raise Conflict(
+            f"'{upload.name}' cannot be undone, its state is '{upload.state}'.", hint="Reload the page."
+        )
+    return process_if_small(find_upload(actor, upload_id))
 
 
 def begin_import(actor: Actor, upload_id: UUID) -> Upload:
@@ -176,22 +193,52 @@ def process_upload(upload: Upload) -> bool:
     mine = waiting_uploads().filter(pk=upload.pk, state=upload.state)
     if mine.update(working_at=timezone.now(), lines_done=0) != 1:
         return False
-    is_trial = upload.state == UploadState.CHECK
+    is_trial, report = upload.state == UploadState.CHECK, None
     try:
-        report = import_upload(upload, dry_run=is_trial)
+        if upload.state == UploadState.UNDO:
+            undo_upload(upload)
+        else:
+            report = import_upload(upload, dry_run=is_trial)
     except LociError as refusal:
-        finish_upload(upload, UploadState.FAILED, error=str(refusal))
+        fail_upload(upload, error=str(refusal))
     except Exception:
         reference = secrets.token_hex(4)
         log.exception("The import of upload %s failed, reference %s", upload.id, reference)
-        finish_upload(
-            upload,
-            UploadState.FAILED,
-            error=f"An internal error occurred. The operator finds it in the log as {reference}.",
-        )
+        error = f"An internal error occurred. The operator finds it in the log as {reference}."
+        fail_upload(upload, error=error)
     else:
-        finish_upload(upload, UploadState.CHECKED if is_trial else UploadState.DONE, report=report)
+        if report is not None:
+            finish_upload(upload, UploadState.CHECKED if is_trial else UploadState.DONE, report=report)
     return True
+
+
+def fail_upload(upload: Upload, *, error: str) -> None:
+    """Store why a step failed. After a failed undo the file is imported still, and can be undone again."""
+    if upload.state != UploadState.UNDO:
+        finish_upload(upload, UploadState.FAILED, error=error)
+        return
+    rows = Upload.objects.filter(pk=upload.pk)
+    rows.update(state=UploadState.DONE, error=error, working_at=None, finished_at=timezone.now())
+
+
+def undo_upload(upload: Upload) -> None:
+    """Take an import back with its sender's present rights, and store what was taken back and what stays."""
+    rows = Upload.objects.filter(pk=upload.pk)
+    result = undo_import(
+        sender_actor(upload.user_id),
+        upload.run or "",
+        on_progress=lambda done: rows.update(lines_done=done, working_at=timezone.now()),
+    )
+    rows.update(
+        state=UploadState.UNDONE,
+        report=[["taken back", count] for count in [result.undone.total()] if count],
+        left_out=[[each.why[:500], 1] for each in result.kept[:MAX_FAULTS]],
+        faults=[],
+        fault_count=0,
+        run=None,
+        working_at=None,
+        finished_at=timezone.now(),
+    )
 
 
 def delete_old_uploads() -> int:
@@ -204,7 +251,7 @@ def delete_old_uploads() -> int:
     )
     for upload in late:
         remove_file(upload)
-    count = late.update(state=UploadState.DISCARDED, finished_at=now, faults=[])
+    count = late.update(state=UploadState.DISCARDED, finished_at=now, faults=[], sample=[])
     return count + Upload.objects.filter(finished_at__lt=now - RECORDS_KEPT).delete()[0]
 
 
@@ -213,15 +260,26 @@ def import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
     path = file_of(upload)
     if not path.exists():
         raise NotFound("The file no longer exists.", hint="Upload it again.")
-    rules = LineRules(upload.source, upload.group, upload.type, upload.scope)
+    importer = choose_importer(path, upload.format)
+    if not upload.recognised:
+        note_format(upload, importer)
+    rules = LineRules(upload.source, upload.group, upload.type, upload.scope, waiting=upload.waiting)
     rows = Upload.objects.filter(pk=upload.pk)
-    return choose_importer(path).run(
+    return importer.run(
         sender_actor(upload.user_id),
         path,
         rules,
         on_progress=lambda line: rows.update(lines_done=line, working_at=timezone.now()),
         dry_run=dry_run,
     )
+
+
+def note_format(upload: Upload, importer: Importer) -> None:
+    """Store the format of a file, and what depends on it: its source, and whether its lines count."""
+    upload.recognised = importer.name
+    upload.source = upload.source or importer.source_of(Path(upload.name))[:200]
+    upload.line_count = upload.line_count if importer.has_lines else 0
+    upload.save(update_fields=["recognised", "source", "line_count"])
 
 
 def sender_actor(user_id: int) -> Actor:
@@ -245,6 +303,9 @@ def finish_upload(
             report=report.counts() if report else [],
             faults=[[fault.line, fault.why[:500]] for fault in faults[:MAX_FAULTS]],
             fault_count=len(faults),
+            left_out=[[why[:500], count] for why, count in (report.skipped if report else {}).items()],
+            sample=list(report.sample) if report and not is_over else [],
+            run=report.run or None if report else None,
             lines_done=F("line_count"),
             error=error,
             working_at=None,

@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from uuid import UUID
+from zipfile import is_zipfile
 
 from django.conf import settings
 from django.utils import timezone
 
+from access.errors import LociError
 from memories.store.purge_hooks import (
     ClearedCopies,
     PurgedTexts,
@@ -17,6 +19,7 @@ from memories.store.purge_hooks import (
     redact,
     rows_quoting,
 )
+from sources.importing.reading.file_tree import FileTree
 from sources.models import Upload, UploadState
 
 FOLDER = "uploads"
@@ -64,25 +67,46 @@ class UploadedFiles:
             if contains_text(file_of(upload), needles):
                 remove_file(upload)
                 Upload.objects.filter(pk=upload.pk).update(
-                    state=UploadState.FAILED, error=ENDED_BY_PURGE, faults=[], finished_at=timezone.now()
+                    state=UploadState.FAILED,
+                    error=ENDED_BY_PURGE,
+                    faults=[],
+                    sample=[],
+                    finished_at=timezone.now(),
                 )
                 gone += 1
         return ClearedCopies(checked=(f"files uploaded for import: {gone} deleted",) if gone else ())
 
 
 def purge_faults(doomed: PurgedTexts) -> int:
-    """Redact purged texts in the reasons for rejected lines; return the number of changed rows."""
-    rows = list(rows_quoting(Upload.objects.all(), "faults", doomed.texts))
-    for row in rows:
-        row.faults = redact(row.faults, doomed.texts)
-        row.save(update_fields=["faults"])
-    return len(rows)
+    """Redact purged texts in the reasons for rejected lines and in previews; return the number of changed rows."""
+    changed = 0
+    for column in ("faults", "left_out", "sample"):
+        for row in list(rows_quoting(Upload.objects.all(), column, doomed.texts)):
+            setattr(row, column, redact(getattr(row, column), doomed.texts))
+            row.save(update_fields=[column])
+            changed += 1
+    return changed
 
 
 def contains_text(path: Path, needles: list[bytes]) -> bool:
-    """True if the file exists and contains one of the byte strings."""
+    """True if the file exists and contains one of the byte strings, in a zip unpacked."""
     try:
         with path.open("rb") as stream:
-            return contains_any(stream, needles)
+            if contains_any(stream, needles):
+                return True
+        return is_zipfile(path) and zip_contains_text(path, needles)
     except FileNotFoundError:
         return False
+
+
+def zip_contains_text(path: Path, needles: list[bytes]) -> bool:
+    """True if a file in a zip contains one of the byte strings, or cannot be read."""
+    try:
+        with FileTree(path) as tree:
+            for name in tree.names():
+                with tree.open(name) as stream:
+                    if contains_any(stream, needles):
+                        return True
+    except LociError:
+        return True
+    return False

@@ -40,7 +40,7 @@ from sources.format import (
 from sources.importing.audit_chain import ChainIntake
 from sources.importing.barred import find_barred, hold_dressed
 from sources.importing.existing import id_name, natural_name, stored_rows
-from sources.importing.importer import Importer, LineRules
+from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.reports import RestoreReport
@@ -60,9 +60,10 @@ class ExportLine:
     whole: dict[str, Any]
 
 
-def is_export(path: Path) -> bool:
-    """True if the file's first line is the header of an export."""
-    return path.is_file() and first_object(path).get("format") == FORMAT
+def is_export(path: Path) -> Recognition:
+    """CERTAIN if the file's first line is the header of an export."""
+    is_head = path.is_file() and first_object(path).get("format") == FORMAT
+    return Recognition.CERTAIN if is_head else Recognition.NO
 
 
 def run_restore(
@@ -392,4 +393,5 @@ EXPORT = Importer(
     endings=(".jsonl",),
     recognises=is_export,
     run=run_restore,
+    has_lines=True,
 )

@@ -11,16 +11,21 @@ from memories.draft import Draft
 from memories.language.timestamps import FORMS, parse_moment
 from memories.types import Type
 from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
-from sources.importing.importer import Importer, LineRules
-from sources.importing.lines import first_bytes, read_lines
+from sources.importing.importer import Importer, LineRules, Recognition
+from sources.importing.lines import first_bytes, first_object, read_lines
 
 # Fields that become columns; all others are kept as metadata.
 COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
 
 
-def is_text(path: Path) -> bool:
-    """True for a file that is not binary: this is the format of last resort, which explains each line that it rejects."""
-    return path.is_file() and b"\0" not in first_bytes(path)
+def is_text(path: Path) -> Recognition:
+    """ANY_TEXT for a file that is not binary: this is the format of last resort, which explains each line that it rejects.
+
+    PLAIN if the first line has a text.
+    """
+    if not path.is_file() or b"\0" in first_bytes(path):
+        return Recognition.NO
+    return Recognition.PLAIN if "text" in first_object(path) else Recognition.ANY_TEXT
 
 
 def read_drafts(path: Path, rules: LineRules) -> Iterator[NumberedDraft]:
@@ -80,4 +85,5 @@ TEXTS = Importer(
     endings=(".jsonl", ".ndjson", ".json"),
     recognises=is_text,
     run=import_lines,
+    has_lines=True,
 )

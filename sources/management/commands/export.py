@@ -11,12 +11,13 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from access.errors import Conflict, LociError
+from access.errors import Conflict, InvalidInput, LociError
 from access.tokens import operator
 from memories.language.plurals import format_count
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replace_file
 from sources.format import counts_text
+from sources.sharing import EXPORTERS, NAMES, export_as
 
 EXAMPLES: Final = """\
 examples:
@@ -24,7 +25,12 @@ examples:
   loci export --group ledger > ledger.jsonl
   loci export loci.jsonl --vectors --json    with vectors, so that an import need not embed
   loci export loci.jsonl --overwrite         replace an existing file
+  loci export vault --to markdown            notes for other programs; import reads them again
+
+formats (for --to), which have what recall returns, without history:
 """
+FORMATS: Final = "".join(f"  {exporter.name:12}{exporter.description}\n" for exporter in EXPORTERS)
+WHOLE: Final = "loci"
 
 
 class Command(BaseCommand):
@@ -34,8 +40,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        parser.add_argument("file", type=Path, nargs="?", help="a new file; default: standard output")
+        parser.epilog = EXAMPLES + FORMATS
+        parser.add_argument(
+            "file", type=Path, nargs="?", help="a new file or folder; default: standard output"
+        )
+        parser.add_argument("--to", default=WHOLE, choices=[WHOLE, *NAMES], metavar="FORMAT",
+                            help="format of another program; default: an export of Loci, which loses nothing")  # fmt: skip
         parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
         parser.add_argument("--group", action="append", default=[], help="only this group; may be repeated")
         parser.add_argument("--vectors", action="store_true", help="include the vectors")
@@ -45,6 +55,9 @@ class Command(BaseCommand):
         path: Path | None = options["file"]
         # Lines on standard output must not be mixed with the answer.
         answer = self.stdout if path else self.stderr
+        if options["to"] != WHOLE:
+            self._share(path, options)
+            return
         try:
             if path and path.is_file() and not options["overwrite"]:
                 raise Conflict(
@@ -68,6 +81,27 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
         answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else report_text(report))
+
+    def _share(self, path: Path | None, options: dict[str, Any]) -> None:
+        """Export for another program."""
+        try:
+            if path is None:
+                raise InvalidInput(
+                    "No file or folder is named.", hint=f"loci export PATH --to {options['to']}", field="file"
+                )
+            with tqdm(unit="memory", file=sys.stderr, disable=None, leave=False) as bar:
+                report = export_as(
+                    operator(), options["to"], path,
+                    groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
+                )  # fmt: skip
+        except LociError as error:
+            if options["json"]:
+                self.stdout.write(json.dumps(error.as_dict()))
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+        text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
+        self.stdout.write(json.dumps(dataclasses.asdict(report)) if options["json"] else text)
 
 
 def report_text(report: ExportReport) -> str:

@@ -18,6 +18,7 @@ from memories.models import Memory
 from sources import uploads
 from sources.models import Upload
 from sources.uploads import process_waiting
+from tests.sources.importing.samples import DATA
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 LIST = "/admin/sources/upload/"
@@ -126,3 +127,20 @@ def test_nobody_else_sees_an_import(member: Client, owner: Client, garden: Group
     assert [owner.get(address).status_code, owner.post(address, {"do": "import"}).status_code] == [404, 404]
     assert owner.get(f"{LIST}nothing/change/").status_code == 404
     assert member.put(address).status_code == 405
+
+
+def test_the_form_names_format_and_what_waits_and_the_page_undoes(member: Client) -> None:
+    foreign = SimpleUploadedFile("mem0.json", (DATA / "mem0.json").read_bytes())
+    member.post(NEW, fields(foreign, format="mem0", waiting="live"))
+    upload = Upload.objects.get()
+    assert (upload.recognised, upload.waiting, upload.report) == ("mem0", "live", [["created", 2]])
+    page = f"{LIST}{upload.id}/change/"
+    preview = member.get(page).content.decode()
+    for said in ("Allergic to peanuts", "Import 2 records", '<th scope="col">Record</th>'):
+        assert said in preview, said
+    member.post(page, {"do": "import"})
+    assert Memory.objects.filter(state="live", trust="active").count() == 2
+    assert "Undo this import" in member.get(page).content.decode()
+    member.post(page, {"do": "undo"})
+    assert "Taken back" in member.get(page).content.decode()
+    assert not Memory.objects.filter(state="live").exists()

@@ -139,7 +139,10 @@ def test_the_account_menu_is_made_of_buttons_and_links(owner: Client) -> None:
 
 
 def test_an_import_offers_only_the_files_it_reads(owner: Client, ledger: Group) -> None:
-    assert 'accept=".jsonl,.ndjson,.json"' in owner.get("/admin/sources/upload/add/").content.decode()
+    assert (
+        'accept=".jsonl,.json,.db,.md,.zip,.dms,.locus,.markdown,.csv,.tsv,.ndjson"'
+        in owner.get("/admin/sources/upload/add/").content.decode()
+    )
     assert "Import a file" in text_of(owner, "/admin/sources/upload/")
 
 

@@ -1,0 +1,132 @@
+"""Gemini in Google Takeout: `MyActivity.json` of "Gemini Apps", a flat list of prompts, most with the answer as HTML.
+
+The export knows no conversations. The word "Prompted" is in the account's language.
+"""
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+from access.errors import InvalidInput
+from memories.draft import Draft
+from memories.types import Type
+from sources.importing.importer import LineRules, Recognition, Waiting
+from sources.importing.reading.file_tree import FileTree
+from sources.importing.reading.json_stream import peek, read_items
+from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
+from sources.importing.records import SourceRecord, record_importer
+
+PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
+ENDINGS: Final = (".zip", ".json")
+NO_PROMPT: Final = "activities that are no prompts"
+NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
+LINE_TAGS: Final = frozenset({"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "pre"})
+
+
+def is_gemini(path: Path) -> Recognition:
+    """CERTAIN for a list of activities of Gemini. A Takeout with HTML instead is refused with advice."""
+    if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".html"):
+        return Recognition.NO
+    with FileTree(path) as tree:
+        found = any(True for _ in activity_files(tree)) or html_files(tree)
+    return Recognition.CERTAIN if found else Recognition.NO
+
+
+def html_files(tree: FileTree) -> list[str]:
+    """The files with activities of Gemini as HTML, which cannot be imported."""
+    return [name for name in tree.names(".html") if "gemini" in name.lower() and "activity" in name.lower()]
+
+
+def activity_files(tree: FileTree) -> Iterator[str]:
+    """The names of the files with activities of Gemini."""
+    names = tree.names(".json")
+    for name in names:
+        if len(names) == 1 or name.rpartition("/")[2].lower().replace(" ", "") in (
+            "myactivity.json",
+            "meineaktivitäten.json",
+        ):
+            with tree.open(name) as file:
+                if is_activity(dict_of(peek(file, items=2).get(""))):
+                    yield name
+
+
+def is_activity(item: dict[str, Any]) -> bool:
+    """True for an activity of Gemini."""
+    products = [text_of(item.get("header")), *map(text_of, list_of(item.get("products")))]
+    return "title" in item and "time" in item and any(name.lower() in PRODUCTS for name in products)
+
+
+def read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """Each prompt with its answer as one event."""
+    with FileTree(path) as tree:
+        names = list(activity_files(tree))
+        if not names and html_files(tree):
+            raise InvalidInput(
+                "This Takeout has its activities as HTML.",
+                hint="Ask for JSON in Google Takeout.",
+                field="file",
+            )
+        for name in names:
+            with tree.open(name) as file:
+                for item in read_items(file):
+                    if item.is_element:
+                        yield activity_record(dict_of(item.value))
+
+
+def activity_record(item: dict[str, Any]) -> SourceRecord:
+    """One prompt. Its title begins with a word for "Prompted", which is cut off where it is known."""
+    title, at = text_of(item.get("title")), text_of(item.get("time"))
+    if not is_activity(item) or not at or title.startswith(NOT_PROMPTS):
+        return SourceRecord(skipped=NO_PROMPT)
+    prompt = title.removeprefix("Prompted ").strip()
+    answer = "\n".join(
+        plain_text(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem"))
+    ).strip()
+    if not prompt:
+        return SourceRecord(skipped=NO_PROMPT)
+    content = f"User: {prompt}" + (f"\nAssistant: {answer}" if answer else "")
+    ref = ref_of(at, short_hash(prompt))
+    return SourceRecord(
+        Draft(
+            content,
+            type=Type.EPISODIC,
+            metadata={"speaker": "User"},
+            source_ref=ref,
+            valid_from=moment_of(at),
+        )
+    )
+
+
+class TextOfHtml(HTMLParser):
+    """Collects the text of HTML, a line for each block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in LINE_TAGS:
+            self.parts.append("\n")
+
+
+def plain_text(html: str) -> str:
+    """The text of HTML, without empty lines."""
+    parser = TextOfHtml()
+    parser.feed(html)
+    parser.close()
+    lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+GEMINI = record_importer(
+    "gemini",
+    "Gemini's activities from Google Takeout, as JSON",
+    endings=ENDINGS,
+    recognises=is_gemini,
+    read=read_gemini,
+    waiting=Waiting.FACTS,
+)

@@ -1,0 +1,61 @@
+"""What the exports of all chat services have in common."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from memories.draft import Draft
+from memories.types import Type
+from sources.importing.reading.file_tree import FileTree
+from sources.importing.reading.json_stream import peek
+from sources.importing.reading.values import ref_of
+from sources.importing.records import SourceRecord
+
+NAMES: Final = {"user": "User", "human": "User", "assistant": "Assistant"}  # as recall knows the speakers
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation of an export."""
+
+    id: str
+    title: str
+    started: datetime | None = None
+
+
+def turn_record(
+    conversation: Conversation, *, id_: str, role: str, text: str, at: datetime | None
+) -> SourceRecord:
+    """A turn as an event in the conversation's thread, with its speaker in front."""
+    speaker = NAMES[role]
+    metadata: dict[str, Any] = {"speaker": speaker}
+    if conversation.title:
+        metadata["title"] = conversation.title[:200]
+    return SourceRecord(
+        Draft(
+            f"{speaker}: {text}",
+            type=Type.EPISODIC,
+            thread=conversation.id[:200],
+            metadata=metadata,
+            source_ref=ref_of(id_),
+            valid_from=at or conversation.started,
+        ),
+        place=conversation.title,
+    )
+
+
+class FirstValues(NamedTuple):
+    """A JSON file of an export with its first values."""
+
+    name: str
+    values: dict[str, Any]
+
+
+def first_values(tree: FileTree, *, starts: tuple[str, ...]) -> Iterator[FirstValues]:
+    """The first values of the JSON files with these beginnings of names; of any name if the tree is one file."""
+    names = tree.names(".json")
+    for name in names:
+        if len(names) == 1 or name.rpartition("/")[2].lower().startswith(starts):
+            with tree.open(name) as file:
+                yield FirstValues(name, peek(file, items=2))

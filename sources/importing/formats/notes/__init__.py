@@ -1,0 +1,1 @@
+"""Formats of folders with notes: Markdown, with or without front matter."""

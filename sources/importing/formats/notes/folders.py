@@ -1,0 +1,100 @@
+"""What all formats of notes have in common: the notes of a folder or zip, and the drafts of their sections."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from access.errors import LociError
+from memories.draft import DEFAULT_IMPORTANCE, Draft
+from memories.types import Type
+from sources.importing.formats.notes.front_matter import Note, split_note
+from sources.importing.formats.notes.sections import split_sections, with_headings
+from sources.importing.reading.file_tree import FileTree, is_hidden
+from sources.importing.reading.values import dict_of, moment_of, ref_of, tags_of, text_of
+from sources.importing.records import SourceRecord
+
+NOTES: Final = (".md", ".markdown")
+PROBED: Final = 200  # notes that are looked at to recognise a format
+FACETS: Final = ("type", "tags", "importance", "author", "thread")
+
+
+@dataclass(frozen=True)
+class FoundNote:
+    """A note of a tree: its name there, the folder that it is in, and its parts; `why` if it cannot be read."""
+
+    name: str
+    note: Note
+    why: str = ""
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending."""
+        return PurePosixPath(self.name).stem
+
+    @property
+    def folder(self) -> str:
+        """The note's folder, "" at the top."""
+        parent = PurePosixPath(self.name).parent.as_posix()
+        return "" if parent == "." else parent
+
+    @property
+    def title(self) -> str:
+        """The title that it names, else the file's name."""
+        return text_of(self.note.head.get("title")) or self.stem
+
+
+def notes_of(
+    tree: FileTree, *, endings: tuple[str, ...] = NOTES, limit: int | None = None
+) -> Iterator[FoundNote]:
+    """The notes of a tree that are not hidden, in order of their names."""
+    names = [name for name in tree.names(*endings) if not is_hidden(name)]
+    for name in names[:limit]:
+        try:
+            yield FoundNote(name, split_note(tree.text(name)))
+        except LociError as error:
+            yield FoundNote(name, Note({}, ""), f"{name}: {error.message}")
+
+
+def may_be_notes(path: Path) -> bool:
+    """True for a folder, a zip or a file with a note's ending."""
+    return path.is_dir() or path.suffix.lower() in (".zip", *NOTES)
+
+
+def time_of(head: dict[str, Any]) -> datetime | None:
+    """When a note was written, by its front matter; files' own times change with every copy."""
+    names = ("valid_from", "created", "created_at", "date", "modified", "updated")
+    return next((at for name in names if (at := moment_of(head.get(name)))), None)
+
+
+def draft_of(found: FoundNote, content: str, ref: str) -> Draft:
+    """A draft with what the front matter says: type, tags, importance, author, thread, time."""
+    head = found.note.head
+    kind, importance = text_of(head.get("type")).lower(), text_of(head.get("importance"))
+    author = text_of(head.get("author"))
+    return Draft(
+        content,
+        type=kind if kind in Type.values else Type.SEMANTIC,
+        tags=tags_of(head.get("tags")),
+        importance=int(importance) if importance.isdigit() else DEFAULT_IMPORTANCE,
+        thread=text_of(head.get("thread"))[:200],
+        metadata={"speaker": author} if author else {},
+        source_ref=ref_of(found.name, *filter(None, [ref])),
+        valid_from=time_of(head),
+    )
+
+
+def section_records(found: FoundNote) -> Iterator[SourceRecord]:
+    """One record per section of a note."""
+    if found.why:
+        yield SourceRecord(why=found.why)
+        return
+    for section in split_sections(found.note.body):
+        draft = draft_of(found, with_headings(found.title, section), section.ref)
+        yield SourceRecord(draft, place=found.folder)
+
+
+def head_of(found: FoundNote, name: str) -> dict[str, Any]:
+    """A part of the front matter with keys of its own; empty if there is none."""
+    return dict_of(found.note.head.get(name))

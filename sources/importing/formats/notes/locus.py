@@ -1,0 +1,92 @@
+"""`.locus` files: one memory each, Markdown with front matter `id`, `created`, `room`, `tags`.
+
+The first heading is the title. A title that an export made from the text itself is taken off again.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from memories.draft import Draft
+from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
+from sources.importing.importer import LineRules, Recognition
+from sources.importing.reading.file_tree import FileTree
+from sources.importing.reading.values import text_of
+from sources.importing.records import SourceRecord, record_importer
+
+ENDINGS: Final = (".locus",)
+ID: Final = re.compile(r"locus-\d{8}-[\w-]+")
+TITLE_CHARS: Final = 60
+_HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
+
+
+def is_locus(path: Path) -> Recognition:
+    """CERTAIN for a .locus file, or a folder or zip with one."""
+    if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".zip"):
+        return Recognition.NO
+    with FileTree(path) as tree:
+        return Recognition.CERTAIN if tree.names(*ENDINGS) else Recognition.NO
+
+
+def is_locus_note(found: FoundNote) -> bool:
+    """True for a note with the id of a locus."""
+    return bool(ID.fullmatch(text_of(found.note.head.get("id"))))
+
+
+def read_locus(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """Each file as one memory."""
+    with FileTree(path) as tree:
+        for found in notes_of(tree, endings=ENDINGS):
+            yield locus_record(found)
+
+
+def locus_record(found: FoundNote) -> SourceRecord:
+    """A file as a memory of its room; a file without an id is known by its name."""
+    if found.why:
+        return SourceRecord(why=found.why)
+    head, content = found.note.head, without_title(found.note.body)
+    if not content:
+        return SourceRecord(why=f"{found.name}: it is empty")
+    room = text_of(head.get("room"))
+    draft = replace(draft_of(found, content, ""), group=room or None, metadata=metadata_of(head))
+    if is_locus_note(found):
+        draft = replace(draft, source_ref=text_of(head["id"]))
+    return SourceRecord(with_conversation(draft, head), place=room or found.folder)
+
+
+def without_title(body: str) -> str:
+    """The text, without a heading that only repeats its beginning."""
+    heading = _HEADING.match(body)
+    rest = body[heading.end() :].strip() if heading else ""
+    return rest if heading and title_of(rest) == heading[1].strip() else body.strip()
+
+
+def title_of(content: str) -> str:
+    """A title for a text: its first line, cut at a word."""
+    line = " ".join(content.strip().split("\n", 1)[0].split()).strip("# ")
+    if len(line) <= TITLE_CHARS:
+        return line
+    cut = line[:TITLE_CHARS].rsplit(" ", 1)[0]
+    return f"{cut} …"
+
+
+def metadata_of(head: dict[str, Any]) -> dict[str, Any]:
+    """What has no column: the author, and where the text came from before it was exported."""
+    values = {"speaker": text_of(head.get("author")), "origin": text_of(head.get("origin"))}
+    return {name: value for name, value in values.items() if value}
+
+
+def with_conversation(draft: Draft, head: dict[str, Any]) -> Draft:
+    """The draft with the conversation that it came from as its thread."""
+    return replace(draft, thread=draft.thread or text_of(head.get("source_conversation"))[:200])
+
+
+LOCUS = record_importer(
+    "locus",
+    "a .locus file, or a folder or zip of them",
+    endings=(*ENDINGS, ".zip"),
+    recognises=is_locus,
+    read=read_locus,
+)

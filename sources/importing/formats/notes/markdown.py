@@ -1,0 +1,45 @@
+"""A Markdown file, or a folder or zip of them: one memory per section. Also the Markdown that Loci exports."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sources.importing.formats.notes.folders import NOTES, may_be_notes, notes_of, section_records
+from sources.importing.formats.notes.locus import is_locus_note, locus_record
+from sources.importing.importer import LineRules, Recognition
+from sources.importing.reading.file_tree import FileTree, is_hidden
+from sources.importing.records import SourceRecord, record_importer
+
+
+def is_markdown(path: Path) -> Recognition:
+    """PLAIN for a note, or a folder or zip with notes."""
+    if not may_be_notes(path):
+        return Recognition.NO
+    with FileTree(path) as tree:
+        has_notes = any(not is_hidden(name) for name in tree.names(*NOTES))
+    return Recognition.PLAIN if has_notes else Recognition.NO
+
+
+def read_markdown(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """The sections of every note; a note that Loci exported is one memory."""
+    with FileTree(path) as tree:
+        for found in notes_of(tree):
+            if is_locus_note(found):
+                yield locus_record(found)
+            else:
+                yield from section_records(found)
+
+
+def vault_source(path: Path) -> str:
+    """The source of a folder's notes: two folders may have notes of the same name."""
+    with FileTree(path) as tree:
+        return f"markdown:{tree.name}"
+
+
+MARKDOWN = record_importer(
+    "markdown",
+    "a Markdown file, or a folder or zip of them",
+    endings=(*NOTES, ".zip"),
+    recognises=is_markdown,
+    read=read_markdown,
+    source=vault_source,
+)

@@ -1,0 +1,84 @@
+"""An Obsidian vault: one memory per section, and a relation "mentions" for each link between two of its notes."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from memories.draft import Draft
+from memories.entities.store_relation import RelationDraft
+from memories.types import Type
+from sources.importing.formats.notes.folders import notes_of, section_records
+from sources.importing.importer import LineRules, Recognition
+from sources.importing.reading.file_tree import FileTree
+from sources.importing.reading.values import ref_of, tags_of
+from sources.importing.records import SourceRecord, record_importer
+
+LEFT_OUT: Final = "templates, trash and conflict copies"
+NO_NOTE: Final = "links to notes that the vault does not have"
+MENTIONS: Final = "mentions"
+CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+LINK: Final = re.compile(r"(?<!!)\[\[([^\]|#^\n]+)(?:[#^][^\]|\n]*)?(?:\|[^\]\n]*)?\]\]")
+TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
+_CONFLICT: Final = re.compile(r"\((?:conflicted copy|conflict)[^)]*\)|sync-conflict", re.IGNORECASE)
+
+
+def is_vault(path: Path) -> Recognition:
+    """CERTAIN for a folder or zip with a folder .obsidian that has notes."""
+    if path.is_file() and path.suffix.lower() != ".zip":
+        return Recognition.NO
+    with FileTree(path) as tree:
+        names = tree.names()
+    has_settings = any(name.startswith(".obsidian/") or "/.obsidian/" in name for name in names)
+    return Recognition.CERTAIN if has_settings else Recognition.NO
+
+
+def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """The sections of every note, an entity per note that a link joins, then the links."""
+    links: dict[tuple[str, str], None] = {}
+    titles: dict[str, str] = {}
+    with FileTree(path) as tree:
+        for found in notes_of(tree):
+            if is_left_out(found.name):
+                yield SourceRecord(skipped=LEFT_OUT)
+                continue
+            titles[found.stem.lower()] = found.stem
+            text = CODE.sub(" ", found.note.body)
+            links |= {(found.stem, target.strip().rpartition("/")[2]): None for target in LINK.findall(text)}
+            tags = tags_of(found.note.head.get("tags"), TAG.findall(text))
+            for record in section_records(found):
+                yield replace(record, draft=replace(record.draft, tags=tags)) if record.draft else record
+    yield from link_records(links, titles)
+
+
+def is_left_out(name: str) -> bool:
+    """True for templates and conflict copies; hidden folders are not read at all."""
+    folders = name.lower().split("/")[:-1]
+    return "templates" in folders or "template" in folders or bool(_CONFLICT.search(name))
+
+
+def link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> Iterator[SourceRecord]:
+    """The notes that links join as entities, then a relation per link to another note."""
+    joined = [(a, titles[b.lower()]) for a, b in links if b.lower() in titles]
+    pairs = [(a, b) for a, b in dict.fromkeys(joined) if a != b]
+    for title in dict.fromkeys(name for pair in pairs for name in pair):
+        yield SourceRecord(Draft(title, type=Type.ENTITY, source_ref=ref_of("note", title)))
+    yield from (SourceRecord(relation=RelationDraft(a, MENTIONS, b)) for a, b in pairs)
+    yield from (SourceRecord(skipped=NO_NOTE) for _, b in links if b.lower() not in titles)
+
+
+def vault_source(path: Path) -> str:
+    """The source of a vault's notes."""
+    with FileTree(path) as tree:
+        return f"obsidian:{tree.name}"
+
+
+OBSIDIAN = record_importer(
+    "obsidian",
+    "an Obsidian vault (folder or zip)",
+    endings=(".zip",),
+    recognises=is_vault,
+    read=read_vault,
+    source=vault_source,
+)

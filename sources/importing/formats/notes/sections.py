@@ -1,0 +1,79 @@
+"""Markdown cut at its headings: one section is one memory."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+
+_HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
+_FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
+_SLUG: Final = re.compile(r"[^\w]+")
+
+
+@dataclass(frozen=True)
+class NoteSection:
+    """The text below one heading, without those below it. `path` are the headings from the outermost on.
+
+    `ref` names it within its note, by the headings, with a number if they occur twice.
+    """
+
+    path: tuple[str, ...]
+    text: str
+    ref: str
+
+
+def split_sections(body: str) -> Iterator[NoteSection]:
+    """The sections of a note that have a text. Headings in code are none. Very long sections are cut at blank lines."""
+    seen: Counter[str] = Counter()
+    for path, text in raw_sections(body):
+        for part in split_long(text.strip("\n")):
+            if part.strip():
+                ref = "/".join(slug_of(heading) for heading in path)
+                seen[ref] += 1
+                yield NoteSection(path, part.rstrip(), ref if seen[ref] == 1 else f"{ref}:{seen[ref]}")
+
+
+def raw_sections(body: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each heading's path with the lines below it; the first part may have no heading."""
+    path: list[tuple[int, str]] = []
+    lines: list[str] = []
+    fence = ""
+    for line in body.split("\n"):
+        if mark := _FENCE.match(line):
+            fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
+        heading = None if fence or mark else _HEADING.match(line)
+        if heading is None:
+            lines.append(line)
+            continue
+        yield tuple(name for _, name in path), "\n".join(lines)
+        depth, lines = len(heading[1]), []
+        path = [(level, name) for level, name in path if level < depth] + [(depth, heading[2])]
+    yield tuple(name for _, name in path), "\n".join(lines)
+
+
+def split_long(text: str) -> Iterator[str]:
+    """A text in parts that fit into a memory, cut at blank lines, else where it is full."""
+    limit = settings.LOCI.storage.max_content_chars * 9 // 10  # the headings come in front
+    while len(text) > limit:
+        at = text.rfind("\n\n", 1, limit)
+        at = at if at > 0 else limit
+        yield text[:at]
+        text = text[at:].lstrip("\n")
+    yield text
+
+
+def slug_of(text: str) -> str:
+    """A heading as part of a reference: lower case, words joined by hyphens."""
+    return _SLUG.sub("-", text.lower()).strip("-")
+
+
+def with_headings(title: str, section: NoteSection) -> str:
+    """A section's text with its place in front: "Title › Heading: text"."""
+    path = section.path[1:] if section.path[:1] == (title,) else section.path
+    place = " › ".join(filter(None, (title, *path)))
+    if not place:
+        return section.text
+    return f"{place}\n{section.text}" if "\n" in section.text else f"{place}: {section.text}"

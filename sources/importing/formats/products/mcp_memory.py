@@ -1,0 +1,116 @@
+"""The knowledge graph of the MCP memory server: `memory.jsonl`, or `memory.json` with all of it in one object.
+
+An entity becomes an entity, each of its observations a fact "Name: observation", a relation a relation. The file knows
+neither times nor authors. Some versions write `entityName`, `from_id`, `relation_type`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from memories.draft import Draft
+from memories.entities.store_relation import RelationDraft
+from memories.types import Type
+from sources.importing.importer import LineRules, Recognition
+from sources.importing.lines import first_object, open_file, read_lines
+from sources.importing.reading.json_stream import JsonFault, peek, read_items
+from sources.importing.reading.values import list_of, ref_of, short_hash, tags_of, text_of
+from sources.importing.records import SourceRecord, record_importer
+
+DANGLING: Final = "relations of an entity that the file does not have"
+
+
+def is_graph(path: Path) -> Recognition:
+    """CERTAIN for lines of entities and relations, or an object with both lists."""
+    if not path.is_file():
+        return Recognition.NO
+    line = first_object(path)
+    if line.get("type") in ("entity", "relation"):
+        has_keys = bool(name_of(line)) or bool(ends_of(line))
+        return Recognition.CERTAIN if has_keys else Recognition.NO
+    with open_file(path) as file:
+        found = peek(file)
+    return Recognition.CERTAIN if {"entities", "relations"} <= found.keys() else Recognition.NO
+
+
+def read_graph(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """The entities and observations, then the relations, wherever they stand in the file."""
+    names = set[str]()
+    for item in read_parts(path):
+        if isinstance(item, str):
+            yield SourceRecord(why=item)
+        elif item.get("type") == "entity":
+            names.add(name_of(item))
+            yield from entity_records(item)
+        elif item.get("type") != "relation":
+            yield SourceRecord(
+                why=f"it is neither an entity nor a relation, its type is {str(item.get('type'))[:40]!r}"
+            )
+    for item in read_parts(path):
+        if not isinstance(item, str) and item.get("type") == "relation":
+            yield relation_record(item, names)
+
+
+def read_parts(path: Path) -> Iterator[dict[str, Any] | str]:
+    """The file's objects, each with its `type`; a text is the reason why a line has none."""
+    if first_object(path).get("type") in ("entity", "relation"):
+        for line in read_lines(path):
+            yield f"line {line.number}: {line.why}" if line.why else line.value
+        return
+    kinds = {"entities": "entity", "relations": "relation"}
+    with open_file(path) as file:
+        try:
+            for key, value, is_element in read_items(file):
+                if key in kinds and is_element and isinstance(value, dict):
+                    yield value | {"type": kinds[key]}
+        except JsonFault as fault:
+            yield str(fault)
+
+
+def entity_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
+    """An entity and its observations, each once."""
+    name = name_of(item)
+    if not name:
+        yield SourceRecord(why="an entity without a name")
+        return
+    kind = text_of(item.get("entityType") or item.get("entity_type"))
+    tags = tags_of([kind])
+    yield SourceRecord(
+        Draft(name, type=Type.ENTITY, tags=tags, source_ref=ref_of("entity", name)), place=kind
+    )
+    for observation in dict.fromkeys(map(text_of, list_of(item.get("observations")))):
+        if observation:
+            content = observation if observation.startswith(f"{name}: ") else f"{name}: {observation}"
+            ref = ref_of(name, short_hash(observation))
+            yield SourceRecord(Draft(content, tags=tags, source_ref=ref), place=kind)
+
+
+def relation_record(item: dict[str, Any], names: set[str]) -> SourceRecord:
+    """A relation between two entities of the file."""
+    ends, predicate = ends_of(item), text_of(item.get("relationType") or item.get("relation_type"))
+    if not ends or not predicate:
+        return SourceRecord(why="a relation without from, to and relationType")
+    if not names.issuperset(ends):
+        return SourceRecord(skipped=DANGLING)
+    return SourceRecord(relation=RelationDraft(ends[0], predicate, ends[1]))
+
+
+def name_of(item: dict[str, Any]) -> str:
+    """An entity's name on one line."""
+    return " ".join(text_of(item.get("name") or item.get("entityName") or item.get("id")).split())
+
+
+def ends_of(item: dict[str, Any]) -> tuple[str, str] | None:
+    """The names of a relation's entities; None if one is missing."""
+    subject = " ".join(text_of(item.get("from") or item.get("from_id")).split())
+    object_ = " ".join(text_of(item.get("to") or item.get("to_id")).split())
+    return (subject, object_) if subject and object_ else None
+
+
+MCP_MEMORY = record_importer(
+    "mcp-memory",
+    "the memory.jsonl of the MCP memory server",
+    endings=(".jsonl", ".json"),
+    recognises=is_graph,
+    read=read_graph,
+)

@@ -1,0 +1,85 @@
+"""Memories of mcp-memory-service: its JSON export, or its SQLite database."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from memories.draft import Draft
+from memories.types import Type
+from sources.importing.importer import LineRules, Recognition
+from sources.importing.lines import open_file
+from sources.importing.reading.foreign_database import open_foreign, tables_of
+from sources.importing.reading.json_stream import peek, read_items
+from sources.importing.reading.values import (
+    dict_of,
+    json_value,
+    moment_of,
+    ref_of,
+    short_hash,
+    tags_of,
+    text_of,
+)
+from sources.importing.records import SourceRecord, record_importer
+
+DELETED: Final = "memories that were deleted there"
+TYPES: Final[dict[str, str]] = {
+    **dict.fromkeys(("event", "episode", "conversation", "session", "meeting"), Type.EPISODIC),
+    **dict.fromkeys(("procedure", "process", "workflow", "howto", "how-to", "instruction"), Type.PROCEDURAL),
+}
+
+
+def is_service(path: Path) -> Recognition:
+    """CERTAIN for its export or its table of memories."""
+    if not path.is_file():
+        return Recognition.NO
+    if {"content_hash", "content"} <= tables_of(path).get("memories", frozenset()):
+        return Recognition.CERTAIN
+    with open_file(path) as file:
+        found = peek(file)
+    first = dict_of(found.get("memories"))
+    is_export = "content" in first and ("content_hash" in first or "export_metadata" in found)
+    return Recognition.CERTAIN if is_export else Recognition.NO
+
+
+def read_service(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """The memories of an export or a database."""
+    if tables_of(path):
+        with open_foreign(path) as database:
+            for row in database.rows("memories", order="rowid"):
+                yield memory_record(row)
+        return
+    with open_file(path) as file:
+        for key, value, is_element in read_items(file):
+            if key == "memories" and is_element:
+                yield memory_record(dict_of(value))
+
+
+def memory_record(row: dict[str, Any]) -> SourceRecord:
+    """One memory. Tags may be a list, a text with commas or JSON, metadata may be JSON as text."""
+    if row.get("deleted_at") is not None:
+        return SourceRecord(skipped=DELETED)
+    content = text_of(row.get("content"))
+    if not content:
+        return SourceRecord(why="a memory without content")
+    kind = text_of(row.get("memory_type"))
+    values = dict_of(json_value(row.get("metadata")))
+    return SourceRecord(
+        Draft(
+            content,
+            type=TYPES.get(kind.lower(), Type.SEMANTIC),
+            tags=tags_of(json_value(row.get("tags")), [kind]),
+            metadata=values,
+            source_ref=ref_of(text_of(row.get("content_hash")) or short_hash(content)),
+            valid_from=moment_of(row.get("created_at")) or moment_of(row.get("created_at_iso")),
+        ),
+        place=text_of(row.get("export_source")) or text_of(values.get("project")),
+    )
+
+
+MCP_MEMORY_SERVICE = record_importer(
+    "mcp-memory-service",
+    "memories of mcp-memory-service, its JSON export or its database",
+    endings=(".json", ".db"),
+    recognises=is_service,
+    read=read_service,
+)

@@ -1,0 +1,96 @@
+"""CSV with a header: `text`, and any of id, type, tags, timestamp, author, thread, group, importance. The rest is metadata."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from access.errors import LociError
+from memories.draft import DEFAULT_IMPORTANCE, Draft
+from memories.types import Type
+from sources.importing.formats.texts import parse_timestamp
+from sources.importing.importer import LineRules, Recognition, source_name
+from sources.importing.lines import first_bytes, open_file
+from sources.importing.reading.values import ref_of, short_hash, tags_of
+from sources.importing.records import SourceRecord, record_importer
+
+ENDINGS: Final = (".csv", ".tsv")
+COLUMNS: Final = ("id", "text", "type", "tags", "timestamp", "author", "thread", "group", "importance")
+MAX_FIELD_CHARS: Final = 10_000_000
+
+
+def is_table(path: Path) -> Recognition:
+    """CERTAIN for a file with a header that has a column `text`."""
+    if not path.is_file() or path.suffix.lower() not in ENDINGS:
+        return Recognition.NO
+    head = first_bytes(path).decode("utf-8-sig", "replace").splitlines()[:1]
+    names = next(csv.reader(head, delimiter=delimiter_of(head[0])), []) if head else []
+    return Recognition.CERTAIN if "text" in map(clean_name, names) else Recognition.NO
+
+
+def delimiter_of(head: str) -> str:
+    """The character between columns: a spreadsheet may write semicolons or tabs."""
+    return max(",;\t", key=head.count)
+
+
+def clean_name(name: str) -> str:
+    """A column's name without spaces, in lower case."""
+    return name.strip().lower()
+
+
+def read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """One text per row; a row without an id is known by its text."""
+    csv.field_size_limit(MAX_FIELD_CHARS)
+    line = 1
+    with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
+        try:
+            head = file.readline()
+            delimiter = delimiter_of(head)
+            names = [clean_name(name) for name in next(csv.reader([head], delimiter=delimiter), [])]
+            rows = csv.reader(file, delimiter=delimiter)
+            for row in rows:
+                line = rows.line_num + 1
+                if any(cell.strip() for cell in row):
+                    yield row_record(dict(zip(names, row, strict=False)), f"line {line}")
+        except (csv.Error, UnicodeDecodeError) as error:
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+            yield SourceRecord(why=f"after line {line}: {why}")
+
+
+def row_record(row: dict[str, str], where: str) -> SourceRecord:
+    """The draft of a row, or what is wrong with it."""
+    text = row.get("text", "").strip()
+    if not text:
+        return SourceRecord(why=f"{where}: 'text' is empty")
+    try:
+        moment = parse_timestamp(row.get("timestamp", "").strip())
+        importance = int(row.get("importance", "").strip() or DEFAULT_IMPORTANCE)
+    except (ValueError, LociError) as error:
+        return SourceRecord(why=f"{where}: {error}")
+    thread, author = row.get("thread", "").strip(), row.get("author", "").strip()
+    metadata: dict[str, Any] = {
+        name: value for name, value in row.items() if name not in COLUMNS and name and value
+    }
+    draft = Draft(
+        text,
+        type=row.get("type", "").strip().lower() or (Type.EPISODIC if thread else Type.SEMANTIC),
+        group=row.get("group", "").strip() or None,
+        thread=thread,
+        tags=tags_of(row.get("tags", "").replace(";", ",")),
+        metadata=metadata | ({"speaker": author} if author else {}),
+        importance=importance,
+        source_ref=ref_of(row.get("id", "").strip() or short_hash(text, thread, str(moment or ""))),
+        valid_from=moment,
+    )
+    return SourceRecord(draft, place=row.get("group", "").strip())
+
+
+TABLE = record_importer(
+    "csv",
+    "CSV with a header: text, and any of id, type, tags, timestamp, author, thread, group, importance",
+    endings=ENDINGS,
+    recognises=is_table,
+    read=read_table,
+    source=source_name,
+)

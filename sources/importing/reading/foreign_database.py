@@ -1,0 +1,75 @@
+"""SQLite databases of other programs: opened for reading only, and left as they are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from access.errors import InvalidInput
+from sources.importing.lines import first_bytes
+from storage.sqlite.driver import choose_driver
+
+MAGIC: Final = b"SQLite format 3\x00"
+ROWS_AT_ONCE: Final = 500
+
+
+class ForeignDatabase:
+    """A database of another program. Columns differ between its versions: columns() says which there are."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Names of a table's columns; empty if there is no such table."""
+        found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+        return frozenset(str(name) for (name,) in found)
+
+    def rows(self, table: str, *, order: str) -> Iterator[dict[str, Any]]:
+        """All rows of a table as dicts, in an order (SQL). Both names come from an importer, never from a file."""
+        cursor = self._connection.execute(f'SELECT * FROM "{table}" ORDER BY {order}')  # noqa: S608 - see above
+        names = [column[0] for column in cursor.description]
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            yield from (dict(zip(names, row, strict=True)) for row in rows)
+
+
+@contextmanager
+def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
+    """A database, read only. One that nobody has open is read as immutable, so that no file appears beside it.
+
+    Raises:
+        InvalidInput: it is not a database, is broken, or its tables cannot be read.
+    """
+    library: Any = choose_driver().module
+    is_in_use = path.with_name(f"{path.name}-wal").exists()
+    address = f"file:{quote(str(path.absolute()))}?mode=ro{'' if is_in_use else '&immutable=1'}"
+    try:
+        connection = library.connect(address, uri=True)
+        try:
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            yield ForeignDatabase(connection)
+        finally:
+            connection.close()
+    except library.DatabaseError as error:
+        raise InvalidInput(f"The database cannot be read: {error}.", field="file") from None
+
+
+def tables_of(path: Path) -> dict[str, frozenset[str]]:
+    """The tables of a database with their columns; empty if the file is none.
+
+    Virtual tables are left out: they cannot be read without their module, such as vec0.
+    """
+    if not path.is_file() or not first_bytes(path).startswith(MAGIC):
+        return {}
+    try:
+        with open_foreign(path) as database:
+            found = database.rows("sqlite_master", order="name")
+            names = [row["name"] for row in found if is_plain_table(row["type"], row["sql"])]
+            return {name: database.columns(name) for name in names}
+    except InvalidInput:
+        return {}
+
+
+def is_plain_table(kind: str, sql: str | None) -> bool:
+    """True for a table that holds its own rows, by its row in sqlite_master."""
+    return kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")

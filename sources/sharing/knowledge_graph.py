@@ -1,0 +1,69 @@
+"""The knowledge graph of the MCP memory server: entities with observations, and relations between them.
+
+A memory "Name: text" is an observation of the entity of that name; all others are observations of their group.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from memories.models import Memory
+from memories.queries.versions import head_of
+from memories.types import Type
+from sources.exporting.atomic_file import replace_file
+from sources.sharing.shared_rows import SharedRows
+
+GROUP_TYPE: Final = "group"
+OTHER_TYPE: Final = "entity"
+
+
+@dataclass
+class GraphEntity:
+    """An entity with its observations, each once, in order."""
+
+    kind: str
+    observations: dict[str, None] = field(default_factory=dict)
+
+
+def write_graph(rows: SharedRows, path: Path) -> Counter[str]:
+    """Entities by name, then relations."""
+    entities, triples = dict[str, GraphEntity](), dict[tuple[str, str, str], None]()
+    counts: Counter[str] = Counter()
+    for group in rows.groups:
+        memories = list(rows.memories(group))
+        names = {name_of(memory): memory for memory in memories if memory.type == Type.ENTITY}
+        for name, memory in names.items():
+            entities.setdefault(name, GraphEntity(memory.tags[0] if memory.tags else OTHER_TYPE))
+        for memory in memories:
+            counts["memory"] += 1
+            if memory.type != Type.ENTITY:
+                name, _, observation = memory.content.partition(": ")
+                if name not in names or not observation:
+                    name, observation = group.slug, memory.content
+                entities.setdefault(name, GraphEntity(GROUP_TYPE)).observations[observation] = None
+        keys = {memory.key for memory in names.values()}
+        for relation in rows.relations(group):
+            ends = head_of(relation.subject), head_of(relation.object)
+            if keys.issuperset(end.key for end in ends):
+                triples[name_of(ends[0]), relation.predicate, name_of(ends[1])] = None
+    with replace_file(path) as file:
+        for name in sorted(entities):
+            entity = entities[name]
+            line = {
+                "type": "entity",
+                "name": name,
+                "entityType": entity.kind,
+                "observations": [*entity.observations],
+            }
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        for subject, predicate, object_ in sorted(triples):
+            line = {"type": "relation", "from": subject, "to": object_, "relationType": predicate}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return counts + Counter({"entity": len(entities), "relation": len(triples)})
+
+
+def name_of(memory: Memory) -> str:
+    """An entity's name on one line."""
+    return " ".join(memory.content.split())
