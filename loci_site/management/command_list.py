@@ -40,7 +40,7 @@ GROUPS: Final = {
         "changepassword",
         "audit",
     ),
-    "Import, export, backup": ("import", "export", "backup", "restore"),
+    "Import, export, backup": ("import", "export", "backup", "restore", "move"),
     "Maintenance": ("compact", "cleanup", "retention", "reembed", "runs"),
     "Measure and develop": ("evaluate", "reference"),
 }

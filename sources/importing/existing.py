@@ -80,4 +80,6 @@ def compile_id_query(kind: RecordKind, count: int) -> CompiledQuery[Any]:
 
 
 def _texts(records: list[dict[str, Any]], name: str) -> set[str]:
-    return {value for record in records if isinstance(value := record.get(name), str)}
+    # No stored text has a NUL, and PostgreSQL refuses even to look for one.
+    texts = (value for record in records if isinstance(value := record.get(name), str))
+    return {text for text in texts if "\x00" not in text}

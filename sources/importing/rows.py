@@ -84,7 +84,8 @@ def insert_alone(row: Model) -> str:
 
 def why_refused(row: Model, error: Exception) -> str:
     """Why the database refused a row, in words for the one who imports it."""
-    if isinstance(error, IntegrityError) and "UNIQUE" in str(error):
+    # The first line: on PostgreSQL the next ones hold the row's own values.
+    if isinstance(error, IntegrityError) and "unique constraint" in str(error).lower().partition("\n")[0]:
         if isinstance(row, Memory) and TEXT_INDEX in str(error):
             return (
                 f"the same text is live here, in the group '{row.group.slug}', with the same type and scope"

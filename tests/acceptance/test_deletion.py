@@ -92,6 +92,7 @@ COPIES = {
 }
 
 
+@pytest.mark.sqlite(reason="bytes of the database's file and its write-ahead log")
 def test_absent_from_shared_copies(house: House, garden: Group, bob: User, tmp_path: Path) -> None:
     """The log of recalls, checkpoints, neighbours, relations, backups and other groups' readers lose it as well."""
     begin_clean()

@@ -36,6 +36,7 @@ from tests.maintenance.events import TOMATOES
 from tests.memories.indexes import indexed_vectors
 
 pytestmark = [
+    pytest.mark.sqlite(reason="bytes of the database's file and its write-ahead log"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.model,
     pytest.mark.usefixtures("no_backups"),

@@ -29,7 +29,10 @@ from tests.people import agent, alice, bob, garden, ledger, make_token
 from tests.settings import REPOSITORY
 
 __all__ = ["alice", "bob", "caller", "encoder", "garden", "ledger"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sqlite(reason="a database made full or read-only by a pragma"),
+]
 LARGE = "a word " * 13_000
 FULL = "It was not saved: the disk is full."
 

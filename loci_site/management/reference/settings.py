@@ -11,7 +11,7 @@ INTRO = """\
 Loci reads `config.toml` in `LOCI_HOME` (default `~/.loci`) and the environment; an environment variable overrides the
 file, the file overrides the default. Every value is checked at start: the error names the key, the value and the allowed
 values. Three more variables have no key: `LOCI_HOME`, `REDIS_URL` (Redis) and `DATABASE_URL` (PostgreSQL;
-[architecture](../architecture.md#postgresql) says what works there).
+[how to](../how-to/postgresql.md)).
 
 ```toml
 [server]

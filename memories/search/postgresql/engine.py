@@ -140,6 +140,7 @@ class PostgresqlEngine:
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic():
+            check_references()
             apply_index_schema(connection)
             stop_writers()
             fill_search_rows(connection)
@@ -167,6 +168,13 @@ def stop_writers() -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
+
+
+def check_references() -> None:
+    """Check now what the transaction's end would: no index is made on a table with checks to come."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def fill_vectors() -> int:

@@ -98,6 +98,7 @@ async def test_a_cancelled_caller_leaves_the_job_to_its_end() -> None:
     assert await asyncio.to_thread(done.wait)
 
 
+@pytest.mark.sqlite(reason="temporary tables of SQLite")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("pool", [1], indirect=True)
 def test_a_thread_keeps_its_connection_from_job_to_job(pool: None) -> None:

@@ -262,6 +262,7 @@ def test_what_is_allowed_anew_replaces_what_was_allowed(program: Program, ledger
     assert [row.subject for row in AuditEntry.objects.filter(operation="token")] != []
 
 
+@pytest.mark.sqlite(reason="bytes of the database's file and its write-ahead log")
 def test_no_secret_stands_in_the_database_or_the_log(
     transactional_db: None, alice: User, caplog: pytest.LogCaptureFixture
 ) -> None:

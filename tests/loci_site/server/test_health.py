@@ -43,6 +43,7 @@ def test_all_is_well(client: Client, worker: JobLock) -> None:
     assert "no-store" in answer["Cache-Control"]
 
 
+@pytest.mark.sqlite(reason="a database made full or read-only by a pragma")
 @pytest.mark.django_db(transaction=True)
 def test_a_database_that_takes_no_writes_fails(client: Client) -> None:
     with connection.cursor() as cursor:
@@ -59,6 +60,7 @@ def test_a_database_that_takes_no_writes_fails(client: Client) -> None:
     assert client.get("/health").status_code == 200  # as soon as a write works again
 
 
+@pytest.mark.sqlite(reason="a database made full or read-only by a pragma")
 @pytest.mark.django_db(transaction=True)
 def test_a_real_write_that_failed_is_remembered() -> None:
     WATCH.watch(connection=connection)

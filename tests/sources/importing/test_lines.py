@@ -238,6 +238,7 @@ def test_an_empty_file_brings_nothing(tmp_path: Path) -> None:
     assert out.getvalue().startswith("0 lines from empty: 0 created")
 
 
+@pytest.mark.sqlite(reason="the store is a file")
 def test_the_open_store_is_no_import_file(db: None) -> None:
     """Closing it would drop the locks of this process's connections."""
     with pytest.raises(InvalidInput, match="is this store itself"):

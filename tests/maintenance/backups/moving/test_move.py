@@ -1,0 +1,175 @@
+"""A store moved from PostgreSQL into a file and back is the same store: rows, search, log, tombstones, new writes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from inspect import getclosurevars
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from access.audit.verify import is_log_whole
+from access.errors import Conflict
+from access.models import Group
+from access.tokens import operator
+from loci_site.management.commands.move import read_target
+from maintenance.backups.moving import move_store, preview_move, tables
+from maintenance.backups.moving.compare import digest_of_rows
+from maintenance.backups.moving.tables import SOURCE, TARGET, models, read_mark, steps, target_of
+from maintenance.backups.postgresql_copies import connect_to
+from maintenance.backups.server_tools import create_database, drop_databases
+from memories.draft import Draft, EditDraft
+from memories.lifecycle.edit import edit
+from memories.lifecycle.verbs import purge, reject, retract
+from memories.models import Memory
+from memories.search.base import search_index
+from memories.store import store
+from tests.loci_site.server.running import environment
+from tests.memories.builders import kept
+from tests.people import make_token, person
+from tests.postgres import database_url
+from tests.settings import REPOSITORY
+
+Remember = Callable[..., Memory]
+
+SERVER = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.model]
+OTHER = "loci_moved"
+
+
+def test_rows_only_refer_to_rows_of_earlier_steps() -> None:
+    done: set[Any] = set()
+    for step in steps():
+        for model in step:
+            assert tables.referred(model) <= done | {*step}
+        done |= {*step}
+    assert done == {*models()}
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    """The address of an empty database on the run's server."""
+    drop_databases([OTHER])
+    create_database(OTHER)
+    yield database_url(OTHER)
+    drop_databases([OTHER])
+
+
+@pytest.fixture
+def filled(alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store with a bit of everything, and the variable with which other processes open it."""
+    rows = [
+        kept(person(alice), f"Service {n} listens on port {9000 + n}.", group="ledger") for n in range(12)
+    ]
+    edit(person(alice), rows[0].id, EditDraft(content="Service 0 listens on port 9100 – since “Monday”."))
+    retract(person(alice), rows[1].id, reason="wrong")
+    reject(person(alice), rows[2].id)
+    purge(person(alice), rows[3].id)
+    make_token(alice)
+    store(
+        person(alice),
+        Draft(
+            "Talk of the day.", type="episodic", group="ledger", thread="talk", metadata={"b": 1.5, "a": None}
+        ),
+    )
+    monkeypatch.setenv("DATABASE_URL", database_url(str(connection.settings_dict["NAME"])))
+    # Django's tests refuse connections that the settings do not name.
+    inside = getclosurevars(BaseDatabaseWrapper.ensure_connection).nonlocals
+    monkeypatch.setattr(BaseDatabaseWrapper, "ensure_connection", inside["real_ensure_connection"])
+
+
+def differing(settings: Any) -> list[str]:
+    """The tables that differ between the store and the target."""
+    with target_of(settings):
+        return [m._meta.db_table for m in models() if digest_of_rows(m, SOURCE) != digest_of_rows(m, TARGET)]
+
+
+def run(arguments: list[str], variables: dict[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("filled")
+class TestThereAndBack:
+    pytestmark = SERVER
+
+    def test_a_store_goes_into_a_file_and_back(
+        self, ledger: Group, alice: User, target: str, tmp_path: Path
+    ) -> None:
+        home = tmp_path / "home"
+        home.mkdir(mode=0o700)
+        file = home / "memory.db"
+        connection.close()  # nobody may use the store
+        told = run(["move", "--to", str(file)], environment(Path(settings.LOCI.home)))
+        assert "every row is the same" in told
+        assert "100% of their memories are the same" in told
+        assert f"set LOCI_STORAGE_DATABASE to {file}, and unset DATABASE_URL" in told
+        around = environment(home)
+        around.pop("DATABASE_URL", None)
+        back = json.loads(run(["move", "--to", target, "--json"], around))
+        assert (back["overlap"], back["is_resumed"]) == (1.0, False)
+        with connect_to(OTHER):
+            assert is_log_whole()
+            assert search_index().find_errors() == []
+            # New rows get keys after the copied ones, and what was withdrawn stays withdrawn.
+            assert store(operator(), Draft("A new fact after the move.", group="ledger")).outcome == "created"
+            assert (
+                store(operator(), Draft("Service 1 listens on port 9001.", group="ledger")).outcome
+                == "refused"
+            )
+            assert (
+                store(operator(), Draft("Service 3 listens on port 9003.", group="ledger")).outcome
+                == "refused"
+            )
+
+    def test_a_dry_run_changes_nothing(self, target: str) -> None:
+        seen = preview_move(operator(), read_target(target))
+        assert seen.rows > 100
+        with target_of(read_target(target).settings):
+            assert connections[TARGET].introspection.table_names() == []
+
+    def test_what_was_ended_goes_on_where_it_was(self, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        copy_rows = tables.copy_rows
+
+        def ended(model: Any) -> Iterator[int]:
+            if model is Memory:
+                raise KeyboardInterrupt
+            return copy_rows(model)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tables, "copy_rows", ended)
+            with pytest.raises(KeyboardInterrupt):
+                move_store(operator(), read_target(target))
+        assert preview_move(operator(), read_target(target)).is_resumed
+        done = move_store(operator(), read_target(target))
+        assert done.is_resumed
+        assert 0 < done.copied < done.rows
+        assert differing(read_target(target).settings) == []
+        with target_of(read_target(target).settings):
+            assert read_mark() == ""
+
+    def test_a_used_database_and_one_that_is_not_there_are_refused(
+        self, alice: User, ledger: Group, target: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(tables, "set_sequences", lambda: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                move_store(operator(), read_target(target))
+        kept(person(alice), "Written after the move was ended.", group="ledger")
+        with pytest.raises(Conflict, match="was written to since an earlier move"):
+            move_store(operator(), read_target(target))
+        with pytest.raises(CommandError, match="cannot be opened"):
+            call_command("move", "--to", database_url("no_such_database"), stdout=StringIO())
+        with pytest.raises(CommandError, match="no database that Loci knows"):
+            call_command("move", "--to", "mysql://here/loci", stdout=StringIO())
