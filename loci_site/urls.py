@@ -8,6 +8,7 @@ from loci_site.api import api
 from loci_site.app.errors import server_error
 from loci_site.mcp.transports.http import mcp_view
 from loci_site.server.health import health
+from loci_site.server.metrics import metrics
 from memories.admin.review import review_urls
 
 admin.autodiscover()
@@ -16,6 +17,7 @@ handler500 = server_error
 urlpatterns = [
     path("", include("loci_site.app.urls")),
     path("health", health),
+    path("metrics", metrics),
     path("mcp", mcp_view),
     path("api/", api.urls),
     path("admin/review/", include(review_urls())),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -30,6 +29,7 @@ from maintenance.squashed_migrations import (
 from memories.models import Memory
 from memories.search.schema import created_names, renew_triggers
 from memories.store.pieces import indexed_model
+from storage.version import __version__
 
 
 def check_database_kind() -> None:
@@ -88,13 +88,9 @@ def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
 def describe_store() -> BackupManifest:
     """Manifest of the opened store, still without the hashes and the size of the file."""
     head = AuditHead.objects.filter(origin=OWN, chain=HEADS).first()
-    try:
-        loci_version = version("loci-memory")
-    except PackageNotFoundError:  # a checkout that was not installed
-        loci_version = "checkout"
     return BackupManifest(
         made_at=timezone.now(),
-        loci_version=loci_version,
+        loci_version=__version__,
         migrations=applied_migrations(),
         counts=table_counts(),
         groups=memories_by_group(),
