@@ -14,7 +14,7 @@ import pytest
 from access.connect import program_called
 from tests.loci_site.server.running import READY, Running, free_port
 from tests.settings import REPOSITORY
-from tests.wheel import build_wheel, install_wheel, make_environment, outside, run
+from tests.wheel import build_wheel, install_wheel, make_environment, outside
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="the layout of an environment is that of Unix"),
@@ -56,8 +56,6 @@ def test_it_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
     assert "manage.py" not in up.output
     # It is on no PATH here, so a hint names the place.
     assert f"{installed / 'loci-memory'} token create NAME" in up.output
-    stored = run(installed / "loci", "remember", "The deploy port is 8443.", "--group", "ledger", home=home)
-    assert stored.returncode == 0, stored.stderr
 
 
 def test_the_loci_of_a_checkout_speaks_of_loci(tmp_path: Path) -> None:

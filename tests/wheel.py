@@ -39,19 +39,6 @@ def install_wheel(folder: Path) -> Path:
     return folder
 
 
-def run(program: Path, *words: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, in an empty folder, with nothing of the checkout in reach."""
-    return subprocess.run(
-        [str(program), *words],
-        cwd=home.parent,
-        env=outside(home) | env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
 def outside(home: Path) -> dict[str, str]:
     """The environment of a process that does not know the checkout."""
     hidden = ("PYTHONPATH", "DJANGO_SETTINGS_MODULE", "VIRTUAL_ENV")
