@@ -17,16 +17,16 @@ ARGS ?=
 # `make proof kills` and `make proof NAME=kills` are the same.
 ifeq (proof,$(firstword $(MAKECMDGOALS)))
 NAME = $(wordlist 2,99,$(MAKECMDGOALS))
-$(eval $(filter-out serve test lint lock clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
+$(eval $(filter-out serve test lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test lint lock proof bench recall-tables clean
+.PHONY: help serve test lint lock wheel proof bench recall-tables clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C stops it)
-	@LOCI_HOME="$(LOCI_HOME)" exec $(PY) manage.py up $(ARGS)
+	@LOCI_HOME="$(LOCI_HOME)" exec .venv/bin/loci up $(ARGS)
 
 test: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q $(ARGS) $(TESTS)
@@ -57,6 +57,10 @@ lock: .venv/bin/python ## write both lock files anew (ARGS=--upgrade takes newer
 	@$(UV_COMPILE) $(ARGS) --output-file requirements.lock
 	@$(UV_COMPILE) $(ARGS) --constraint requirements.lock --group dev --output-file requirements-dev.lock
 
+wheel: | .venv/bin/python ## build the package into dist/
+	@$(PIP) wheel . --no-deps --quiet --wheel-dir dist
+	@ls dist/*.whl
+
 clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	@rm -rf .venv .loci-test .proof build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -81,9 +85,21 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	@$(MAKE) .venv/bin/loci
 	@touch $@
 
-# The `loci` command of this folder, as an installed Loci has it.
-.venv/bin/loci: | .venv/bin/python
-	@printf '#!/bin/sh\nexec "%s/.venv/bin/python" "%s/manage.py" "$$@"\n' "$(CURDIR)" "$(CURDIR)" > $@
+# The `loci` command of this folder, as an installed Loci has it. The shell reads the second line, Python takes it for a
+# string: a shebang may hold neither spaces nor more than 127 characters.
+define LOCI_SCRIPT
+#!/bin/sh
+'''exec' "$(CURDIR)/.venv/bin/python" "$$0" "$$@"
+' '''
+import sys
+sys.path[0] = r"$(CURDIR)"
+from loci_site.management.cli import main
+main()
+endef
+export LOCI_SCRIPT
+
+.venv/bin/loci: Makefile | .venv/bin/python
+	@printf '%s\n' "$$LOCI_SCRIPT" > $@
 	@chmod +x $@
 
 .venv/.installed-dev: requirements-dev.lock | .venv/bin/python

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from django.conf import settings
 from access.errors import LociError
 from access.server_address import running_address
 
+SCRIPTS = ("loci", "loci-memory")
+UVX_FOLDER = "archive-v0"  # in uv's cache: the environments of uvx, whose programs are on no PATH
 WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
 
 
@@ -76,14 +79,26 @@ def connect_lines(secret: str) -> list[ConnectLine]:
 
 
 def command_line(words: str) -> str:
-    """A Loci command as this user must type it: "loci …", or through manage.py."""
-    program = "loci"
-    if Path(sys.argv[0]).name == "manage.py":
-        program = f"{_shortest(Path(sys.executable))} {_shortest(Path(sys.argv[0]))}"
+    """A Loci command as this user must type it: "loci …", its path, through uvx or through manage.py."""
     is_default_home = settings.LOCI.home == Path("~/.loci").expanduser().absolute()
     has_own_home = bool(os.environ.get("LOCI_HOME", "").strip()) and not is_default_home
     home = f"LOCI_HOME={shlex.quote(str(settings.LOCI.home))} " if has_own_home else ""
-    return f"{home}{program} {words}"
+    return f"{home}{program_called()} {words}"
+
+
+def program_called() -> str:
+    """The program as this user can call it again."""
+    called = Path(sys.argv[0])
+    if called.name == "manage.py":
+        return f"{_shortest(Path(sys.executable))} {_shortest(called)}"
+    if called.name not in SCRIPTS:
+        return "loci"
+    if UVX_FOLDER in Path(sys.prefix).parts:
+        return "uvx loci-memory"
+    found = shutil.which(called.name)
+    if called.exists() and not (found and called.samefile(found)):
+        return _shortest(called)
+    return called.name
 
 
 def render_error(error: LociError) -> str:

@@ -10,6 +10,7 @@ from django.utils.functional import lazy
 from loci_site.admin.theme import UNFOLD  # noqa: F401 - unfold reads it from here
 from loci_site.config import LOOPBACK_NAMES, Config, load_config
 from loci_site.config.databases import database_settings
+from loci_site.config.logs import logging_settings
 from loci_site.oauth.provider import provider_settings
 from storage.home import secret_key
 
@@ -34,14 +35,14 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "loci_site.admin.site.LociAdminConfig",
-    "loci_site",  # before django.contrib.auth, whose createsuperuser and changepassword it replaces
+    "loci_site",
+    "access",  # before django.contrib.auth, whose createsuperuser and changepassword it replaces
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "oauth2_provider",
-    "access",
     "relations",
     "memories",
     "sources",
@@ -120,10 +121,10 @@ CSRF_COOKIE_SAMESITE = "Lax"
 _is_https = _public.scheme == "https"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
-# The proxy terminates TLS. Requests without it are redirected there, except health probes on the machine itself.
+# The proxy terminates TLS. Requests without it are redirected there, except monitoring on the machine itself.
 SECURE_SSL_REDIRECT = _is_https
 SECURE_SSL_HOST = _public.netloc if _is_https else None
-SECURE_REDIRECT_EXEMPT = [r"^health$"]
+SECURE_REDIRECT_EXEMPT = [r"^health$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0  # a year
 SILENCED_SYSTEM_CHECKS = [
     # HSTS for subdomains and preload would bind hosts that are not Loci's.
@@ -142,25 +143,4 @@ AUTHENTICATION_BACKENDS = ["access.sign_in.login.GuardedBackend"]
 OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # read by a migration of the toolkit
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {process} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"refused_host": {"()": "loci_site.config.logs.RefusedHost"}},
-    # Always stderr: with `mcp --stdio`, stdout belongs to the protocol.
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": LOCI.server.log_level},
-    "loggers": {
-        # Django configures handlers for these two; here everything goes through the root logger.
-        "django": {"handlers": [], "level": LOCI.server.log_level, "propagate": True},
-        "django.server": {"handlers": [], "propagate": True},
-        "django.security.DisallowedHost": {"filters": ["refused_host"]},
-        # These log several lines per request at INFO.
-        "mcp.server.streamable_http_manager": {"level": "WARNING"},
-        "mcp.server.streamable_http": {"level": "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        # These log codes and tokens at DEBUG.
-        "oauthlib": {"level": "INFO"},
-        "oauth2_provider": {"level": "INFO"},
-    },
-}
+LOGGING = logging_settings(LOCI, os.environ)

@@ -9,6 +9,7 @@ from loci_site.app.errors import server_error
 from loci_site.hooks.views import hook_view
 from loci_site.mcp.transports.http import mcp_view
 from loci_site.server.health import health
+from loci_site.server.metrics import metrics
 from memories.admin.review import review_urls
 
 admin.autodiscover()
@@ -17,6 +18,7 @@ handler500 = server_error
 urlpatterns = [
     path("", include("loci_site.app.urls")),
     path("health", health),
+    path("metrics", metrics),
     path("mcp", mcp_view),
     path("hooks/<str:client>/<str:event>", hook_view),
     path("api/", api.urls),

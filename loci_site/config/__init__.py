@@ -26,6 +26,7 @@ from loci_site.config.sections import (
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+SHORTEST_SECRET = 16  # characters
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 DATABASE_SCHEMES = ("postgresql", "postgres")
 
@@ -101,6 +102,10 @@ def find_conflicts(config: Config) -> list[str]:
         errors.append(
             f"server.host is {server.host!r}, which other machines can reach, but server.allowed_hosts is empty: "
             "list the host names that clients use, such as LOCI_ALLOWED_HOSTS=memory.example.org"
+        )
+    if 0 < len(server.metrics_token) < SHORTEST_SECRET:
+        errors.append(
+            f"server.metrics_token is too short; it must have at least {SHORTEST_SECRET} characters"
         )
     if storage.same_cosine < storage.near_cosine:
         errors.append(

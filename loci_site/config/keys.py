@@ -24,12 +24,20 @@ def key(
     low: float = -math.inf,
     high: float = math.inf,
     variable: str = "",
+    secret: bool = False,
 ) -> Any:
     """A dataclass field that declares one setting: default, meaning, unit, range and short variable.
 
-    Every number has a range; the settings reference and the errors state it.
+    Every number has a range; the settings reference and the errors state it. The value of a secret is never shown.
     """
-    stated = {"meaning": meaning, "unit": unit, "low": low, "high": high, "variable": variable}
+    stated = {
+        "meaning": meaning,
+        "unit": unit,
+        "low": low,
+        "high": high,
+        "variable": variable,
+        "is_secret": secret,
+    }
     return field(default=default, metadata=stated)
 
 
@@ -47,6 +55,7 @@ class ConfigKey:
     low: float
     high: float
     variable: str
+    is_secret: bool
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -1,6 +1,24 @@
-"""Log filters: errors whose traceback adds nothing become one line."""
+"""The log: its lines as text or JSON, its file with rotation, and errors whose traceback adds nothing."""
 
+import fcntl
+import json
 import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from itertools import pairwise
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loci_site.config import Config
+
+LINE = "{asctime} {process} {levelname} {name}: {message}"
+FILE = "loci.log"
+# Set by `up` for its processes: commands, which may be many and short, log to stderr alone.
+SERVING_VARIABLE = "LOCI_UP"
 
 
 class RefusedHost(logging.Filter):
@@ -15,3 +33,114 @@ class RefusedHost(logging.Filter):
         record.exc_info = None
         record.levelno, record.levelname = logging.WARNING, "WARNING"
         return True
+
+
+class JsonLine(logging.Formatter):
+    """A record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The object: time (UTC), level, logger, process, message, and the traceback of an error."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "process": record.process,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+class RotatingFile(WatchedFileHandler):
+    """A log file that several processes append to; whoever finds it too large renames it to `.1`, `.2` and so on.
+
+    The standard library's rotating handlers lose lines if processes share a file: each would go on writing to its own.
+    This one looks before each line whether the file was renamed, and renames it under a lock.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int, kept: int) -> None:
+        super().__init__(path, encoding="utf-8", delay=True)
+        self._path, self._max_bytes, self._kept = path, max_bytes, kept
+
+    def _open(self) -> TextIOWrapper:
+        """The file, for its owner only."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        return super()._open()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record; a full disk or a missing folder loses the line and nothing else."""
+        try:
+            super().emit(record)
+            if self.stream is not None and os.fstat(self.stream.fileno()).st_size >= self._max_bytes:
+                self._rotate()
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say nothing: the line is on stderr as well, and a traceback for each line would bury it."""
+
+    def _rotate(self) -> None:
+        with (self._path.parent / f".{self._path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self._path.stat().st_size < self._max_bytes:  # another process was first
+                return
+            names = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._kept + 1))]
+            for newer, older in reversed([*pairwise(names)]):
+                if newer.exists():
+                    newer.replace(older)
+            if not self._kept:
+                self._path.unlink()
+
+
+def logging_settings(config: "Config", env: Mapping[str, str]) -> dict[str, Any]:
+    """Django's LOGGING. The processes of `up` also write to LOCI_HOME/logs/loci.log."""
+    level = config.server.log_level
+    # Always stderr: with `mcp --stdio`, stdout belongs to the protocol.
+    handlers: dict[str, dict[str, Any]] = {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}}
+    if env.get(SERVING_VARIABLE) == "1" and config.server.log_file_mb:
+        handlers["file"] = {"()": file_handler, "config": config, "formatter": "line"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": line_format, "form": config.server.log_format}},
+        "filters": {"refused_host": {"()": RefusedHost}},
+        "handlers": handlers,
+        "root": {"handlers": [*handlers], "level": level},
+        "loggers": {
+            # Django configures handlers for these two; here everything goes through the root logger.
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "propagate": True},
+            "django.security.DisallowedHost": {"filters": ["refused_host"]},
+            # These log several lines per request at INFO.
+            "mcp.server.streamable_http_manager": {"level": "WARNING"},
+            "mcp.server.streamable_http": {"level": "WARNING"},
+            "httpx2": {"level": "WARNING"},
+            # This logs codes and tokens at DEBUG.
+            "oauthlib": {"level": "INFO"},
+            # So does this; at INFO it counts six kinds of expired rows each day, most of them 0.
+            "oauth2_provider": {"level": "WARNING"},
+        },
+    }
+
+
+def line_format(form: str) -> logging.Formatter:
+    """The formatter of `server.log_format`."""
+    return JsonLine() if form == "json" else logging.Formatter(LINE, style="{")
+
+
+def file_handler(config: "Config") -> RotatingFile:
+    """The handler of LOCI_HOME/logs/loci.log, which opens the file with the first line."""
+    server = config.server
+    return RotatingFile(
+        config.home / "logs" / FILE, max_bytes=server.log_file_mb * 1024**2, kept=server.log_files_kept
+    )
+
+
+def log_to_file(config: "Config") -> None:
+    """Write what this process logs to the file too."""
+    if config.server.log_file_mb:
+        handler = file_handler(config)
+        handler.setFormatter(line_format(config.server.log_format))
+        logging.getLogger().addHandler(handler)

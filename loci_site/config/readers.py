@@ -31,7 +31,8 @@ def read_file(path: Path, values: dict[str, dict[str, Any]]) -> list[str]:
             try:
                 values[section][name] = KEYS[section][name].checked(value, base=path.parent)
             except WrongValue as allowed:
-                errors.append(f"{path}: [{section}] {name} is {value!r}; it must be {allowed}")
+                shown = "wrong" if KEYS[section][name].is_secret else repr(value)
+                errors.append(f"{path}: [{section}] {name} is {shown}; it must be {allowed}")
     return errors
 
 

@@ -33,6 +33,23 @@ class Server:
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = key(
         "INFO", "Lowest level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
     )
+    log_format: Literal["text", "json"] = key(
+        "text", "What a line of the log is: text, or an object of JSON.", variable="LOCI_LOG_FORMAT"
+    )
+    log_file_mb: int = key(
+        10,
+        "Largest size of LOCI_HOME/logs/loci.log, which `up` writes; then it becomes loci.log.1. 0: no file.",
+        unit="MiB",
+        low=0,
+        high=10_000,
+    )
+    log_files_kept: int = key(5, "Older log files kept.", low=0, high=1_000)
+    metrics_token: str = key(
+        "",
+        "Secret that a monitoring system sends to read /metrics, at least 16 characters; without one /metrics is off.",
+        variable="LOCI_METRICS_TOKEN",
+        secret=True,
+    )
     db_threads: int = key(4, "Threads, and so connections, for reading in each process.", low=1, high=64)
     write_threads: int = key(
         2,

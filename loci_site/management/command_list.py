@@ -12,7 +12,18 @@ from django.core.management import ManagementUtility, get_commands
 from access.connect import command_line
 
 GROUPS: Final = {
-    "Run Loci": ("up", "serve", "mcp", "doctor", "schedule", "model", "migrate"),
+    "Run Loci": (
+        "up",
+        "serve",
+        "demo",
+        "service",
+        "upgrade",
+        "mcp",
+        "doctor",
+        "schedule",
+        "model",
+        "migrate",
+    ),
     "Memories": (
         "remember",
         "recall",

@@ -1,7 +1,6 @@
 """Work on a copy of the store as if it were the store: the same models, rules and SQL, in another place."""
 
 from contextlib import AbstractContextManager
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from uuid import UUID
 
@@ -29,6 +28,7 @@ from maintenance.squashed_migrations import (
 from memories.models import Memory
 from memories.search.schema import renew_triggers
 from memories.store.pieces import indexed_model
+from storage.version import __version__
 
 
 def use_copy(path: Path) -> AbstractContextManager[None]:
@@ -44,13 +44,9 @@ def snapshot_of_store() -> AbstractContextManager[Snapshot]:
 def describe_store() -> BackupManifest:
     """Manifest of the opened store, still without the hashes and the size of the file."""
     head = AuditHead.objects.filter(origin=OWN, chain=HEADS).first()
-    try:
-        loci_version = version("loci-memory")
-    except PackageNotFoundError:  # a checkout that was not installed
-        loci_version = "checkout"
     return BackupManifest(
         made_at=timezone.now(),
-        loci_version=loci_version,
+        loci_version=__version__,
         migrations=applied_migrations(),
         counts=table_counts(),
         groups=memories_by_group(),

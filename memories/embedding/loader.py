@@ -30,7 +30,7 @@ def call_c_library(function: str, *arguments: int) -> None:
 
 logger = logging.getLogger(__name__)
 
-INSTALL_HINT: Final = "Run `manage.py model install`."
+INSTALL_HINT: Final = "Run `loci model install`."
 
 State = Literal["absent", "loading", "ready", "failed", "installed"]
 
@@ -75,11 +75,11 @@ class ModelLoader:
         if self._done.is_set():
             raise ModelUnavailable(
                 f"The embedding model at {self.folder.path} failed to load: {self._failure}",
-                hint="Run `manage.py model install --force`.",
+                hint="Run `loci model install --force`.",
             )
         raise ModelUnavailable(
             f"The embedding model is still loading after {timeout_s:g} s.",
-            hint="Try again in a moment; `manage.py model status` shows its state.",
+            hint="Try again in a moment; `loci model status` shows its state.",
         )
 
     def start(self) -> bool:

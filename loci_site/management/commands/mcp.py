@@ -22,7 +22,7 @@ examples:
 
 Without a token it may read, write and make groups, in every group; --admin adds every other right, purge included.
 Standard output belongs to the protocol; messages go to standard error.
-Over HTTP the same server answers at /mcp: see 'manage.py up'.
+Over HTTP the same server answers at /mcp: see 'loci up'.
 """
 
 
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             self.stdout.write(tools_reference(), ending="")
             return
         if not options["stdio"]:
-            raise CommandError("Use --stdio. Over HTTP, MCP is part of the server: 'manage.py up'.")
+            raise CommandError("Use --stdio. Over HTTP, MCP is part of the server: 'loci up'.")
         caller = StdioCaller(
             secret=options["token"] or os.environ.get("LOCI_TOKEN", ""),
             group=options["group"],

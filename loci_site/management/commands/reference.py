@@ -9,8 +9,8 @@ from loci_site.management.reference import FOLDER, stale_pages, write_pages
 
 EXAMPLES: Final = """\
 examples:
-  manage.py reference             rewrite docs/reference/
-  manage.py reference --check     only list the pages that are out of date
+  loci reference             rewrite docs/reference/
+  loci reference --check     only list the pages that are out of date
 """
 
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         if options["check"]:
             stale = stale_pages()
             if stale:
-                raise CommandError(f"Out of date: {', '.join(stale)}. Run 'manage.py reference'.")
+                raise CommandError(f"Out of date: {', '.join(stale)}. Run 'loci reference'.")
             self.stdout.write("All pages are up to date.")
         else:
             written = write_pages()

@@ -19,6 +19,7 @@ from access.errors import LociError
 from access.server_address import publish_address
 from loci_site.config import load_config
 from loci_site.config.checks import TAG
+from loci_site.config.logs import SERVING_VARIABLE, log_to_file
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
 from loci_site.server.capacity import count_web_processes
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
@@ -65,6 +66,7 @@ class Command(BaseCommand):
         override_address(options["host"], options["port"])
         try:
             with only_one_in(ensure_home(settings.LOCI.home)):
+                log_to_file(settings.LOCI)
                 self._run(options)
         except LociError as error:
             raise CommandError(str(error)) from error
@@ -162,6 +164,7 @@ def child_environment() -> dict[str, str]:
     env = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "loci_site.settings"),
+        SERVING_VARIABLE: "1",
     }
     if (Path(CHECKOUT) / "manage.py").is_file():
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHECKOUT), env.get("PYTHONPATH", "")]))

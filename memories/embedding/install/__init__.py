@@ -1,7 +1,6 @@
 """Installs the model: fetch, verify, build the graph, compare with the reference, then move into its folder."""
 
 import contextlib
-import importlib.metadata
 import os
 import shutil
 import tempfile
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from storage.version import __version__
 
 from ..errors import ModelInstallFailed, ModelUnavailable
 from ..folder import (
@@ -39,7 +40,7 @@ PARTIAL_FOLDER: Final = ".download"
 SCRATCH_PREFIX: Final = ".install-"
 FAILED_HINT: Final = (
     "Download model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2 on a machine with "
-    "internet access, then run `manage.py model install --from DIR`. Until then recall uses keywords only."
+    "internet access, then run `loci model install --from DIR`. Until then recall uses keywords only."
 )
 
 
@@ -118,7 +119,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
             f"The embedding model at {folder.path} is damaged: {error}",
-            hint="Run `manage.py model install --force`.",
+            hint="Run `loci model install --force`.",
         ) from error
     size = folder.size_bytes()
     return VerifyReport(folder.path, MODEL_ID, manifest.source, manifest.precision, size, cosine)
@@ -173,7 +174,7 @@ def build_model(work: ModelFolder, source: str, precision: Precision) -> ModelMa
         precision=precision if built else AS_FOUND,
         source=source,
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        loci_version=_loci_version(),
+        loci_version=__version__,
         weights_sha256=WEIGHTS_SHA256 if built else "",
         sha256={name: sha256_of(work.path / name) for name in INSTALLED_FILES},
         size_bytes={name: (work.path / name).stat().st_size for name in INSTALLED_FILES},
@@ -221,14 +222,6 @@ def _install_report(
         seconds=round(time.monotonic() - began, 3),
         was_installed=was_installed,
     )
-
-
-def _loci_version() -> str:
-    """Version of the installed package, or "checkout"."""
-    try:
-        return importlib.metadata.version("loci-memory")
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout
-        return "checkout"
 
 
 @contextlib.contextmanager

@@ -255,3 +255,15 @@ def test_a_check_leaves_no_folder_behind(tmp_path: Path) -> None:
     done = run_check(tmp_path / "absent")
     assert (done.returncode, done.stderr) == (0, "")
     assert not (tmp_path / "absent").exists()
+
+
+def test_the_token_of_metrics_is_long_and_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[server]\nmetrics_token = 1234567\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as number:
+        load_config({"LOCI_HOME": str(tmp_path)})
+    with pytest.raises(ConfigError) as short:
+        load_config({"LOCI_HOME": str(tmp_path / "other"), "LOCI_METRICS_TOKEN": "tooshort"})
+    assert "[server] metrics_token is wrong; it must be text" in str(number.value)
+    assert "server.metrics_token is too short; it must have at least 16 characters" in str(short.value)
+    assert "1234567" not in str(number.value)
+    assert "tooshort" not in str(short.value)

@@ -50,7 +50,7 @@ def test_an_absent_model_says_what_to_run(tmp_path: Path) -> None:
     assert caught.value.code == "model_unavailable"
     assert caught.value.status == 503
     assert str(caught.value) == (
-        f"No embedding model is installed at {tmp_path}/models/all-MiniLM-L6-v2. Run `manage.py model install`."
+        f"No embedding model is installed at {tmp_path}/models/all-MiniLM-L6-v2. Run `loci model install`."
     )
 
 
@@ -58,7 +58,7 @@ def test_warming_up_without_a_model_is_no_error() -> None:
     warm_up()
 
     assert model_status().state == "absent"
-    assert model_status().detail == "Run `manage.py model install`."
+    assert model_status().detail == "Run `loci model install`."
 
 
 @pytest.mark.model
@@ -121,7 +121,7 @@ def test_a_model_that_cannot_be_loaded_says_why_until_it_is_replaced(
     for _ in range(2):
         with pytest.raises(ModelUnavailable, match=r"failed to load: .*") as caught:
             get_encoder(timeout_s=60)
-    assert caught.value.hint == "Run `manage.py model install --force`."
+    assert caught.value.hint == "Run `loci model install --force`."
     assert model_status().state == "failed"
 
     folder.graph.write_bytes(sound)

@@ -166,7 +166,7 @@ def test_every_source_s_reason_is_told_with_the_way_out(target: ModelFolder, tmp
         install_model(target, [FolderSource(one), FolderSource(two)], precision="8-bit")
 
     assert f"{one}: tokenizer.json does not exist. {two}: tokenizer.json does not exist." in str(caught.value)
-    assert "manage.py model install --from DIR" in caught.value.hint
+    assert "loci model install --from DIR" in caught.value.hint
 
 
 def test_a_ready_graph_is_accepted_when_its_vectors_match(ready: Path, target: ModelFolder) -> None:
@@ -218,7 +218,7 @@ def test_verify_finds_a_changed_file(changed: ModelFolder) -> None:
 
 def test_verify_of_nothing_says_what_to_run(target: ModelFolder) -> None:
     with pytest.raises(
-        ModelUnavailable, match=r"No embedding model is installed at .* Run `manage\.py model install`"
+        ModelUnavailable, match=r"No embedding model is installed at .* Run `loci model install`"
     ):
         verify_model(target)
 

@@ -39,7 +39,7 @@ def ready(installed: ModelFolder, tmp_path: Path) -> Path:
 def test_status_of_nothing_says_what_to_run(tmp_path: Path) -> None:
     assert run("status", "--dest", str(tmp_path)) == (
         f"absent: all-MiniLM-L6-v2@1110a243/256/mean/r1 at {tmp_path}/all-MiniLM-L6-v2"
-        " (Run `manage.py model install`.)\n"
+        " (Run `loci model install`.)\n"
     )
 
 

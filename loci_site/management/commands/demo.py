@@ -1,0 +1,86 @@
+"""`loci demo`: a sample team to look at, in a home of its own; filled, run and removed."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from access.connect import command_line
+from access.errors import LociError
+from access.sign_in.passwords import generated_password
+from loci_site.config.checks import TAG
+from loci_site.management.commands.up import child_environment
+from loci_site.management.deployment.demo.home import demo_home, model_variables, prepare_home, remove_home
+
+EXAMPLES: Final = """\
+examples:
+  loci demo                make the sample team if it is not there, and run it until Ctrl-C
+  loci demo --port 9000
+  loci demo --fill-only    make it, run nothing
+  loci demo --remove       delete it
+
+The team has its own folder beside LOCI_HOME, with -demo at its end; your own store is never touched.
+"""
+PEOPLE: Final = "alice (everything), bob and charlie (admin), mia (contributor), vera (viewer)"
+
+
+class Command(BaseCommand):
+    """Starts other processes for the work: this one has the settings of the real LOCI_HOME."""
+
+    help = "Try Loci with a sample team, in a folder of its own; --remove deletes it."
+    requires_system_checks = [TAG]
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("--port", default="8010", help="port to listen on")
+        action = parser.add_mutually_exclusive_group()
+        action.add_argument("--fill-only", action="store_true", help="make the team, run nothing")
+        action.add_argument("--remove", action="store_true", help="delete the team's folder")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Fill, run or remove; an error ends it with one sentence and status 1."""
+        folder = demo_home(settings.LOCI.home)
+        try:
+            if options["remove"]:
+                remove_home(folder)
+                self._print(f"Removed {folder}.")
+                return
+            if prepare_home(folder):
+                self._fill(folder)
+        except LociError as error:
+            raise CommandError(str(error)) from error
+        if not options["fill_only"]:
+            command = [sys.executable, "-c", RUN_UP, "up", "--port", options["port"]]
+            os.execve(sys.executable, command, environment(folder))  # noqa: S606 - this program again
+
+    def _fill(self, folder: Path) -> None:
+        password = generated_password()
+        self._print(f"Making a sample team in {folder} (half a minute) ...")
+        env = environment(folder) | {"LOCI_DEMO_PASSWORD": password}
+        done = subprocess.run(
+            [sys.executable, "-m", "loci_site.management.deployment.demo"], env=env, check=False
+        )
+        if done.returncode:
+            remove_home(folder)
+            raise CommandError("The sample team could not be made; the message is above.")
+        self._print(f"Log in as {PEOPLE}.\nPassword, shown only once: {password}")
+        self._print(f"Remove it with: {command_line('demo --remove')}")
+
+    def _print(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+RUN_UP: Final = "from loci_site.management.cli import main; main()"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of the processes that work on the sample team: nothing of the settings of the real home but the model."""
+    ours = {name: value for name, value in child_environment().items() if not name.startswith("LOCI_")}
+    return ours | model_variables(settings.LOCI.home) | {"LOCI_HOME": str(folder)}

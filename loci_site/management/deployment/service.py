@@ -1,0 +1,175 @@
+"""Loci as a service that starts with the machine or the login: systemd on Linux, launchd on macOS."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from access.connect import SCRIPTS, UVX_FOLDER
+from access.errors import LociError
+from loci_site.management.deployment.units import (
+    LABEL,
+    NAME,
+    STATE_FOLDER,
+    SYSTEM_USER,
+    Service,
+    launchd_plist,
+    systemd_unit,
+)
+
+Command = Sequence[str]
+
+
+class ServiceError(LociError):
+    """The service cannot be installed or removed here; the message says why, the hint what to do."""
+
+    code: ClassVar[str] = "service_failed"
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """A service's file with its text, and the commands that start it and that stop it."""
+
+    service: Service
+    path: Path
+    text: str
+    start: tuple[Command, ...]
+    stop: tuple[Command, ...]
+    after_stop: tuple[Command, ...] = ()
+
+
+def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> ServicePlan:
+    """What an installation would do on this machine; nothing is written."""
+    service = Service(program_words(), service_home(home, is_system=is_system), is_system)
+    if is_mac:
+        folder = Path("/Library/LaunchDaemons") if is_system else Path("~/Library/LaunchAgents").expanduser()
+        path = folder / f"{LABEL}.plist"
+        domain = "system" if is_system else f"gui/{os.getuid()}"
+        start = (("launchctl", "bootstrap", domain, str(path)),)
+        stop = (("launchctl", "bootout", f"{domain}/{LABEL}"),)
+        return ServicePlan(service, path, launchd_plist(service), start, stop)
+    folder = Path("/etc/systemd/system") if is_system else Path("~/.config/systemd/user").expanduser()
+    ctl = ("systemctl",) if is_system else ("systemctl", "--user")
+    return ServicePlan(
+        service,
+        folder / f"{NAME}.service",
+        systemd_unit(service),
+        start=((*ctl, "daemon-reload"), (*ctl, "enable", "--now", NAME)),
+        stop=((*ctl, "disable", "--now", NAME),),
+        after_stop=((*ctl, "daemon-reload"),),
+    )
+
+
+def program_words() -> tuple[str, ...]:
+    """The words that run this Loci, with whole paths. Raises ServiceError if its environment may vanish."""
+    if UVX_FOLDER in Path(sys.prefix).parts:
+        raise ServiceError(
+            "uvx runs Loci from a cache, which it may empty.",
+            hint="Install Loci first: 'uv tool install loci-memory' or 'pipx install loci-memory'.",
+        )
+    called = Path(sys.argv[0]).absolute()
+    if called.name in SCRIPTS and called.is_file():
+        return (str(called),)
+    if called.name == "manage.py":
+        return (sys.executable, str(called))
+    return (sys.executable, "-c", "from loci_site.management.cli import main; main()")
+
+
+def service_home(home: Path, *, is_system: bool) -> Path:
+    """LOCI_HOME of the service: the one of the settings, or for the machine /var/lib/loci if none was chosen."""
+    if is_system and not os.environ.get("LOCI_HOME", "").strip():
+        return STATE_FOLDER
+    return home
+
+
+def install_service(plan: ServicePlan, *, starts: bool) -> Iterator[str]:
+    """Write the service's file and, with `starts`, start it; yields a line for each thing done.
+
+    Raises:
+        ServiceError: the rights, the service manager or the user is missing, or a command failed.
+    """
+    check_rights(plan)
+    if plan.service.is_system:
+        check_readable(plan.service.program)
+        yield from make_user(plan.service.home)
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    plan.path.write_text(plan.text, encoding="utf-8")
+    yield f"Wrote {plan.path}."
+    if starts:
+        for command in plan.start:
+            run_tool(command)
+        yield "Loci runs, and starts again with the machine." if plan.service.is_system else "Loci runs."
+
+
+def uninstall_service(plan: ServicePlan) -> Iterator[str]:
+    """Stop the service and delete its file; memories, keys and backups stay."""
+    check_rights(plan)
+    if not plan.path.exists():
+        raise ServiceError(
+            f"There is no service at {plan.path}.", hint="'--user' and '--system' are two services."
+        )
+    for command in plan.stop:
+        run_tool(command)
+    plan.path.unlink()
+    for command in plan.after_stop:
+        run_tool(command)
+    yield f"Stopped Loci and removed {plan.path}."
+    yield f"The memories, keys and backups are still in {plan.service.home}."
+
+
+def check_rights(plan: ServicePlan) -> None:
+    """Raise ServiceError unless this user may change this kind of service, and a service manager is there."""
+    if plan.service.is_system and os.geteuid() != 0:
+        raise ServiceError("Only root can change a service of the machine.", hint="Use sudo, or '--user'.")
+    if not plan.service.is_system and os.geteuid() == 0:
+        raise ServiceError("A service of root's login makes no sense.", hint="Use '--system'.")
+    if shutil.which(plan.start[0][0]) is None:
+        raise ServiceError(
+            f"There is no {plan.start[0][0]} here, so nothing could start the service.",
+            hint="'--print' shows the file; or run 'loci up' under the machine's own supervisor.",
+        )
+
+
+def check_readable(program: Sequence[str]) -> None:
+    """Raise ServiceError if the user of the service could not run the program."""
+    for path in (Path(program[0]), Path(sys.executable)):
+        closed = [str(folder) for folder in path.resolve().parents if not folder.stat().st_mode & 0o001]
+        if closed:
+            raise ServiceError(
+                f"{path} is below {closed[0]}, which the service's user {SYSTEM_USER} may not enter.",
+                hint="Install Loci for the whole machine: 'pipx install --global loci-memory'.",
+            )
+
+
+def make_user(home: Path) -> Iterator[str]:
+    """Create the service's user if it is missing, and its folder; yields what was made."""
+    try:
+        pwd.getpwnam(SYSTEM_USER)
+    except KeyError:
+        if shutil.which("useradd") is None:
+            raise ServiceError(
+                f"The user {SYSTEM_USER} is missing.", hint="Create it, then try again."
+            ) from None
+        run_tool(
+            ["useradd", "--system", "--home-dir", str(home), "--shell", "/usr/sbin/nologin", SYSTEM_USER]
+        )
+        yield f"Created the user {SYSTEM_USER}."
+    if not home.exists():
+        home.mkdir(mode=0o700, parents=True)
+        shutil.chown(home, SYSTEM_USER, SYSTEM_USER)
+        yield f"Created {home}."
+
+
+def run_tool(command: Command) -> None:
+    """Run a tool of the system; its complaint becomes a ServiceError."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
+    if done.returncode:
+        raise ServiceError(
+            f"'{' '.join(command)}' failed: {(done.stderr or done.stdout).strip() or done.returncode}",
+            hint="Correct that, then run the command again; nothing else was changed.",
+        )

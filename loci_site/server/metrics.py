@@ -1,0 +1,161 @@
+"""`/metrics`: figures for Prometheus, without any stored text or name; off unless `server.metrics_token` is set.
+
+All figures come from the database and the disk, so every web process answers the same.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from hmac import compare_digest
+from http import HTTPStatus
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from access.models import AuditEntry
+from loci_site import __version__
+from loci_site.server.db_threads import in_db_thread
+from loci_site.server.health import check_database, last_write_check, lesser_checks
+from maintenance.backups.folder import backup_paths
+from maintenance.embeddings.backfill import owed_pieces
+from maintenance.jobs import HEARTBEAT
+from maintenance.schedule import job_statuses
+from memories.models import RecallLog
+from storage.sqlite.open_files import database_files
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+RECENT: Final = timedelta(minutes=10)
+MOST_RECALLS: Final = 10_000  # of the last ten minutes, that quantiles are computed from
+QUANTILES: Final = (0.5, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One family of figures: each value with its labels, rendered as `label="value"`."""
+
+    name: str
+    kind: str
+    meaning: str
+    values: Mapping[str, float]
+
+    def render(self) -> str:
+        """The family in Prometheus' text format."""
+        rows = [
+            f"{self.name}{{{labels}}} {value:.17g}" if labels else f"{self.name} {value:.17g}"
+            for labels, value in self.values.items()
+        ]
+        return "\n".join([f"# HELP {self.name} {self.meaning}", f"# TYPE {self.name} {self.kind}", *rows])
+
+
+@never_cache
+@require_safe
+async def metrics(request: HttpRequest) -> HttpResponse:
+    """The figures, for a request with the token of the settings; 404 if there is none."""
+    token = settings.LOCI.server.metrics_token
+    if not token:
+        return HttpResponse(
+            "Not found: server.metrics_token is not set.\n", CONTENT_TYPE, HTTPStatus.NOT_FOUND
+        )
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
+    if not compare_digest(given.encode(), token.encode()):
+        answer = HttpResponse(
+            "Send server.metrics_token as a bearer token.\n", CONTENT_TYPE, HTTPStatus.UNAUTHORIZED
+        )
+        answer["WWW-Authenticate"] = "Bearer"
+        return answer
+    database = await check_database()
+    if not database.ok:
+        figures = [check_metric({"database": False})]
+    else:
+        last_write = await last_write_check()
+        figures = await read_figures(last_write_ok=last_write.ok)
+    return HttpResponse("\n".join(figure.render() for figure in figures) + "\n", CONTENT_TYPE)
+
+
+def collect_figures(*, last_write_ok: bool) -> list[Metric]:
+    """Every family of figures, while the database can be read."""
+    checks = {name: check.ok for name, check in lesser_checks(has_database=True).items()}
+    return [
+        Metric("loci_info", "gauge", "The running version.", {f'version="{__version__}"': 1}),
+        check_metric({"database": True, "last_write": last_write_ok} | checks),
+        *recall_metrics(),
+        Metric("loci_changes_total", "counter", "Rows of the audit log.", {"": last_key(AuditEntry)}),
+        Metric("loci_owed_vectors", "gauge", "Pieces of text without a vector.", {"": owed_pieces().count()}),
+        *queue_metrics(),
+        *job_metrics(),
+        *disk_metrics(),
+    ]
+
+
+def check_metric(checks: Mapping[str, bool]) -> Metric:
+    """The checks of /health: 1 if one is fine."""
+    values = {f'check="{name}"': float(ok) for name, ok in checks.items()}
+    return Metric("loci_check_ok", "gauge", "The checks of /health: 1 fine, 0 not.", values)
+
+
+def recall_metrics() -> Iterator[Metric]:
+    """The number of recalls, and how long the recent ones took. Rows of the log are deleted, keys only grow."""
+    yield Metric("loci_recalls_total", "counter", "Recalls so far.", {"": last_key(RecallLog)})
+    since = timezone.now() - RECENT
+    recent = RecallLog.objects.filter(at__gte=since).order_by("-at")
+    rows = list(recent.values_list("duration_ms", "abstained", "degraded")[:MOST_RECALLS])
+    values = {
+        "": len(rows),
+        'kind="abstained"': sum(1 for _, abstained, _ in rows if abstained),
+        'kind="keywords_only"': sum(1 for _, _, degraded in rows if degraded),
+    }
+    yield Metric(
+        "loci_recent_recalls", "gauge", "Recalls of the last 10 minutes, of all kinds and some.", values
+    )
+    seconds = sorted(duration_ms / 1000 for duration_ms, _, _ in rows)
+    quantiles = {f'quantile="{q}"': seconds[ceil(q * len(seconds)) - 1] for q in QUANTILES} if seconds else {}
+    yield Metric(
+        "loci_recent_recall_seconds", "gauge", "How long the recalls of the last 10 minutes took.", quantiles
+    )
+
+
+def last_key(model: type[RecallLog] | type[AuditEntry]) -> int:
+    """The number of rows that a table with growing keys ever had; 0 for an empty one."""
+    found: int | None = model.objects.aggregate(last=Max("key"))["last"]
+    return found or 0
+
+
+def queue_metrics() -> Iterator[Metric]:
+    """The messages that wait for the worker; on Redis, its own exporter counts them."""
+    if not settings.LOCI.redis_url:
+        waiting = sum(1 for _ in (Path(settings.LOCI.home) / "queue").rglob("*.msg"))
+        yield Metric("loci_queue_messages", "gauge", "Messages that wait for the worker.", {"": waiting})
+
+
+def job_metrics() -> Iterator[Metric]:
+    """The scheduled jobs: when each last succeeded, and how often it has failed since."""
+    jobs = job_statuses()
+    ran = {f'job="{job.name}"': job.last_run.timestamp() for job in jobs if job.last_run}
+    yield Metric("loci_job_last_success_timestamp_seconds", "gauge", "When the job last succeeded.", ran)
+    failed = {f'job="{job.name}"': float(job.failures) for job in jobs if job.name != HEARTBEAT}
+    yield Metric("loci_job_failures", "gauge", "Failures of the job since its last success.", failed)
+
+
+def disk_metrics() -> Iterator[Metric]:
+    """Room on the disk, sizes of the database's files, and the newest backup."""
+    usage = shutil.disk_usage(settings.LOCI.home)
+    yield Metric("loci_disk_free_bytes", "gauge", "Free space on the disk of LOCI_HOME.", {"": usage.free})
+    files = database_files(Path(str(connection.settings_dict["NAME"])))
+    size = sum(path.stat().st_size for path in files if path.exists())
+    yield Metric("loci_database_bytes", "gauge", "Size of the database's files.", {"": size})
+    newest = max((path.stat().st_mtime for path in backup_paths()), default=None)
+    ages = {} if newest is None else {"": max(0.0, time.time() - newest)}
+    yield Metric("loci_backup_age_seconds", "gauge", "Age of the newest backup in LOCI_HOME/backups.", ages)
+
+
+read_figures = in_db_thread(collect_figures)

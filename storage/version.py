@@ -1,0 +1,3 @@
+"""The version of Loci; the package is built from this line."""
+
+__version__ = "0.3.0"

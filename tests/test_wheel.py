@@ -1,0 +1,96 @@
+"""What somebody has who installs the package: two programs, the locked versions, the docs, and a Loci that runs."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from access.connect import program_called
+from tests.loci_site.server.running import READY, Running, free_port
+from tests.settings import REPOSITORY
+from tests.wheel import build_wheel, install_wheel, make_environment, outside
+
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="the layout of an environment is that of Unix"),
+    pytest.mark.timeout(600),  # pip fetches the build backend
+]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the programs of an environment that has the wheel."""
+    return install_wheel(tmp_path_factory.mktemp("installed") / "environment") / "bin"
+
+
+def test_the_wheel_pins_what_the_tests_ran_with_and_carries_the_docs() -> None:
+    with zipfile.ZipFile(build_wheel()) as wheel:
+        names = wheel.namelist()
+        metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
+        about = Parser().parsestr(wheel.read(metadata).decode())
+    lock = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
+    pins = [need.split(";")[0] for need in about.get_all("Requires-Dist") or [] if "'locked'" in need]
+    assert sorted(pins) == sorted(re.findall(r"^[\w.-]+(?:\[\w+\])?==[^\s;]+", lock, re.M))
+    assert {"loci_site/_docs/quickstart.md", "loci_site/_docs/reference/settings.md"} <= set(names)
+    assert not [name for name in names if name.startswith(("tests/", "bench/", "docs/"))]
+
+
+@pytest.mark.server
+def test_it_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    home, port = tmp_path / "home", free_port()
+    command = [str(installed / "loci-memory"), "up", "--no-worker", "--no-model", "--port", str(port)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=outside(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        up = Running(process, home, port)
+        try:
+            up.read_until(READY)
+            assert up.health()[0] == 200
+        finally:
+            up.stop()
+    assert "manage.py" not in up.output
+    # It is on no PATH here, so a hint names the place.
+    assert f"{installed / 'loci-memory'} token create NAME" in up.output
+
+
+def test_the_loci_of_a_checkout_speaks_of_loci(tmp_path: Path) -> None:
+    """`make serve` and `.venv/bin/loci` show what can be typed again, with spaces in the checkout's path too."""
+    checkout = tmp_path / "my checkout"
+    checkout.mkdir()
+    for package in ("storage", "access", "relations", "memories", "sources", "maintenance", "loci_site"):
+        (checkout / package).symlink_to(REPOSITORY / package)
+    make_environment(checkout / ".venv")
+    shutil.copy(REPOSITORY / "Makefile", checkout)
+    subprocess.run(["make", ".venv/bin/loci"], cwd=checkout, check=True)
+    env = outside(tmp_path / "home")
+    answer = subprocess.run(
+        [".venv/bin/loci", "flush"], cwd=checkout, env=env, capture_output=True, text=True, check=False
+    )
+    assert f"; 'LOCI_HOME={tmp_path}/home .venv/bin/loci memory purge ID'" in answer.stderr
+
+
+def test_a_program_on_the_path_is_named_by_its_name_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin" / "loci"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n", encoding="ascii")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program), "up"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/usr/bin")
+    assert program_called() == "bin/loci"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert program_called() == "loci"
+
+
+def test_uvx_is_named_where_it_runs_loci(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    prefix = tmp_path / "uv" / "archive-v0" / "Xy1"
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    monkeypatch.setattr(sys, "argv", [str(prefix / "bin" / "loci-memory"), "up"])
+    assert program_called() == "uvx loci-memory"
