@@ -12,13 +12,13 @@ PIN = re.compile(r"^(?P<pin>[A-Za-z0-9][^=\s]*==[^\s;]+)(?P<marker> ; [^\\\n]+?)
 
 
 class LockedExtra(MetadataHookInterface):
-    """`loci-memory[locked]` installs the versions of requirements.lock, which the tests ran with."""
+    """`loci-memory[locked]` installs the versions of requirements.lock, which the tests ran with; `extras` are the others."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set the extra."""
+        """Set the extras."""
         lock = Path(self.root, "requirements.lock").read_text(encoding="utf-8")
         pins = [found["pin"] + (found["marker"] or "") for found in PIN.finditer(lock)]
-        metadata["optional-dependencies"] = {"locked": pins}
+        metadata["optional-dependencies"] = {"locked": pins, **self.config["extras"]}
 
 
 class DocsInWheel(BuildHookInterface[Any]):

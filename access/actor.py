@@ -8,7 +8,7 @@ from math import inf
 from access.models import Membership, Role
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
-HOOK = "hook"  # no right in a group: a token with it may call the hooks, which read and write for its owner
+HOOK = "hook"  # a token with it may call the hooks, which read, and write where its owner's role allows
 ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP, HOOK})
 # The lowest role in a group that includes each right.
 ROLE_FOR: dict[str, str] = {
@@ -16,6 +16,7 @@ ROLE_FOR: dict[str, str] = {
     WRITE: Role.CONTRIBUTOR,
     CURATE: Role.CURATOR,
     ADMIN: Role.ADMIN,
+    HOOK: Role.VIEWER,
 }
 
 

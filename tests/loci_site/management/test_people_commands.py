@@ -196,7 +196,7 @@ def test_nobody_but_who_administers_everything_looks_after_people(alice: User, b
 
 
 def test_djangos_own_commands_are_ours_and_logged(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {get_commands()[name] for name in ("createsuperuser", "changepassword")} == {"loci_site"}
+    assert {get_commands()[name] for name in ("createsuperuser", "changepassword")} == {"access"}
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", STRONG)
     assert run("createsuperuser", "--username", "ann", "--email", "ann@example.org", "--noinput") == (
         "Created the superuser 'ann'."

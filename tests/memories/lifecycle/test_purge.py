@@ -305,6 +305,7 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "instructions": 0,
         "reasons": 0,
         "thread names": 0,
+        "hook sessions": 0,
     }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
     assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]
