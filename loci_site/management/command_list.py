@@ -23,6 +23,8 @@ GROUPS: Final = {
         "schedule",
         "model",
         "migrate",
+        "completion",
+        "licences",
     ),
     "Memories": (
         "remember",
