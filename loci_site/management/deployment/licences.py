@@ -71,9 +71,11 @@ def is_installed(name: str) -> bool:
 def licence_of(package: Distribution) -> str:
     """The licence by the metadata's expression, field or classifiers, else where its text is; "unknown" without any."""
     about = package.metadata
-    if expression := about.get("License-Expression"):
-        return str(expression)
-    stated = (about.get("License") or "").strip()
+    [expression, stated] = (
+        (about[name] if name in about else "").strip() for name in ("License-Expression", "License")
+    )
+    if expression:
+        return expression
     if stated and "\n" not in stated and len(stated) <= LONGEST_LICENCE:
         return stated
     classifiers = [
