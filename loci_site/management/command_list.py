@@ -24,7 +24,6 @@ GROUPS: Final = {
         "model",
         "migrate",
         "completion",
-        "licences",
     ),
     "Memories": (
         "remember",

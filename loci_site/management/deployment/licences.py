@@ -72,7 +72,8 @@ def licence_of(package: Distribution) -> str:
     """The licence by the metadata's expression, field or classifiers, else where its text is; "unknown" without any."""
     about = package.metadata
     [expression, stated] = (
-        (about[name] if name in about else "").strip() for name in ("License-Expression", "License")
+        (about[name] if name in about else "").strip()  # noqa: SIM401 - it has no get()
+        for name in ("License-Expression", "License")
     )
     if expression:
         return expression
