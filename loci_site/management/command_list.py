@@ -23,6 +23,7 @@ GROUPS: Final = {
         "schedule",
         "model",
         "migrate",
+        "completion",
     ),
     "Memories": (
         "remember",

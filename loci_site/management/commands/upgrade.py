@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from loci_site.config.checks import TAG
+from loci_site.management.deployment.licences import MODEL, Component, bill_of_materials, installed_components
 from loci_site.management.deployment.upgrade import UpgradeReport, check_upgrade, upgrade_steps
 
 EXAMPLES: Final = """\
@@ -17,6 +18,8 @@ examples:
   loci upgrade            the commands that upgrade this installation
   loci upgrade --check    compare program, store and newest backup; nothing is asked of the network, nothing is changed
   loci upgrade --check --json
+  loci upgrade --licences         name, version and licence of each package that runs here
+  loci upgrade --sbom > sbom.json the same as a bill of materials in CycloneDX 1.6
 
 With --check the exit status is 1 if something should be done first.
 """
@@ -33,12 +36,23 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("--check", action="store_true", help="compare; change nothing")
+        action = parser.add_mutually_exclusive_group()
+        action.add_argument("--check", action="store_true", help="compare; change nothing")
+        action.add_argument(
+            "--licences", action="store_true", help="list the installed packages and their licences"
+        )
+        action.add_argument("--sbom", action="store_true", help="print the bill of materials as JSON")
         parser.add_argument("--json", action="store_true", help="with --check: answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["json"] and not options["check"]:
             raise CommandError("--json belongs to --check.")
+        if options["licences"]:
+            self.stdout.write(licences_table(installed_components()))
+            return
+        if options["sbom"]:
+            self.stdout.write(json.dumps(bill_of_materials(installed_components()), indent=2))
+            return
         if not options["check"]:
             self.stdout.write("\n".join(upgrade_steps()))
             return
@@ -46,6 +60,16 @@ class Command(BaseCommand):
         self.stdout.write(as_json(report) if options["json"] else as_text(report))
         if report.to_do:
             sys.exit(1)
+
+
+def licences_table(components: list[Component]) -> str:
+    """Name, version and licence of each package, and of the model."""
+    rows = [(each.name, each.version, each.licence) for each in components]
+    rows.append((MODEL[0], "model", MODEL[1]))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "\n".join(
+        f"{name:<{widths[0]}}  {version:<{widths[1]}}  {licence}" for name, version, licence in rows
+    )
 
 
 def as_json(report: UpgradeReport) -> str:

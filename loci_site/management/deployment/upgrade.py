@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
@@ -84,7 +85,7 @@ def list_to_do(pending: tuple[str, ...], unknown: tuple[str, ...], backup: Backu
 def upgrade_steps() -> list[str]:
     """The commands that upgrade this kind of installation, in order."""
     prefix = Path(sys.prefix)
-    checkout = Path(__file__).parents[2]
+    checkout = settings.ROOT
     if (checkout / "manage.py").is_file():
         install = f"git -C {checkout} pull && make -C {checkout} .venv/.installed-serve"
     elif UVX_FOLDER in prefix.parts:

@@ -88,9 +88,9 @@ def test_without_a_store_there_is_nothing_to_do(home: Path, monkeypatch: pytest.
     ],
 )
 def test_the_steps_are_those_of_the_installation(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prefix: str, command: str
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path, prefix: str, command: str
 ) -> None:
-    monkeypatch.setattr(upgrade, "__file__", str(tmp_path / "loci_site" / "deployment" / "upgrade.py"))
+    settings.ROOT = tmp_path
     monkeypatch.setattr(upgrade.sys, "prefix", prefix)
     out = StringIO()
     call_command("upgrade", stdout=out)
