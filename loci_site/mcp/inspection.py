@@ -7,7 +7,7 @@ from mcp_types import CallToolResult
 from access.actor import Actor
 from access.errors import InvalidInput
 from access.visibility import Narrowing
-from loci_site.mcp import results as answers
+from loci_site.mcp import inspected as answers
 from memories.browse.inspection import inspect_memory
 from memories.browse.recalls import list_recalls, with_hits
 from memories.sessions.thread_page import read_thread

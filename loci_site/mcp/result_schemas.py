@@ -167,6 +167,8 @@ class InspectAnswer(Answer):
     next: str = Field("", description="cursor")
     older: str = Field("", description="cursor of older checkpoints")
     recalls: list[dict[str, Any]] = []
+    note: str = ""
+    cut: list[str] = Field([], description="parts cut by token_budget")
 
 
 class StatsAnswer(Answer):

@@ -10,7 +10,7 @@ from uuid import UUID
 from memories.language.cleaning import first_words
 from memories.models import Memory
 from memories.models.short_id import short_id
-from memories.queries.quoting import wrap
+from memories.queries.quoting import Marked, wrap
 from relations.models import Relation
 
 MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
@@ -74,7 +74,7 @@ class RelationLine:
         return f"{self.text} ({', '.join(filter(None, details))})"
 
 
-def fence_relations(lines: Sequence[str]) -> str:
+def fence_relations(lines: Sequence[str]) -> Marked:
     """The lines of relations, as RelationLine.show() has them, between marks."""
     return wrap("relations", {}, "\n".join(lines))
 
