@@ -62,10 +62,9 @@ class RelationLine:
         return f"confidence {self.confidence:.2f}, {shown}"
 
     def show(self, group: str) -> str:
-        """The line with its short id, date and trust for an answer about this group."""
+        """The line with its date and trust for an answer about this group."""
         proofs = ", ".join(short_id(id_) for id_ in self.evidence[:MAX_EVIDENCE_NAMED])
         details = [
-            f"id {short_id(self.id)}",
             f"{self.since:%Y-%m-%d}",
             f"by {self.author}",
             "" if self.group == group else f"group {self.group}",
