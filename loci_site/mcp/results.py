@@ -66,6 +66,7 @@ def recalled_answer(recalled: RecallResult) -> CallToolResult:
         recalled_item(item, part, text, group=recalled.group)
         for item, part, text in zip(items, body[name], shown, strict=True)
     ]
+    body["missing"] = body["missing"][: recalled.missing_named]
     for line in body.get("relations", ()):
         line["line"] = fence_relations([line["line"]])
     return make_result(build(shapes.RecallAnswer, body), text=recalled.show(shown))
