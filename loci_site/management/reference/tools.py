@@ -7,7 +7,7 @@ from django.conf import settings
 from access.actor import READ
 from loci_site.mcp.changes import CHANGES, CHANGES_HELP
 from loci_site.mcp.input_schemas import Schema
-from loci_site.mcp.looking import MIN_BUDGET
+from loci_site.mcp.inspection import MIN_BUDGET
 from loci_site.mcp.server import INSTRUCTIONS
 from loci_site.mcp.tools import TOOLS, LociTool
 from memories.recall import MIN_TOKEN_BUDGET
