@@ -7,7 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from access.errors import InvalidInput
+from access.actor import Actor
+from access.errors import GroupNotFound, InvalidInput
+from access.groups import UnknownGroup, find_known_group
 from access.tokens.stored_answers import KeyedWrite
 from memories.draft import EDITED, EditDraft
 from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
@@ -79,6 +81,12 @@ def describe_validation(wrong: ValidationError) -> InvalidInput:
         )
     expected = next((words for start, words in EXPECTED.items() if kind.startswith(start)), None)
     return InvalidInput(f"'{place}' must be {expected or 'of a different type'}.", field=name)
+
+
+def check_known_group(actor: Actor, slug: str) -> None:
+    """Raise GroupNotFound for a group that does not exist for the caller; the text is that of a recall there."""
+    if isinstance(group := find_known_group(actor, slug or None), UnknownGroup):
+        raise GroupNotFound(group.note, field="group")
 
 
 def parse_moment(text: str, *, field: str) -> datetime | None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from mcp_types import CallToolResult
 
 from access.actor import Actor
-from access.errors import InvalidInput
+from access.errors import InvalidInput, LociError
 from loci_site.mcp import results as answers
 from loci_site.mcp.arguments import parse_changes
 from memories.draft import check_choice
@@ -64,5 +64,9 @@ def change_memory(
     if verb in FEEDBACK:
         ids = [part.strip() for part in id_.split(",") if part.strip()]
         used, wrong = (ids, []) if verb == FeedbackVerdict.USED else ([], ids)
-        return answers.feedback_answer(verb, give_feedback(actor, used=used, wrong=wrong))
+        try:
+            return answers.feedback_answer(verb, give_feedback(actor, used=used, wrong=wrong))
+        except LociError as error:
+            error.field = "id"  # the tool's argument, whichever verdict the ids are for
+            raise
     return answers.done_answer(VERBS[verb].apply(actor, id_, reason=reason, dry_run=dry_run))

@@ -9,14 +9,15 @@ from pydantic import ValidationError
 
 from access.errors import LociError, StorageFull, as_storage_error
 from loci_site.mcp.arguments import describe_validation
+from memories.queries.quoting import escape
 
 logger = logging.getLogger(__name__)
 
 
 def error_text(error: LociError) -> str:
-    """The error as one line of text; invalid Unicode in it is escaped."""
+    """The error as one line of text; invalid Unicode and marks of ours in it are escaped."""
     field = f", {error.field}" if error.field else ""
-    return f"{error} [{error.code}{field}]".encode("utf-8", "backslashreplace").decode()
+    return escape(f"{error} [{error.code}{field}]").encode("utf-8", "backslashreplace").decode()
 
 
 def find_domain_error(error: BaseException) -> LociError | None:

@@ -167,6 +167,7 @@ class InspectAnswer(Answer):
     next: str = Field("", description="cursor")
     older: str = Field("", description="cursor of older checkpoints")
     recalls: list[dict[str, Any]] = []
+    cut: list[str] = Field([], description="parts cut by token_budget")
 
 
 class StatsAnswer(Answer):
@@ -224,6 +225,7 @@ class PackSection(Answer):
     asked: int
     used: int
     confidence: str = ""
+    note: str = ""
 
 
 class PackedMemory(Answer):

@@ -3,21 +3,18 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from mcp_types import CallToolResult, TextContent
 
 from loci_site.mcp import result_schemas as shapes
 from maintenance.status import stats_json
-from memories.browse.inspection import Inspection
-from memories.browse.recalls import LoggedRecall
 from memories.browse.serializers import (
     WITHHELD,
     Json,
     change_json,
     checkpoint_json,
-    inspection_json,
     neighbour_json,
     pack_json,
     recall_json,
@@ -35,19 +32,17 @@ from memories.lifecycle.undo import UndoneWrite
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.labels import label_of
-from memories.queries.quoting import fence, wrap
-from memories.queries.snapshot import as_json
+from memories.queries.quoting import Marked, escape_all, fence, wrap
 from memories.recall import Item, RecallResult
 from memories.review.feedback import GivenFeedback
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
-from memories.sessions.thread_page import ThreadPage
 from memories.store import StoreResult
 from memories.types import Trust
 
+AnswerShape = TypeVar("AnswerShape", bound=shapes.Answer)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-FENCED_FIELDS = ("content",)  # of an inspected memory, which its marks show already
 EXCERPT_WORDS = 30  # of neighbours and other versions
 MAX_LOG_ROWS = 10
 
@@ -59,7 +54,7 @@ def stored_answer(stored: StoreResult) -> CallToolResult:
         for each in stored.neighbours
     ]
     body = stored_json(stored) | {"near": near}
-    return make_result(shapes.StoreAnswer.model_validate(body))
+    return make_result(build(shapes.StoreAnswer, body))
 
 
 def recalled_answer(recalled: RecallResult) -> CallToolResult:
@@ -71,65 +66,43 @@ def recalled_answer(recalled: RecallResult) -> CallToolResult:
         recalled_item(item, part, text, group=recalled.group)
         for item, part, text in zip(items, body[name], shown, strict=True)
     ]
+    body["missing"] = body["missing"][: recalled.missing_named]
     for line in body.get("relations", ()):
         line["line"] = fence_relations([line["line"]])
-    return make_result(shapes.RecallAnswer.model_validate(body), text=recalled.show(shown))
+    return make_result(build(shapes.RecallAnswer, body), text=recalled.show(shown))
 
 
 def done_answer(done: ChangeResult) -> CallToolResult:
     """The result of a verb; it lists the changed fields for a dry run only."""
     body = change_json(done)
-    return make_result(shapes.ForgetAnswer.model_validate(body if done.dry_run else body | {"changes": {}}))
-
-
-def inspected_answer(inspection: Inspection) -> CallToolResult:
-    """The result of an inspection; as text, the content between marks and the rest as JSON."""
-    body = inspection_json(inspection)
-    memory = inspection.memory
-    fenced = fence(memory, visible_content(memory), label=inspection.label)
-    body["memory"] |= {"content": fenced}
-    body["versions"] = [
-        version | {"content": fence_excerpt(row, group=memory.group.slug)}
-        for version, row in zip(body["versions"], inspection.versions, strict=True)
-        if len(inspection.versions) > 1
-    ]
-    for edge, statement in zip(body["relations"], inspection.relations, strict=True):
-        edge["line"] = fence_relations([edge["line"]])
-        for end, row in (("subject", statement.subject), ("object", statement.object)):
-            edge[end] |= {"content": fence_excerpt(row, group=memory.group.slug)}
-    log = [entry | {"reason": fence_reason(entry["reason"])} for entry in body["log"][:MAX_LOG_ROWS]]
-    body |= {"log": log, "log_rows": len(body["log"])}
-    if not inspection.feedback.in_words:
-        body["feedback"] = {}
-    answer = shapes.InspectAnswer.model_validate(drop_empty(body))
-    rest = shorten_values(shorten_ids(answer.as_json()))
-    rest["memory"] = {name: value for name, value in rest["memory"].items() if name not in FENCED_FIELDS}
-    return make_result(answer, text=f"{fenced}\n{to_compact_json(rest)}")
+    return make_result(build(shapes.ForgetAnswer, body if done.dry_run else body | {"changes": {}}))
 
 
 def counted_answer(stats: Stats) -> CallToolResult:
     """The result of the statistics."""
-    return make_result(shapes.StatsAnswer.model_validate(stats_json(stats)))
+    return make_result(build(shapes.StatsAnswer, stats_json(stats)))
 
 
 def related_answer(stored: RelationResult) -> CallToolResult:
     """The result of a stored relation."""
-    return make_result(shapes.RelationAnswer.model_validate(relation_json(stored)))
+    return make_result(build(shapes.RelationAnswer, relation_json(stored)))
 
 
 def packed_answer(pack: ContextPack) -> CallToolResult:
     """The result with a context pack, which is also its text."""
-    return make_result(shapes.ContextAnswer.model_validate(pack_json(pack)), text=pack.text)
+    return make_result(
+        build(shapes.ContextAnswer, pack_json(pack) | {"text": Marked(pack.text)}), text=pack.text
+    )
 
 
 def saved_answer(saved: CheckpointResult) -> CallToolResult:
     """The result with a saved checkpoint."""
-    return make_result(shapes.CheckpointAnswer.model_validate(checkpoint_json(saved)))
+    return make_result(build(shapes.CheckpointAnswer, checkpoint_json(saved)))
 
 
 def undone_answer(undone: UndoneWrite) -> CallToolResult:
     """The result of undoing a write."""
-    return make_result(shapes.ForgetAnswer.model_validate({"verb": "undo"} | undone_json(undone)))
+    return make_result(build(shapes.ForgetAnswer, {"verb": "undo"} | undone_json(undone)))
 
 
 def edited_answer(edited: EditResult, *, dry_run: bool) -> CallToolResult:
@@ -147,60 +120,13 @@ def edited_answer(edited: EditResult, *, dry_run: bool) -> CallToolResult:
         "proposal": str(edited.proposal) if edited.proposal else "",
         "changes": {name: values for name, values in edited.changes.items() if dry_run and name != "content"},
     }
-    return make_result(shapes.ForgetAnswer.model_validate(body))
+    return make_result(build(shapes.ForgetAnswer, body))
 
 
 def feedback_answer(verb: str, given: Sequence[GivenFeedback]) -> CallToolResult:
     """The result of feedback."""
     recorded = sum(each.is_new for each in given)
-    return make_result(shapes.ForgetAnswer.model_validate({"verb": verb, "recorded": recorded}))
-
-
-def thread_answer(page: ThreadPage) -> CallToolResult:
-    """A page of a thread; as text, turns and checkpoints between their marks."""
-    turns = [{"id": str(turn.row.id), "text": turn.text, "is_cut": turn.is_cut} for turn in page.turns]
-    saved = [
-        {
-            "id": str(each.row.id),
-            "text": each.text,
-            "created_at": as_json(each.row.created_at),
-            "is_cut": each.is_cut,
-        }
-        for each in page.checkpoints
-    ]
-    answer = shapes.InspectAnswer(
-        thread=page.thread,
-        group=page.group,
-        turns=turns,
-        checkpoints=saved,
-        threads={each.thread: each.count for each in page.threads},
-        next=page.next,
-        older=page.older,
-    )
-    return make_result(answer, text=page.text)
-
-
-def recalls_answer(recalls: Sequence[LoggedRecall], following: str | None) -> CallToolResult:
-    """Earlier recalls of a question: when, by whom, and the ids that came back."""
-    rows = [
-        {
-            "at": as_json(each.row.at),
-            "question": wrap("question", {}, each.row.query),
-            "group": each.row.group.slug if each.row.group else "",
-            "actor": each.row.actor,
-            "ids": [str(memory.id) for memory, _ in each.hits],
-            "abstained": each.row.abstained,
-        }
-        for each in recalls
-    ]
-    answer = shapes.InspectAnswer.model_validate({"recalls": rows, "next": following or ""})
-    short = shorten_values(shorten_ids(drop_empty(answer.as_json())))
-    head = (
-        "Recalls of this question that you may read, newest first."
-        if rows
-        else "You may read no recall of this question."
-    )
-    return make_result(answer, text=f"{head}\n{to_compact_json(short)}" if rows else head)
+    return make_result(build(shapes.ForgetAnswer, {"verb": verb, "recorded": recorded}))
 
 
 def written_result(body: Json) -> CallToolResult:
@@ -213,6 +139,11 @@ def written_result(body: Json) -> CallToolResult:
 def memory_text(memory: Memory) -> str:
     """One whole memory between its marks."""
     return fence(memory, visible_content(memory), label=label_of(memory))
+
+
+def build(shape: type[AnswerShape], body: Json) -> AnswerShape:
+    """The answer of a JSON value in which no stored text can pass for a mark of ours."""
+    return shape.model_validate(escape_all(body))
 
 
 def make_result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:

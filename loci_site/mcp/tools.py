@@ -17,7 +17,7 @@ from access.actor import CURATE, READ, WRITE, Actor
 from access.audit.collect import collected_rows
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers
-from loci_site.mcp.arguments import KEY_ARGUMENT, parse_moment
+from loci_site.mcp.arguments import KEY_ARGUMENT, check_known_group, parse_moment
 from loci_site.mcp.auth import current_actor, current_write
 from loci_site.mcp.changes import CHANGES, VERBS_HELP, change_memory
 from loci_site.mcp.input_schemas import Schema, trim_schema
@@ -170,7 +170,7 @@ async def forget_memory(
 
 
 async def memory_inspect(
-    id: Annotated[str, Field(description="memory id or entity name")] = "",  # noqa: A002 - the argument's name
+    id: Annotated[str | None, Field(description="memory id or entity name")] = None,  # noqa: A002 - the argument's name
     thread: str = "",
     query: Annotated[
         str, Field(description="with id: why it finds this or not; alone: what it found before")
@@ -188,9 +188,12 @@ async def memory_inspect(
 
 async def memory_stats(group: str = "") -> CallToolResult:
     """Counts of a group: memories by type, state and trust, open reviews, recent recalls, model state."""
-    return await run_for_caller(
-        lambda actor: answers.counted_answer(count_memories(actor, group=group or None))
-    )
+
+    def count(actor: Actor) -> CallToolResult:
+        check_known_group(actor, group)
+        return answers.counted_answer(count_memories(actor, group=group or None))
+
+    return await run_for_caller(count)
 
 
 async def store_relation(

@@ -334,6 +334,7 @@ def pack_json(pack: ContextPack) -> Json:
                 "is_cut": section.is_cut,
                 "left_out": [str(memory.id) for memory in section.left_out],
                 **({"confidence": section.confidence} if section.confidence else {}),
+                **({"note": section.note} if section.note else {}),
             }
             for section in pack.sections
         ],

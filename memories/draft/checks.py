@@ -2,16 +2,18 @@
 
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from access.errors import InvalidInput
 from memories.language.cleaning import clean_line
 
 MAX_TAG_CHARS = 60
 MAX_REASON_CHARS = 1000
+CLOCKS_DIFFER = timedelta(minutes=1)  # between a caller and this machine
 # NUL in JSON: `\u0000` after an even number of backslashes; after an odd number it is a literal text.
 NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -20,7 +22,7 @@ def check_choice(value: str, allowed: list[str], *, field: str) -> None:
     """Raise InvalidInput if `value` is not among the allowed words."""
     if value not in allowed:
         raise InvalidInput(
-            f"'{str(value)[:40]}' is not a valid {field}.",
+            f"'{str(value)[:40]}' is not a valid {'type' if field == 'types' else field}.",
             hint=f"Use one of: {', '.join(allowed)}.",
             field=field,
         )
@@ -54,6 +56,19 @@ def check_zone(moment: datetime, *, field: str) -> None:
     if moment.tzinfo is None:
         raise InvalidInput(
             f"{field} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=field
+        )
+
+
+def check_ahead(moment: datetime | None, *, field: str) -> None:
+    """Raise InvalidInput for a time in the past, by more than clocks differ; None is no time."""
+    if moment is None:
+        return
+    check_zone(moment, field=field)
+    if moment < timezone.now() - CLOCKS_DIFFER:
+        raise InvalidInput(
+            f"{field} is in the past: {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC.",
+            hint="Pass a time to come, or leave it out.",
+            field=field,
         )
 
 

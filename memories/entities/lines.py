@@ -10,7 +10,7 @@ from uuid import UUID
 from memories.language.cleaning import first_words
 from memories.models import Memory
 from memories.models.short_id import short_id
-from memories.queries.quoting import wrap
+from memories.queries.quoting import Marked, wrap
 from relations.models import Relation
 
 MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
@@ -62,10 +62,9 @@ class RelationLine:
         return f"confidence {self.confidence:.2f}, {shown}"
 
     def show(self, group: str) -> str:
-        """The line with its short id, date and trust for an answer about this group."""
+        """The line with its date and trust for an answer about this group."""
         proofs = ", ".join(short_id(id_) for id_ in self.evidence[:MAX_EVIDENCE_NAMED])
         details = [
-            f"id {short_id(self.id)}",
             f"{self.since:%Y-%m-%d}",
             f"by {self.author}",
             "" if self.group == group else f"group {self.group}",
@@ -74,7 +73,7 @@ class RelationLine:
         return f"{self.text} ({', '.join(filter(None, details))})"
 
 
-def fence_relations(lines: Sequence[str]) -> str:
+def fence_relations(lines: Sequence[str]) -> Marked:
     """The lines of relations, as RelationLine.show() has them, between marks."""
     return wrap("relations", {}, "\n".join(lines))
 

@@ -31,7 +31,7 @@ def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
             f"'{name[:60]}' is not a memory id, and no entity has this name."
             if name
             else "'' is not a memory id.",
-            hint="Ids look like 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f; store_relation names entities.",
+            hint="An id's last 8 characters are enough; store_relation names entities.",
             field="id",
         )
     if len(found) > 1:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from access.actor import Actor
 from memories.entities.lines import RelationEnds, RelationLine, to_line
@@ -46,6 +47,19 @@ def statements_around(
     groups = listed_by(actor, None).groups
     edges = walk_relations([start.root_key], groups=groups, may_see=may_see, depth=depth, limit=limit, at=at)
     return visible_statements(actor, edges)
+
+
+def find_statement(actor: Actor, id_: str) -> RelationStatement | None:
+    """The relation of this full id with its proofs; None if it is no id, or the actor may not see both ends."""
+    try:
+        wanted = UUID(id_.strip())
+    except ValueError:
+        return None
+    groups = listed_by(actor, None).groups
+    rows = Relation.objects.filter(id=wanted).select_related("subject", "object", "group")
+    edges = [Edge(row, 1) for row in rows if groups is None or row.group_id in groups]
+    found = with_proofs(actor, visible_statements(actor, edges)) if edges else []
+    return found[0] if found else None
 
 
 def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[RelationStatement]:

@@ -66,7 +66,11 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
     text, removed = _CONTROLS.subn("", text if is_plain else unicodedata.normalize("NFC", text))
     text = text.strip()
     if not (text if is_plain else text.translate(_INVISIBLE).strip()):
-        raise InvalidInput(f"'{field}' is empty.", hint="Send the text to remember.", field=field)
+        raise InvalidInput(
+            f"'{field}' is empty.",
+            hint="Send the text to remember." if field == "content" else "",
+            field=field,
+        )
     return CleanText(text, removed)
 
 

@@ -18,6 +18,7 @@ from access.errors import Conflict, InvalidInput
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
+from memories.draft.checks import check_ahead
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
@@ -156,6 +157,8 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
     differing = {field.name for field in EDITED if getattr(now, field.name) != getattr(draft, field.name)}
     if not differing:
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
+    if "expires_at" in differing:
+        check_ahead(draft.expires_at, field="expires_at")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
     return PreparedEdit(memory, draft, frozenset(differing), prepared)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from memories.language.cleaning import fold
 from memories.models import Memory
@@ -17,6 +18,21 @@ _MARK = re.compile(
 )
 _OPENERS = re.compile("[<\uff1c\ufe64]")
 _PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
+
+
+class Marked(str):
+    """Text that is between our marks, or otherwise escaped as a whole."""
+
+
+def escape_all(value: Any) -> Any:
+    """The JSON value with every text and key escaped, at any depth, but for those that are Marked."""
+    if isinstance(value, Marked):
+        return str(value)
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, dict):
+        return {escape(str(name)): escape_all(part) for name, part in value.items()}
+    return [escape_all(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def escape(text: str) -> str:
@@ -36,7 +52,7 @@ def fence(
     conflicts: Sequence[OpenConflict] = (),
     before: Sequence[str] = (),
     after: Sequence[str] = (),
-) -> str:
+) -> Marked:
     """A memory between marks: short id, type, date, what warns about it, its open conflicts too, and where it comes from.
 
     An agent pays for every mark. So a plainly valid memory has no `trust`, one of the group that the answer is about
@@ -60,7 +76,7 @@ def mark_turn(memory: Memory, text: str, *, label: str = "", when: str = "") -> 
     return f"<{mark}> {escape(' '.join(text.split()))}"
 
 
-def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
+def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> Marked:
     """A checkpoint between marks, with date, author and thread."""
     attributes = {"date": f"{when:%Y-%m-%d %H:%M} UTC", "author": author, "thread": thread}
     return wrap("checkpoint", attributes, text)
@@ -73,14 +89,14 @@ def wrap(
     *,
     before: Sequence[str] = (),
     after: Sequence[str] = (),
-) -> str:
+) -> Marked:
     """The escaped text between an opening mark with the attributes that are set and a closing one.
 
     `before` and `after` are lines of the text's surroundings, escaped already.
     """
     named = "".join(f" {name}={quote_attribute(name, value)}" for name, value in attributes.items() if value)
     body = "\n".join([*before, escape(text), *after])
-    return f"<{mark}{named}>\n{body}\n</{mark.split()[0]}>"
+    return Marked(f"<{mark}{named}>\n{body}\n</{mark.split()[0]}>")
 
 
 def shorten_source(source: str) -> str:

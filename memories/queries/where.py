@@ -90,7 +90,15 @@ def parse_where(where: Mapping[str, Any], *, allowed: tuple[str, ...] = tuple(WH
             raise InvalidInput(f"{known}.", hint=f"'where' takes {', '.join(allowed)}.", field="where")
         if value is not None:
             values[name] = WHERE[name].read(value, field=name)
-    return Narrowing(**values)
+    narrowing = Narrowing(**values)
+    check_order(narrowing)
+    return narrowing
+
+
+def check_order(narrowing: Narrowing) -> None:
+    """Raise InvalidInput if `after` is later than `before`: nothing could match."""
+    if narrowing.after and narrowing.before and narrowing.after > narrowing.before:
+        raise InvalidInput("after is later than before.", hint="Swap them, or leave one out.", field="after")
 
 
 def require_text(value: Any, field: str) -> str:

@@ -31,7 +31,7 @@ from memories.recall.answer import (
     take_notes,
     to_items,
 )
-from memories.recall.budget import Frame, fit
+from memories.recall.budget import Frame, counting_encoder, fit, fit_best
 from memories.recall.fusion import MODES
 from memories.recall.question import (
     Question,
@@ -143,9 +143,21 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     the one that was true and known then.
     """
     group = find_known_group(actor, request.group) if request.group else None
+    counting = counting_encoder(available_encoder())
+    budget = request.token_budget or UNLIMITED
     if isinstance(group, UnknownGroup):
         unread = tuple(map(str, request.ids))
-        return RecallResult((), group.slug, BY_ID, abstained=True, note=group.note, missing=unread)
+        frame = Frame(group.slug, note=group.note, missing=unread).with_missing_within(budget, counting)
+        return RecallResult(
+            (),
+            group.slug,
+            BY_ID,
+            abstained=True,
+            note=group.note,
+            missing=unread,
+            missing_named=frame.missing_named,
+            tokens=frame.tokens(counting),
+        )
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     found_rows: dict[int, Memory] = {}
     missing: list[str] = []
@@ -160,14 +172,17 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     slug = group.slug if group else ""
     notes = take_notes(memories, visibility, group=slug)
     frame = Frame(slug, count=len(memories), missing=tuple(missing), by_id=True)
+    frame = frame.with_missing_within(budget // 2 if memories else budget, counting)
     fitted = fit(
         memories,
         frame,
         notes,
-        token_budget=request.token_budget or UNLIMITED,
+        token_budget=budget,
         encoder=available_encoder(),
         summary_only=request.summary_only,
     )
+    if memories and not fitted.portions:
+        fitted = fit_best(memories, frame, notes, token_budget=budget, encoder=available_encoder()) or fitted
     answer = RecallResult(
         to_items(fitted.portions, dict.fromkeys(found_rows, 1.0), {}, notes),
         slug,
@@ -176,6 +191,8 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         tokens=fitted.tokens,
         confidence=Confidence.HIGH.value,
         missing=tuple(missing),
+        missing_named=frame.missing_named,
+        is_tight=fitted.is_tight,
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     count_recall(actor, group, " ".join(str(raw) for raw in request.ids), answer)

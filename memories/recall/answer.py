@@ -13,7 +13,7 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.quoting import fence
 from memories.recall.abstention import Confidence
-from memories.recall.budget import Frame, Notes, Portion, counting_encoder
+from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit_best
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import requested_lines
@@ -81,7 +81,8 @@ class RecallResult:
 
     `relations` are those that the question asks for; they are an answer even without a memory. `collects`: the question asks
     for many memories, which come in short, best or oldest first. `note` says who can make the
-    group if it does not exist for the caller.
+    group if it does not exist for the caller. The text names only the first `missing_named` of the missing ids (None: all), and
+    has the shortest frame if the budget `is_tight`.
     """
 
     items: tuple[Item, ...]
@@ -100,6 +101,8 @@ class RecallResult:
     trace: Trace | None = None
     relations: tuple[RelationLine, ...] = ()
     collects: Collects = Collects.NOTHING
+    missing_named: int | None = None
+    is_tight: bool = False
 
     @property
     def frame(self) -> Frame:
@@ -120,6 +123,8 @@ class RecallResult:
             by_id=self.mode == BY_ID,
             is_explained=self.trace is not None,
             collects=self.collects,
+            missing_named=self.missing_named,
+            is_tight=self.is_tight,
         )
 
     def show(self, shown: Sequence[str] = ()) -> str:
@@ -147,6 +152,7 @@ class FittedItems:
     items: tuple[Item, ...]
     left_out: Sequence[Memory]
     tokens: int
+    is_tight: bool = False
 
 
 def build_answer(
@@ -204,6 +210,7 @@ def build_answer(
         trace=trace if request.explain else None,
         relations=relations,
         collects=Collects(shown.collects),
+        is_tight=fitted.is_tight,
     )
 
 
@@ -219,13 +226,18 @@ def fit_items(
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
+    if chosen.memories and not (fitted.portions or shown.is_abstained or shown.relations):
+        least = fit_best(
+            chosen.memories, shown, notes, token_budget=fitting.token_budget, encoder=fitting.encoder
+        )
+        fitted = least or fitted
     around = NOTHING_AROUND
-    if wants_turns and not shown.collects:
+    if wants_turns and not (shown.collects or fitted.is_tight):
         around = find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
     scores = scores_in_place(chosen.ranking, chosen.alike)
     numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
-    return FittedItems(items, fitted.left_out, fitted.tokens + around.tokens)
+    return FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
 
 
 def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:

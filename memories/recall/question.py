@@ -11,6 +11,7 @@ from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
+from memories.queries.where import check_order
 from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
@@ -230,6 +231,7 @@ def check_narrowing(narrowing: Narrowing) -> None:
     check_tags(tuple(narrowing.tags))
     check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
     check_range(narrowing.min_importance, 0, 10, field="min_importance")
+    check_order(narrowing)
     for name in ("thread", "source"):
         if value := getattr(narrowing, name):
             clean_text(value, field=name, max_chars=MAX_FILTER_CHARS)

@@ -42,6 +42,7 @@ _RELATED_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "related.
     encoding="utf-8"
 )
 _WORD = re.compile(r"\S+")
+_AROUND_NAMES: Final = frozenset({"a", "about", "an", "and", "are", "is", "the", "what", "who"})
 _BEFORE, _AFTER = "([{<\"'“«", ",;:.?!)]}>\"'”»"
 
 
@@ -127,14 +128,24 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
         best_reasons(rows, entities, question_forms),
-        find_requested(rows, entities, question_forms),
+        find_requested(
+            rows, entities, question_forms, is_name_alone=is_only_names(question.text, entities.values())
+        ),
     )
 
 
+def is_only_names(text: str, names: Iterable[str]) -> bool:
+    """Whether a question is these names alone, but for punctuation and words such as "what is"."""
+    rest = fold(text)
+    for name in sorted(map(fold, names), key=len, reverse=True):
+        rest = re.sub(rf"(?<!\w){re.escape(name)}(?:'s)?(?!\w)", " ", rest)
+    return all(word in _AROUND_NAMES for word in re.findall(r"\w+", rest))
+
+
 def find_requested(
-    rows: Sequence[Any], entities: Collection[int], question_forms: Collection[str]
+    rows: Sequence[Any], entities: Collection[int], question_forms: Collection[str], *, is_name_alone: bool
 ) -> dict[int, RelationEnds]:
-    """The relations that a question asks for: it has the predicate's words, or names both ends."""
+    """The relations that a question asks for: it has the predicate's words, names both ends, or is a name and no more."""
     named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
     for row in rows:
         if row.relation and row.of_root in entities and row.role in ("subject", "object"):
@@ -143,7 +154,7 @@ def find_requested(
     wanted = {
         relation
         for relation, ends in named.items()
-        if len(ends) == 2 or matches_predicate(predicates[relation], question_forms)
+        if is_name_alone or len(ends) == 2 or matches_predicate(predicates[relation], question_forms)
     }
     return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
 

@@ -264,3 +264,4 @@ SUMMARY_WORDS: Final = 30
 CHARS_PER_TOKEN: Final = 4  # without a tokenizer
 MAX_RELATION_LINES: Final = 8  # relations in an answer
 MIN_PART_TOKENS: Final = 40  # a smaller part of a memory is not worth returning
+MIN_BEST_TOKENS: Final = 8  # the best memory is cut down to this rather than left out

@@ -10,6 +10,7 @@ from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.conflicts import OpenConflict
 from memories.recall.budget import Show, count_tokens, cut_text, pack
+from memories.recall.weights import MIN_BEST_TOKENS
 
 # Share of the budget that each part is sure of. What one does not use goes to the others, in this order.
 SHARES: Final = {
@@ -52,6 +53,7 @@ class Section:
     left_out: tuple[Memory, ...] = ()
     is_cut: bool = False
     confidence: str = ""  # of the answer to the query: high or low
+    note: str = ""  # why it has no memories
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -61,13 +63,17 @@ class Section:
 
 @dataclass(frozen=True)
 class TextPart:
-    """A text that is cut to fit. `render` puts a text between what stands around it; `name` is its shortest form."""
+    """A text that is cut to fit. `render` puts a text between what stands around it; `name` is its shortest form.
+
+    `is_note`: it says why the section has no memories.
+    """
 
     kind: str
     title: str
     text: str
     name: str = ""
     render: Callable[[str], str] = str
+    is_note: bool = False
 
     def asked(self, encoder: Encoder | None) -> int:
         """The tokens of the whole section."""
@@ -81,7 +87,8 @@ class TextPart:
         """The section within so many tokens, None without room; `whole_at` is the budget that shows all of it."""
         asked = self.asked(encoder)
         if asked <= tokens:
-            return Section(self.kind, self.title, self.render(self.text), asked, asked)
+            note = self.text if self.is_note else ""
+            return Section(self.kind, self.title, self.render(self.text), asked, asked, note=note)
         remark = f"\n(Cut: get_context with token_budget={whole_at} has all of it.)"
         room = tokens - self._cost(f"{self.render('')}{remark}", encoder)
         text = f"{self.render(cut)}{remark}" if (cut := cut_text(self.text, room, encoder)) else ""
@@ -102,12 +109,16 @@ class TextPart:
 
 @dataclass(frozen=True)
 class MemoriesPart:
-    """Memories that fit whole or cut, in order; `show` puts one between its marks."""
+    """Memories that fit whole or cut, in order; `show` puts one between its marks.
+
+    `is_ranked`: the best come first, so none may take the place of one before it.
+    """
 
     kind: str
     title: str
     items: Sequence[PackItem]
     show: Show
+    is_ranked: bool = False
 
     def asked(self, encoder: Encoder | None) -> int:
         """The tokens of the whole section."""
@@ -116,14 +127,21 @@ class MemoriesPart:
         )
 
     def floor(self, encoder: Encoder | None) -> int:
-        """The tokens that it needs to be named at all."""
-        return 0
+        """The tokens that it is sure of: of ranked memories, those of the best one's beginning."""
+        if not self.is_ranked:
+            return 0
+        around = count_tokens(f"{self.show(self.items[0].memory, '')}\n", encoder)
+        return min(self.asked(encoder), self._title(encoder) + around + MIN_BEST_TOKENS)
 
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
         """The section within so many tokens; memories that do not fit are named in it."""
         room = tokens - self._title(encoder)
         portions, left_out = pack(
-            [item.memory for item in self.items], token_budget=room, encoder=encoder, show=self.show
+            [item.memory for item in self.items],
+            token_budget=room,
+            encoder=encoder,
+            show=self.show,
+            is_ranked=self.is_ranked,
         )
         known = {item.memory.key: item for item in self.items}
         shown = tuple(

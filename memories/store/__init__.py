@@ -22,7 +22,9 @@ from access.groups import find_or_create_group, leave_uncreated
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import Draft
+from memories.draft.checks import check_ahead
 from memories.models import Memory
+from memories.queries.by_key import read_memories
 from memories.store.decide import (
     UNPROBED,
     Decision,
@@ -130,6 +132,7 @@ def store(actor: Actor, draft: Draft) -> StoreResult:
         InvalidInput, TooLarge: the draft is invalid; `field` names the part.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used. Nothing is written on any error.
     """
+    check_ahead(draft.expires_at, field="expires_at")
     return store_prepared(actor, prepare_store(actor, draft))
 
 
@@ -159,7 +162,7 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         # what another group withdrew.
         neighbours=tuple(
             neighbour
-            for neighbour in result.neighbours
+            for neighbour in as_written(result)
             if neighbour.memory.trust != Trust.QUARANTINED and may_read_neighbour(actor, neighbour)
         ),
         group=resolved.group.slug,
@@ -180,6 +183,14 @@ def log_refusal(actor: Actor, slug: str) -> None:
         audit.append(
             actor, Operation.REFUSE, subject=f"group:{slug}", payload={"why": "withdrawn in another group"}
         )
+
+
+def as_written(result: StoreResult) -> Sequence[Neighbour]:
+    """The neighbours as they are after the write, which changes a superseded one."""
+    if result.superseded is None:
+        return result.neighbours
+    rows = read_memories(neighbour.memory.key for neighbour in result.neighbours)
+    return [replace(each, memory=rows.get(each.memory.key, each.memory)) for each in result.neighbours]
 
 
 def may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:

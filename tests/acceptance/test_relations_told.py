@@ -45,7 +45,7 @@ def test_a_question_about_a_relation_is_answered_by_its_line(house: House, proof
     result = house.tool("recall_memory", query=QUESTION, group="ledger")
     text, structured = result.content[0].text, result.structured_content
     assert [inside(each["line"]) for each in structured["relations"]] == [LINE]
-    assert f"<relations>\n{LINE} (id " in text
+    assert f"<relations>\n{LINE} ({proof.created_at:%Y-%m-%d}, by " in text
     assert f"1 memory proves it: {short_id(proof.id)})" in text
     assert LINE in command("recall", QUESTION, "--group", "ledger")
     as_json = json.loads(command("recall", QUESTION, "--group", "ledger", "--json"))
@@ -95,3 +95,44 @@ def test_names_alone_are_no_news(house: House, proof: Memory) -> None:
     assert shown.isdisjoint({"Ledger service", "Payments", "host a"})
     named = house.tool("recall_memory", query="Ledger service", group="ledger", where={"types": ["entity"]})
     assert inside(named.structured_content["results"][0]["text"]) == "Ledger service"
+
+
+@pytest.fixture
+def lab(house: House) -> Memory:
+    """A group of two memories and four relations of the Lab System, one with evidence."""
+    proof = kept(house.person, "Since May the samples are counted by the lab itself.", group="ledger")
+    kept(house.person, "The canteen serves soup on Mondays.", group="ledger")
+    for predicate, other in (
+        ("owned_by", "Diagnostics"),
+        ("runs_on", "host b"),
+        ("feeds", "Ledger"),
+        ("uses", "HL7"),
+    ):
+        evidence = (str(proof.id),) if other == "Diagnostics" else ()
+        store_relation(
+            house.person, RelationDraft("Lab System", predicate, other, group="ledger", evidence=evidence)
+        )
+    return proof
+
+
+@pytest.mark.parametrize("question", ["Lab System", "the lab system?", "What is the Lab System?"])
+def test_a_name_alone_asks_for_its_relations(house: House, lab: Memory, question: str) -> None:
+    answer = house.tool("recall_memory", query=question, group="ledger").structured_content
+    lines = {inside(each["line"]): each.get("evidence", []) for each in answer["relations"]}
+    assert lines == {
+        "Lab System —owned_by→ Diagnostics": [str(lab.id)],
+        "Lab System —runs_on→ host b": [],
+        "Lab System —feeds→ Ledger": [],
+        "Lab System —uses→ HL7": [],
+    }
+    shown = {inside(item["text"]) for item in answer["results"]}
+    assert shown.isdisjoint({"Lab System", "Diagnostics", "host b", "Ledger", "HL7"})
+
+
+def test_a_question_about_more_than_a_name_is_not_answered_by_its_relations(
+    house: House, lab: Memory
+) -> None:
+    answer = house.tool(
+        "recall_memory", query="Why was the Lab System cancelled?", group="ledger"
+    ).structured_content
+    assert "relations" not in answer

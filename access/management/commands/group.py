@@ -326,7 +326,7 @@ def dry_run_text(changed: dict[str, list[Any]]) -> str:
 def narrowed_line(done: ScopeChange) -> str:
     """How many memories changed their scope, or would."""
     count = f"{done.changed:,} {'memory' if done.changed == 1 else 'memories'}"
-    result = "global again" if done.is_undo else f"the own of '{done.group}'"
+    result = "global again" if done.is_undo else f"seen in '{done.group}' alone"
     if not done.changed:
         return "Nothing was changed, and nothing would change." if done.dry_run else "Nothing was changed."
     if done.dry_run:

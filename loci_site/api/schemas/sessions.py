@@ -49,6 +49,7 @@ class SectionOut(Document):
     is_cut: bool
     left_out: list[str]
     confidence: str = None  # type: ignore[assignment]  # of what answers the query: high or low
+    note: str = None  # type: ignore[assignment]  # why it has no memories
 
 
 class PackItemOut(StoredText):

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+from django.conf import settings
+
 from access.actor import READ
 from loci_site.mcp.changes import CHANGES, CHANGES_HELP
 from loci_site.mcp.input_schemas import Schema
+from loci_site.mcp.inspection import MIN_BUDGET
 from loci_site.mcp.server import INSTRUCTIONS
 from loci_site.mcp.tools import TOOLS, LociTool
+from memories.recall import MIN_TOKEN_BUDGET
+from memories.sessions.context_pack import DEFAULT_BUDGET, MIN_TOKENS
+from memories.sessions.thread_page import MIN_BUDGET as MIN_THREAD_BUDGET
 
 HEAD = """\
 # Tools
@@ -32,9 +38,27 @@ output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earl
   unless it is plainly active, the group if it is another than the answer's, and the source. The structured part has the
   same marks and full ids.
 - **Ids** may be short: the last eight characters or more.
+- **`token_budget`** counts the text of an answer, marks included, in tokens of the embedding model. What does not fit is cut, and
+  the text says so and how to read the rest.
 - **Errors** are results with `isError`: a sentence, what to do next, and in brackets a code and the wrong argument,
   as in `confidence is 7.0; it must be a number from 0 to 1. [invalid_input, confidence]`. An error inside Loci names a
   reference under which the server's log has the details. A call that ends with an error writes nothing.
+
+{budgets}
+
+Filters of `where` and fields of answers that need a word more:
+
+| name | meaning |
+| --- | --- |
+| `where.after`, `where.before` | when it happened or began to be true (`valid_from`), or else when it was stored: from `after` to `before`, both included. `after` may not be later than `before` |
+| `where.source` | the `source` that was given with the memory, word for word |
+| `where.thread` | the name of the memory's thread, word for word |
+| `missing` | of `ids`: those under which the caller may see nothing; with a small budget only the first |
+| `left_out` | how many found memories did not fit into the budget |
+| `nearest` | if nothing stored answers: the closest memories, probably about something else |
+| `near[].next` | what to do about a neighbour if your statement is right: `supersede` it (it was true and has changed), `retract` it (it was wrong), or `nothing` (both can be true, or a person decides) |
+| `cut` | of `memory_inspect`: the parts that did not fit into the budget |
+| `sections[].note` | of `get_context`: why a section has no memories |
 
 Instructions that the server sends to an agent at the start:
 
@@ -58,7 +82,25 @@ The context packs of the groups that the caller may read are listed; `slug` comp
 def tools_reference() -> str:
     """The page as Markdown."""
     sections = [render_tool(declared) for declared in TOOLS.values()]
-    return f"{HEAD}> {INSTRUCTIONS}\n\n" + "\n".join([*sections, RESOURCES])
+    head = HEAD.replace("{budgets}", budget_table())
+    return f"{head}> {INSTRUCTIONS}\n\n" + "\n".join([*sections, RESOURCES])
+
+
+def budget_table() -> str:
+    """The smallest and the default token_budget of each tool that takes one."""
+    rows = [
+        (
+            "`recall_memory` with `query`",
+            MIN_TOKEN_BUDGET,
+            f"{settings.LOCI.retrieval.token_budget} (`retrieval.token_budget`)",
+        ),
+        ("`recall_memory` with `ids`", MIN_TOKEN_BUDGET, "none: all of it"),
+        ("`get_context`", MIN_TOKENS, DEFAULT_BUDGET),
+        ("`memory_inspect` with `id`, or with `query` alone", MIN_BUDGET, "none: all of it"),
+        ("`memory_inspect` of a thread or group", MIN_THREAD_BUDGET, DEFAULT_BUDGET),
+    ]
+    lines = [f"| {call} | {least} | {usual} |" for call, least, usual in rows]
+    return "\n".join(["| call | smallest budget | default |", "| --- | --- | --- |", *lines])
 
 
 def render_tool(declared: LociTool) -> str:

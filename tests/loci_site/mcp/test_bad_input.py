@@ -82,7 +82,7 @@ def rows() -> tuple[int, ...]:
         ("recall_memory", {"query": "x", "ids": [UNKNOWN]}, "Pass either a query or ids."),
         ("recall_memory", {"query": "x" * 5000}, "'query' has 5,000 characters; at most 4,000"),
         ("recall_memory", {"query": "a\x00"}, "'query' holds a NUL character"),
-        ("recall_memory", {"query": "x", "where": {"types": ["fact"]}}, "'fact' is not a valid types. Use one of: episodic"),
+        ("recall_memory", {"query": "x", "where": {"types": ["fact"]}}, "'fact' is not a valid type. Use one of: episodic"),
         ("recall_memory", {"query": "x", "where": {"min_confidence": 7}}, "min_confidence is 7; it must be"),
         ("recall_memory", {"query": "x", "where": {"min_importance": 1.5}}, "'min_importance' must be a whole number."),
         ("recall_memory", {"query": "x", "where": {"tags": "db"}}, "'tags' must be a list"),

@@ -146,9 +146,11 @@ def test_only_an_admin_of_the_group_does_it(facts: None, bob: User) -> None:
 
 
 def test_the_command_previews_runs_and_undoes(facts: None) -> None:
-    assert said("ledger", "--dry-run") == f"{NOTHING} 2 memories would be the own of 'ledger'."
+    assert said("ledger", "--dry-run") == f"{NOTHING} 2 memories would be seen in 'ledger' alone."
     text = said("ledger")
-    assert text == "2 memories are now the own of 'ledger'. To take it back: loci group narrow ledger --undo"
+    assert (
+        text == "2 memories are now seen in 'ledger' alone. To take it back: loci group narrow ledger --undo"
+    )
     assert said("ledger") == NOTHING
     assert json.loads(said("ledger", "--undo", "--json")) == {
         "group": "ledger", "changed": 2, "staying": [], "undo": True, "dry_run": False,

@@ -58,7 +58,7 @@ def test_nulls_and_empty_texts_do_not_narrow() -> None:
     [
         ({"type": ["semantic"]}, "where", "There is no filter 'type'."),
         ({"types": "semantic"}, "types", "'types' must be a list of texts."),
-        ({"types": ["rumour"]}, "types", "'rumour' is not a valid types."),
+        ({"types": ["rumour"]}, "types", "'rumour' is not a valid type."),
         ({"scope": "all"}, "scope", "'all' is not a valid scope."),
         ({"tags": [7]}, "tags", "'tags' must be text."),
         ({"min_confidence": "high"}, "min_confidence", "it must be a number from 0 to 1."),

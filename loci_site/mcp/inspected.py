@@ -1,0 +1,293 @@
+"""Results of memory_inspect: a memory, a relation, a page of a thread or earlier recalls, cut to the token budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from mcp_types import CallToolResult
+
+from loci_site.mcp import result_schemas as shapes
+from loci_site.mcp.results import (
+    MAX_LOG_ROWS,
+    build,
+    drop_empty,
+    fence_excerpt,
+    fence_reason,
+    make_result,
+    shorten_ids,
+    shorten_values,
+    to_compact_json,
+    visible_content,
+)
+from memories.browse.inspection import Inspection
+from memories.browse.recalls import LoggedRecall
+from memories.browse.serializers import Json, inspection_json, statement_json
+from memories.embedding import Encoder
+from memories.entities.lines import fence_relations
+from memories.entities.statements import RelationStatement
+from memories.queries.quoting import fence, wrap
+from memories.queries.snapshot import as_json
+from memories.recall.budget import count_tokens, counting_encoder, cut_text
+from memories.sessions.thread_page import ThreadPage
+from memories.store.pieces import available_encoder
+
+# Of an inspected memory: texts that somebody chose, which its text has between marks.
+STORED_FIELDS: Final = ("thread", "tags", "source", "source_ref", "metadata")
+# The parts of an inspection in the order in which a budget keeps them. Of a list, each value is kept or cut by itself.
+PARTS: Final = (
+    "memory", "why", "recall", "head", "relations", "versions", "links", "log", "log_rows", "feedback", "pieces",
+    "pieces_owed", "fields", "steps",
+)  # fmt: skip
+NAMED_FROM: Final = 150  # tokens: with a smaller budget, the remark does not name what is cut
+CONTENT_SHARE: Final = 0.5  # of the budget that a long text is sure of
+
+
+@dataclass(frozen=True)
+class Detail:
+    """A value of an inspection, by the name of its part."""
+
+    name: str
+    value: Any
+
+    def add_to(self, body: Json) -> Json:
+        """The body with this value: set, appended to its list, or merged into its object."""
+        if self.name == "fields":
+            return body | {"memory": body.get("memory", {}) | self.value}
+        if self.name == "steps":
+            return body | {"why": body.get("why", {}) | {"steps": self.value}}
+        if self.name in LISTS:
+            return body | {self.name: [*body.get(self.name, []), self.value]}
+        return body | {self.name: self.value}
+
+
+LISTS: Final = ("relations", "versions", "links", "log")
+
+
+def inspected_answer(inspection: Inspection, token_budget: int | None = None) -> CallToolResult:
+    """The result of an inspection; as text, content and chosen fields between marks, the rest as JSON.
+
+    What exceeds the budget is cut: the end of the text, then the last of PARTS. The text names them, and the budget that
+    shows all of it.
+    """
+    encoder = counting_encoder(available_encoder())
+    content, details = visible_content(inspection.memory), read_details(inspection)
+    show = partial(show_inspection, inspection)
+    whole = show(content, details)
+    needed = count_tokens(text_of(whole), encoder)
+    if token_budget is None or needed <= token_budget:
+        return whole
+    shortened = shorten_content(show, content, needed, token_budget, encoder)
+
+    def attempt(kept: int) -> CallToolResult:
+        names = ["content"] * (shortened != content) + [detail.name for detail in details[kept:]]
+        return show(
+            shortened, details[:kept], cut=[*dict.fromkeys(names)], whole_at=needed, budget=token_budget
+        )
+
+    return largest_fitting(attempt, len(details), token_budget, encoder) or make_result(
+        build(shapes.InspectAnswer, {"cut": ["content", *PARTS]}), text=tell_cut([], needed, token_budget)
+    )
+
+
+def read_details(inspection: Inspection) -> list[Detail]:
+    """What there is to tell of a memory beside its text, in the order of PARTS."""
+    body = drop_empty(fenced_inspection(inspection))
+    memory = body["memory"]
+    del memory["content"]
+    fields = {name: memory.pop(name) for name in STORED_FIELDS if name in memory}
+    body |= {"fields": fields} if fields else {}
+    if steps := body.get("why", {}).pop("steps", []):
+        body["steps"] = steps
+    return [
+        Detail(name, value)
+        for name in PARTS
+        if name in body
+        for value in (body[name] if name in LISTS else [body[name]])
+    ]
+
+
+def fenced_inspection(inspection: Inspection) -> Json:
+    """The inspection as JSON, each stored text between marks."""
+    body = inspection_json(inspection)
+    group = inspection.memory.group.slug
+    body["versions"] = [
+        version | {"content": fence_excerpt(row, group=group)}
+        for version, row in zip(body["versions"], inspection.versions, strict=True)
+        if len(inspection.versions) > 1
+    ]
+    body["relations"] = [fenced_statement(each, group) for each in inspection.relations]
+    log = [entry | {"reason": fence_reason(entry["reason"])} for entry in body["log"][:MAX_LOG_ROWS]]
+    body |= {"log": log, "log_rows": len(body["log"])}
+    return body if inspection.feedback.in_words else body | {"feedback": {}}
+
+
+def fenced_statement(statement: RelationStatement, group: str) -> Json:
+    """A relation as JSON, line and ends between marks."""
+    body = statement_json(statement)
+    body["line"] = fence_relations([body["line"]])
+    for end, row in (("subject", statement.subject), ("object", statement.object)):
+        body[end] |= {"content": fence_excerpt(row, group=group)}
+    return body
+
+
+def show_inspection(
+    inspection: Inspection,
+    content: str,
+    details: Sequence[Detail],
+    *,
+    cut: Sequence[str] = (),
+    whole_at: int = 0,
+    budget: int = 0,
+) -> CallToolResult:
+    """An inspection with this part of its text and these details."""
+    fenced = fence(inspection.memory, content, label=inspection.label)
+    body: Json = {}
+    for detail in details:
+        body = detail.add_to(body)
+    body |= {"memory": body.get("memory", {}) | {"content": fenced}, "cut": [*cut]}
+    answer = build(shapes.InspectAnswer, body)
+    rest = shorten_values(shorten_ids(answer.as_json()))
+    rest.pop("cut", None)
+    facts = rest.pop("memory")
+    del facts["content"]
+    stored = {name: facts.pop(name) for name in STORED_FIELDS if name in facts}
+    rest = ({"memory": facts} if facts else {}) | rest
+    blocks = [
+        fenced,
+        *([wrap("memory fields", {}, to_compact_json(stored))] if stored else []),
+        *([to_compact_json(rest)] if rest else []),
+        *([tell_cut(cut, whole_at, budget)] if cut else []),
+    ]
+    return make_result(answer, text="\n".join(blocks))
+
+
+def shorten_content(
+    show: Callable[..., CallToolResult], content: str, needed: int, budget: int, encoder: Encoder | None
+) -> str:
+    """The part of the text that the budget allows: all that its details leave, and at least its share."""
+    around = count_tokens(
+        text_of(show("", [], cut=["content", *PARTS], whole_at=needed, budget=budget)), encoder
+    )
+    details = needed - count_tokens(content, encoder)
+    room = budget - around
+    allowed = max(int(room * CONTENT_SHARE), room - details)
+    return content if count_tokens(content, encoder) <= allowed else cut_text(content, allowed, encoder)
+
+
+def largest_fitting(
+    attempt: Callable[[int], CallToolResult], most: int, budget: int, encoder: Encoder | None
+) -> CallToolResult | None:
+    """attempt() with the largest number up to `most` whose text fits; None if even that with 0 does not."""
+    low, high, best = 0, most, None
+    while low <= high:
+        middle = (low + high) // 2
+        result = attempt(middle)
+        if count_tokens(text_of(result), encoder) <= budget:
+            best, low = result, middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def tell_cut(names: Sequence[str], whole_at: int, budget: int) -> str:
+    """A line that says what is cut, if there is room, and the budget that shows all of it."""
+    named = f": {', '.join(names)}" if names and budget >= NAMED_FROM else ""
+    return f"(Cut{named}. token_budget={(whole_at // 10 + 1) * 10} shows all.)"
+
+
+def text_of(result: CallToolResult) -> str:
+    """The text of a result."""
+    return str(getattr(result.content[0], "text", ""))
+
+
+def relation_answer(statement: RelationStatement, token_budget: int | None = None) -> CallToolResult:
+    """One relation with both ends and its evidence; as text, its line."""
+    encoder = counting_encoder(available_encoder())
+    edge = fenced_statement(statement, statement.relation.group.slug)
+    told = statement.line.show(statement.relation.group.slug)
+    if token_budget is not None and count_tokens(fence_relations([told]), encoder) > token_budget:
+        told = cut_text(told, token_budget - count_tokens(fence_relations([]), encoder), encoder)
+    answer = build(shapes.InspectAnswer, {"relations": [drop_empty(edge)]})
+    return make_result(answer, text=fence_relations([told]))
+
+
+def thread_answer(page: ThreadPage) -> CallToolResult:
+    """A page of a thread; as text, turns and checkpoints between their marks."""
+    turns = [{"id": str(turn.row.id), "text": turn.text, "is_cut": turn.is_cut} for turn in page.turns]
+    saved = [
+        {
+            "id": str(each.row.id),
+            "text": each.text,
+            "created_at": as_json(each.row.created_at),
+            "is_cut": each.is_cut,
+        }
+        for each in page.checkpoints
+    ]
+    body: Json = {
+        "thread": page.thread,
+        "group": page.group,
+        "turns": turns,
+        "checkpoints": saved,
+        "threads": {each.thread: each.count for each in page.threads},
+        "next": page.next,
+        "older": page.older,
+    }
+    return make_result(build(shapes.InspectAnswer, body), text=page.text)
+
+
+def recalls_answer(
+    recalls: Sequence[LoggedRecall], following: str | None, token_budget: int | None = None
+) -> CallToolResult:
+    """Earlier recalls of a question: when, by whom, and the ids that came back; as many as fit, then a cursor."""
+    encoder = counting_encoder(available_encoder())
+    rows = [logged_json(each, each.row.query) for each in recalls]
+
+    def attempt(kept: int) -> CallToolResult:
+        after = following if kept == len(rows) else recalls[kept - 1].id if kept else ""
+        return show_recalls(rows[:kept], after or "", is_cut=kept < len(rows))
+
+    if token_budget is None or not rows:
+        return attempt(len(rows))
+    found = largest_fitting(attempt, len(rows), token_budget, encoder)
+    if found is not None and (found.structured_content or {}).get("recalls"):
+        return found
+    # Not even one fits: the first, without ids and with the beginning of its question.
+    after = recalls[0].id if len(rows) > 1 else following or ""
+    short = partial(logged_json, recalls[0], with_ids=False)
+    left = token_budget - count_tokens(text_of(show_recalls([short("")], after, is_cut=True)), encoder)
+    first = short(cut_text(recalls[0].row.query, left, encoder))
+    result = show_recalls([first], after, is_cut=True)
+    fits = left > 0 and count_tokens(text_of(result), encoder) <= token_budget
+    return result if fits else show_recalls([], "", is_cut=True)
+
+
+def show_recalls(rows: Sequence[Json], following: str, *, is_cut: bool) -> CallToolResult:
+    """These recalls, and the cursor of those before them."""
+    answer = build(
+        shapes.InspectAnswer, {"recalls": rows, "next": following, "cut": ["recalls"] if is_cut else []}
+    )
+    if not rows:
+        text = (
+            "(Cut: no recall fits. Raise token_budget.)"
+            if is_cut
+            else "You may read no recall of this question."
+        )
+        return make_result(answer, text=text)
+    short = shorten_values(shorten_ids(drop_empty(answer.as_json())))
+    short.pop("cut", None)
+    head = "Recalls of this question that you may read, newest first."
+    end = ["(Cut: read on with cursor, or raise token_budget.)"] if is_cut else []
+    return make_result(answer, text="\n".join([head, to_compact_json(short), *end]))
+
+
+def logged_json(recall: LoggedRecall, question: str, *, with_ids: bool = True) -> Json:
+    """A recall of the log with this part of its question, between marks."""
+    return {
+        "at": as_json(recall.row.at),
+        "question": wrap("question", {}, question),
+        "group": recall.row.group.slug if recall.row.group else "",
+        "actor": recall.row.actor,
+        "ids": [str(memory.id) for memory, _ in recall.hits] if with_ids else [],
+        "abstained": recall.row.abstained,
+    }
