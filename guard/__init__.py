@@ -1,0 +1,27 @@
+"""Sensitive and hostile text: secrets, personal data, hidden characters, injected instructions. Text in, findings out.
+
+Pure: no database, no settings, no network. Each finding names a kind, a span and a confidence, never the value.
+`find()` runs in linear time: every pattern goes through RE2, or is a fixed number of lookups per character.
+"""
+
+from guard.findings import Family, Finding, Kind
+from guard.hidden import find_hidden
+from guard.injection import find_injections
+from guard.kinds import KINDS, kind_of
+from guard.masking import mask, without_overlaps
+from guard.personal import find_personal
+from guard.policy import DEFAULTS, Policy, Treatment
+from guard.secrets import find_secrets
+
+__all__ = [
+    "DEFAULTS", "KINDS", "Family", "Finding", "Kind", "Policy", "Treatment", "find", "find_secrets", "kind_of", "mask",
+    "without_overlaps",
+]  # fmt: skip
+
+
+def find(text: str) -> list[Finding]:
+    """Everything sensitive or hostile in a text, in order, without overlaps (the surer finding stays)."""
+    found = [*find_secrets(text), *find_personal(text), *find_injections(text)]
+    if not text.isascii():
+        found += find_hidden(text)
+    return without_overlaps(found) if len(found) > 1 else found
