@@ -34,6 +34,12 @@ class InvalidInput(LociError):
     status = 422
 
 
+class SensitiveText(InvalidInput):
+    """The text holds what the group's policy does not store, such as a password; `field` names the part."""
+
+    code = "sensitive_text"
+
+
 class TooLarge(LociError):
     """The request is larger than the limit."""
 

@@ -5,7 +5,7 @@ Pure: no database, no settings, no network. Each finding names a kind, a span an
 """
 
 from guard.findings import Family, Finding, Kind
-from guard.hidden import find_hidden
+from guard.hidden import find_hidden, without_hidden
 from guard.injection import find_injections
 from guard.kinds import KINDS, kind_of
 from guard.masking import mask, without_overlaps
@@ -20,8 +20,21 @@ __all__ = [
 
 
 def find(text: str) -> list[Finding]:
-    """Everything sensitive or hostile in a text, in order, without overlaps (the surer finding stays)."""
-    found = [*find_secrets(text), *find_personal(text), *find_injections(text)]
+    """Everything sensitive or hostile in a text, in order; hidden characters do not hide the rest.
+
+    Secrets and personal data do not overlap (the surer finding stays); they may overlap with instructions and with hidden
+    characters.
+    """
+    plain, places = without_hidden(text)
+    found = [*find_secrets(plain), *find_personal(plain)]
+    if len(found) > 1:
+        found = without_overlaps(found)
+    found += find_injections(plain)
+    if places is not None:
+        found = [
+            Finding(each.kind, (places[each.span[0]], places[each.span[1] - 1] + 1), each.confidence)
+            for each in found
+        ]
     if not text.isascii():
         found += find_hidden(text)
-    return without_overlaps(found) if len(found) > 1 else found
+    return sorted(found, key=lambda each: each.span) if len(found) > 1 else found

@@ -13,7 +13,9 @@ from typing import Final
 from guard.findings import Finding
 
 # Cyrillic and Greek letters that look like Latin ones, for words that mix scripts.
-LOOK_ALIKES: Final = str.maketrans("аеорсухіјѕԁһԛԝɡνοιαρεκτАВЕКМНОРСТХІЈЅΙ", "aeopcyxijsdhqwgvoiapektABEKMHOPCTXIJSI")
+LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕԁһԛԝɡνοιαρεκτАВЕКМНОРСТХІЈЅΙ", "aeopcyxijsdhqwgvoiapektABEKMHOPCTXIJSI"
+)
 MIN_MESSAGE_TAGS: Final = 8  # tag characters outside flags: a word of a message, not a slip
 _HIDDEN = re.compile(
     "["
@@ -26,7 +28,9 @@ MIN_HYPHENATED: Final = 10  # letters of a word that soft hyphens may divide, in
 _FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,8}\U000e007f")
 _OTHER_LETTERS = re.compile("[\u0370-\u052f]")
 _LETTERS = re.compile(r"[^\W\d_]{3,60}")
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _BIDI: Final = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _BIDI_OVERRIDES: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINERS: Final = frozenset("\u200c\u200d")
@@ -48,7 +52,14 @@ _NEEDS_INVISIBLE: Final = (
     (0x10A00, 0x11FFF),
     (0x20000, 0x3FFFF),  # CJK
 )
-_EMOJI: Final = ((0x2000, 0x2BFF), (0x1F000, 0x1FAFF), (0x3030, 0x303D), (0x3297, 0x3299), (0xA9, 0xAE), (0x23, 0x39))
+_EMOJI: Final = (
+    (0x2000, 0x2BFF),
+    (0x1F000, 0x1FAFF),
+    (0x3030, 0x303D),
+    (0x3297, 0x3299),
+    (0xA9, 0xAE),
+    (0x23, 0x39),
+)
 
 
 def find_hidden(text: str) -> list[Finding]:
@@ -125,7 +136,9 @@ def is_needed(character: str, before: str, after: str, *, run: str, is_bidi_text
         return False
     if 0xFE00 <= code <= 0xFE0F or _in(code, _MORE_SELECTORS):
         # One selector after a character chooses its look; more of them carry data.
-        is_one = sum(1 for each in run if 0xFE00 <= ord(each) <= 0xFE0F or _in(ord(each), _MORE_SELECTORS)) == 1
+        is_one = (
+            sum(1 for each in run if 0xFE00 <= ord(each) <= 0xFE0F or _in(ord(each), _MORE_SELECTORS)) == 1
+        )
         can_vary = needs_invisible(before) or (code < _MORE_SELECTORS[0] and is_symbol(before))
         return is_one and can_vary
     if len(run) > 3:
@@ -136,7 +149,9 @@ def is_needed(character: str, before: str, after: str, *, run: str, is_bidi_text
     if character in _SPACES:
         return needs_invisible(before) or needs_invisible(after)
     if 0x2061 <= code <= 0x2064:
-        return len(run) == 1 and not (before.isascii() and after.isascii() and before.isalpha() and after.isalpha())
+        return len(run) == 1 and not (
+            before.isascii() and after.isascii() and before.isalpha() and after.isalpha()
+        )
     # Hangul fillers, musical and annotation marks.
     return len(run) == 1 and (needs_invisible(before) or needs_invisible(after))
 
@@ -186,7 +201,10 @@ def escape_hidden(text: str) -> str:
         return text
     parts, at = list[str](), 0
     for start, end in hidden_spans(text):
-        parts += (text[at:start], f"[{end - start} hidden characters]" if end - start > 1 else "[hidden character]")
+        parts += (
+            text[at:start],
+            f"[{end - start} hidden characters]" if end - start > 1 else "[hidden character]",
+        )
         at = end
     return "".join((*parts, text[at:])) if at else text
 

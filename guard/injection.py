@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from guard.findings import Finding
-from guard.hidden import LOOK_ALIKES, without_hidden
+from guard.hidden import LOOK_ALIKES
 from guard.patterns import Keywords, Pattern
 
 DATA: Final = Path(__file__).parent / "data" / "injection.toml"
@@ -15,7 +15,8 @@ def _read(path: Path) -> tuple[tuple[str, tuple[str, ...], Pattern, float], ...]
     with path.open("rb") as file:
         rules = tomllib.load(file)["rule"]
     return tuple(
-        (rule["kind"], tuple(rule["words"]), Pattern(rule["pattern"]), float(rule.get("confidence", 0.8))) for rule in rules
+        (rule["kind"], tuple(rule["words"]), Pattern(rule["pattern"]), float(rule.get("confidence", 0.8)))
+        for rule in rules
     )
 
 
@@ -24,17 +25,12 @@ _WORDS = Keywords((word, number) for number, (_, words, _, _) in enumerate(_RULE
 
 
 def find_injections(text: str) -> list[Finding]:
-    """Phrases that give an AI instructions; hidden characters and look-alike letters do not hide them."""
-    plain, places = without_hidden(text)
-    found = _search(plain)
-    if not found and not plain.isascii():
-        latin = plain.translate(LOOK_ALIKES)
-        found = _search(latin) if latin != plain else []
-    if places is None:
-        return found
-    return [
-        Finding(each.kind, (places[each.span[0]], places[each.span[1] - 1] + 1), each.confidence) for each in found
-    ]
+    """Phrases that give an AI instructions; look-alike letters do not hide them."""
+    found = _search(text)
+    if not found and not text.isascii():
+        latin = text.translate(LOOK_ALIKES)
+        found = _search(latin) if latin != text else []
+    return found
 
 
 def _search(text: str) -> list[Finding]:

@@ -23,11 +23,11 @@ INJECTION_KINDS: Final = (
     Kind("prompt-markup", Family.INJECTION, "markup of a prompt"),
 )
 SECRET_KINDS: Final = tuple(
-    dict.fromkeys(Kind(rule.kind, Family.GUESSED if rule.is_guess else Family.SECRET, rule.label) for rule in RULES)
+    dict.fromkeys(
+        Kind(rule.kind, Family.GUESSED if rule.is_guess else Family.SECRET, rule.label) for rule in RULES
+    )
 )
-KINDS: Final = {
-    kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS)
-}
+KINDS: Final = {kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS)}
 
 
 def kind_of(name: str) -> Kind:

@@ -45,7 +45,7 @@ def mask(text: str, findings: Iterable[Finding], *, fingerprint: Callable[[str],
     """
     parts: list[str] = []
     at = 0
-    for finding in findings:
+    for finding in without_overlaps(findings):
         start, end = finding.span
         value = text[start:end]
         is_hidden = kind_of(finding.kind).family is Family.HIDDEN

@@ -3,13 +3,11 @@
 RE2 matches in linear time, whatever the text. It has no look-around, so patterns capture the value as group 1.
 """
 
-
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
 import re2
-
 
 _AS_PATTERN: Final = "re:"  # before a word that is a pattern
 

@@ -10,14 +10,22 @@ from typing import Any, Final
 from guard.findings import Finding
 from guard.patterns import Pattern
 
-_EMAIL = Pattern(r"\b([A-Za-z0-9](?:[A-Za-z0-9._%+'-]{0,62}[A-Za-z0-9_+-])?@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*\.[A-Za-z]{2,24})\b")
-_UNICODE_EMAIL = Pattern(r"([\p{L}\p{N}][\p{L}\p{N}._%+-]{0,62}@[\p{L}\p{N}][\p{L}\p{N}-]*(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,24})")
-_NO_EMAIL = re.compile(r"(?i)^(?:git@|no-?reply@|.*@\dx\.|user(?:name)?@)|@(?:localhost|example\.(?:com|org|net)$)|\.(?:png|jpe?g|gif|svg|webp|js|css|local|internal|service|socket|timer|target|mount|slice)$")
+_EMAIL = Pattern(
+    r"\b([A-Za-z0-9](?:[A-Za-z0-9._%+'-]{0,62}[A-Za-z0-9_+-])?@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*\.[A-Za-z]{2,24})\b"
+)
+_UNICODE_EMAIL = Pattern(
+    r"([\p{L}\p{N}][\p{L}\p{N}._%+-]{0,62}@[\p{L}\p{N}][\p{L}\p{N}-]*(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,24})"
+)
+_NO_EMAIL = re.compile(
+    r"(?i)^(?:git@|no-?reply@|.*@\dx\.|user(?:name)?@)|@(?:localhost|example\.(?:com|org|net)$)|\.(?:png|jpe?g|gif|svg|webp|js|css|local|internal|service|socket|timer|target|mount|slice)$"
+)
 # Seven digits or more, with what people write between them.
 _NUMBERS = Pattern(r"((?:\+|\b|\()\d[\d ().\-/\x{A0}]{5,40}\d)")
 _SIX_DIGITS = re.compile(r"\d{6}|\d\d ?\d\d ?\d\d ?[A-D]\b")
 _IBAN = Pattern(r"\b([A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{1,4}){3,8})\b")
-_LONG_IDS = Pattern(r"(?i)\b([A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]|[A-CEGHJ-PR-TW-Z]{2} ?\d\d ?\d\d ?\d\d ?[A-D]|[XYZ]?\d{7,8}-?[A-Z]|[1-4] ?\d\d ?\d\d ?(?:\d\d|2A|2B) ?\d{3} ?\d{3} ?\d\d|\d{6}[-+]\d{4}|\d{9,11}|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}|\d{6} ?\d{5}|\d{4} \d{6}|[A-Z]{5}\d{4}[A-Z]|\d{6}[-+A]\d{3}[0-9A-Y]|\d{8}-\d{4}|\d{3}-\d\d-\d{4}|\d{3} \d\d \d{4}|\d{3}\.\d{3}\.\d{3}-\d\d|\d{4} \d{4} \d{4}|\d{2} \d{3} \d{3} \d{3}|756\.\d{4}\.\d{4}\.\d\d)\b")
+_LONG_IDS = Pattern(
+    r"(?i)\b([A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]|[A-CEGHJ-PR-TW-Z]{2} ?\d\d ?\d\d ?\d\d ?[A-D]|[XYZ]?\d{7,8}-?[A-Z]|[1-4] ?\d\d ?\d\d ?(?:\d\d|2A|2B) ?\d{3} ?\d{3} ?\d\d|\d{6}[-+]\d{4}|\d{9,11}|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}|\d{6} ?\d{5}|\d{4} \d{6}|[A-Z]{5}\d{4}[A-Z]|\d{6}[-+A]\d{3}[0-9A-Y]|\d{8}-\d{4}|\d{3}-\d\d-\d{4}|\d{3} \d\d \d{4}|\d{3}\.\d{3}\.\d{3}-\d\d|\d{4} \d{4} \d{4}|\d{2} \d{3} \d{3} \d{3}|756\.\d{4}\.\d{4}\.\d\d)\b"
+)
 _IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\d)(?!\.\d)")
 _IPV6 = re.compile(r"(?i)(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])")
 _PHONE_WORD = re.compile(
@@ -25,12 +33,16 @@ _PHONE_WORD = re.compile(
     r"|hotline|nummer|numéro|número|numero|portable|móvil|cellulare|celular|telefon|telefoon|mobil|rufnummer|voicemail|телефон|电话|電話|手机|전화|signal)"
 )
 _LOCAL_GROUPS = re.compile(r"\(?0\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}|\(?0\d{1,4}\)?[ /-]\d{3,4}[ -]?\d{3,5}")
-_CARD_WORD = re.compile(r"(?i)card|karte|carte|tarjeta|carta|visa|master|amex|cc\b|credit|debit|pan\b|pay|kredit")
+_CARD_WORD = re.compile(
+    r"(?i)card|karte|carte|tarjeta|carta|visa|master|amex|cc\b|credit|debit|pan\b|pay|kredit"
+)
 _ID_WORD = re.compile(
     r"(?i)\bids?\b|_id|order|ticket|timestamp|serial|imei|ref\b|reference|invoice|tracking|account|commit|nonce|epoch|seed|isbn|ean\b|sku"
     r"|parcel|shipment|article|part n|batch|micro|nano|hash|build|device|bestell|artikel|sendung"
 )
-_VERSION_WORD = re.compile(r"(?i)(?:\bv|version|versions?=\"?|release|build|rev|section|chapter|upgrade to|openssl|==|>=|<=|~=|-)\s*$")
+_VERSION_WORD = re.compile(
+    r"(?i)(?:\bv|version|versions?=\"?|release|build|rev|section|chapter|upgrade to|openssl|==|>=|<=|~=|-)\s*$"
+)
 _CARD_START: Final = re.compile(r"^(?:4|5[1-5]|2[2-7]|3[47]|30|36|38|39|6011|65|64|35|62|50|5[6-8]|6)")
 # Identity and tax numbers by country: the module of python-stdnum, and the words that must stand near.
 _NATIONAL: Final = (
@@ -60,11 +72,37 @@ _NATIONAL: Final = (
     ("in_.pan", re.compile(r"(?i)\bpan\b|permanent account")),
 )  # fmt: skip
 _INNER: Final = tuple(
-    map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "255.0.0.0/8"))
+    map(
+        ipaddress.ip_network,
+        ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "255.0.0.0/8"),
+    )
 )
-_REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "AU", "CH", "AT", "BR", "PL", "IE", "SE", "NO", "DK", "FI", "BE", "PT")
+_REGIONS: Final = (
+    "US",
+    "GB",
+    "DE",
+    "FR",
+    "ES",
+    "IT",
+    "NL",
+    "IN",
+    "AU",
+    "CH",
+    "AT",
+    "BR",
+    "PL",
+    "IE",
+    "SE",
+    "NO",
+    "DK",
+    "FI",
+    "BE",
+    "PT",
+)
 # British numbers have no check digit: shape and word must do.
-_NINO = re.compile(r"(?i)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]")
+_NINO = re.compile(
+    r"(?i)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
+)
 _NINO_WORD = re.compile(r"(?i)\bni\b|\bnino|national insurance|insurance number")
 NEAR_CHARS: Final = 40
 
@@ -74,12 +112,18 @@ def find_personal(text: str) -> list[Finding]:
     found: list[Finding] = []
     if "@" in text:
         pattern = _EMAIL if text.isascii() else _UNICODE_EMAIL
-        found += (Finding("email-address", s, 0.95) for s in pattern.spans(text) if not _NO_EMAIL.search(text[slice(*s)]))
+        found += (
+            Finding("email-address", s, 0.95)
+            for s in pattern.spans(text)
+            if not _NO_EMAIL.search(text[slice(*s)])
+        )
     numbers = list(_NUMBERS.spans(text))
     if numbers or _SIX_DIGITS.search(text) is not None:
         found += find_numbers(text, numbers)
-    if ":" in text and "::" in text or text.count(":") > 5:
-        found += (Finding("ip-address", m.span(), 0.9) for m in _IPV6.finditer(text) if is_public_ip(m.group()))
+    if (":" in text and "::" in text) or text.count(":") > 5:
+        found += (
+            Finding("ip-address", m.span(), 0.9) for m in _IPV6.finditer(text) if is_public_ip(m.group())
+        )
     return found
 
 
@@ -89,7 +133,9 @@ def find_numbers(text: str, numbers: list[tuple[int, int]]) -> Iterator[Finding]
         if (end := iban_end(text, span)) is not None:
             yield Finding("iban", (span[0], end), 0.99)
     for match in _IP.finditer(text):
-        if is_public_ip(match.group()) and not _VERSION_WORD.search(text[max(0, match.start() - 16) : match.start()]):
+        if is_public_ip(match.group()) and not _VERSION_WORD.search(
+            text[max(0, match.start() - 16) : match.start()]
+        ):
             yield Finding("ip-address", match.span(), 0.8)
     for span in _LONG_IDS.spans(text):
         if is_national_id(text, span):
@@ -122,7 +168,9 @@ def is_card(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
         return False
     if value.isdigit() and len(value) in (15, 16) and not _is_near(_ID_WORD, text, span):
         return True
-    is_grouped = re.fullmatch(r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?|\d{4}[ -]\d{6}[ -]\d{4,5}", value) is not None
+    is_grouped = (
+        re.fullmatch(r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?|\d{4}[ -]\d{6}[ -]\d{4,5}", value) is not None
+    )
     return is_grouped or _is_near(_CARD_WORD, text, span)
 
 
@@ -131,14 +179,22 @@ def is_phone(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
     start, end = span
     if (start and (text[start - 1].isalnum() or text[start - 1] in "-_./=#$€£@&%")) or value.count(".") == 3:
         return False
-    if end < len(text) and (text[end] in "%°_=@€$" or (text[end].isalnum() and not text[end : end + 1].isspace())):
+    if end < len(text) and (
+        text[end] in "%°_=@€$" or (text[end].isalnum() and not text[end : end + 1].isspace())
+    ):
         return False
-    if re.search(r"\d{4}-\d\d-\d\d|\d\d?/\d\d?/\d{2,4}|\b(?:19|20)\d\d ?[-–/] ?(?:19|20)\d\d\b|\d\.\d\d? |\(\d{4}-", value):
+    if re.search(
+        r"\d{4}-\d\d-\d\d|\d\d?/\d\d?/\d{2,4}|\b(?:19|20)\d\d ?[-–/] ?(?:19|20)\d\d\b|\d\.\d\d? |\(\d{4}-",
+        value,
+    ):
         return False
     if value.startswith("+") or digits.startswith("00"):
         plain = value.replace("(0)", "")
         return _is_valid_phone(plain if plain.startswith("+") else "+" + digits.removeprefix("00"), None)
-    is_american = re.fullmatch(r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}|1 \d{3} \d{3} \d{4}", value.lstrip("(") if value.startswith("((") else value)
+    is_american = re.fullmatch(
+        r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}|1 \d{3} \d{3} \d{4}",
+        value.lstrip("(") if value.startswith("((") else value,
+    )
     if value[:1].isdigit() and start and text[start - 1] == "(":
         is_american = is_american or re.fullmatch(r"\d{3}\) ?\d{3}[ .-]\d{4}", value)
     if is_american is not None:
@@ -165,7 +221,9 @@ def iban_end(text: str, span: tuple[int, int]) -> int | None:
     iban = _module("iban")
     while end - start >= 15:
         try:
-            iban.validate(text[start:end], check_country=False)  # checks of single countries change with their banks
+            iban.validate(
+                text[start:end], check_country=False
+            )  # checks of single countries change with their banks
             return end
         except _module("exceptions").ValidationError:
             pass
@@ -186,7 +244,7 @@ def is_national_id(text: str, span: tuple[int, int]) -> bool:
         try:
             if module.is_valid(value):
                 return True
-        except Exception:  # noqa: BLE001, S112 - a library's check of foreign text: a failure means no
+        except Exception:  # noqa: S112 - a library's check of foreign text: a failure means no
             continue
     if _NINO.fullmatch(value) and _is_near(_NINO_WORD, text, span):
         return True
@@ -202,7 +260,9 @@ def is_public_ip(value: str) -> bool:
         address = ipaddress.ip_address(value)
     except ValueError:
         return False
-    is_special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    is_special = (
+        address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    )
     is_inner = any(address in network for network in _INNER if network.version == address.version)
     return not is_special and not is_inner and not value.endswith(".0") and not value.startswith("0.")
 
@@ -216,4 +276,3 @@ def _is_near(word: re.Pattern[str], text: str, span: tuple[int, int], *, before_
 @cache
 def _module(name: str) -> Any:
     return import_module(f"stdnum.{name}")
-

@@ -77,7 +77,9 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Treatment]:
     return read_rules(rules)
 
 
-def strictest(policy: Policy, findings: Sequence[Finding], *, allowed: frozenset[str] = frozenset()) -> Treatment:
+def strictest(
+    policy: Policy, findings: Sequence[Finding], *, allowed: frozenset[str] = frozenset()
+) -> Treatment:
     """The strictest treatment that any of the findings gets."""
     return max(
         (policy.treatment(each.kind, allowed=allowed) for each in findings),

@@ -15,6 +15,7 @@ from access import audit
 from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
+from access.groups.guarding import mask_words
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
 from access.write_rate import writes_left
@@ -73,6 +74,7 @@ def create_token(
     bound = list(groups)
     check_within_rights(actor, wanted, bound)
     check_default_group(actor, default_group, bound)
+    name = mask_words(name)
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 _FILLER_WORDS = re.compile(
@@ -31,7 +32,7 @@ def is_filler(value: str) -> bool:
 
 def _is_counting(value: str) -> bool:
     """True if nearly every character follows its predecessor, as in abcdef0123456789."""
-    steps = sum(1 for a, b in zip(value, value[1:], strict=False) if ord(b) - ord(a) in (0, 1))
+    steps = sum(1 for a, b in pairwise(value) if ord(b) - ord(a) in (0, 1))
     return steps > 0.75 * len(value)
 
 
@@ -56,7 +57,11 @@ def entropy(value: str) -> float:
 def is_mixed(text: str, start: int, end: int) -> bool:
     """True for upper and lower case and digits, without a pattern that people made."""
     value = text[start:end]
-    has_all = any(c.islower() for c in value) and any(c.isupper() for c in value) and any(c.isdigit() for c in value)
+    has_all = (
+        any(c.islower() for c in value)
+        and any(c.isupper() for c in value)
+        and any(c.isdigit() for c in value)
+    )
     return has_all and entropy(value) >= 3.2
 
 
@@ -94,7 +99,9 @@ def is_url_password(text: str, start: int, end: int) -> bool:
 def is_header_value(text: str, start: int, end: int) -> bool:
     """True for a credential in a header: it has a digit or both cases, and is no word."""
     value = text[start:end]
-    is_random = any(c.isdigit() for c in value) or (len(value) >= 20 and classes(value) >= 2 and entropy(value) > 3.5)
+    is_random = any(c.isdigit() for c in value) or (
+        len(value) >= 20 and classes(value) >= 2 and entropy(value) > 3.5
+    )
     return is_random and is_no_placeholder(text, start, end)
 
 

@@ -16,23 +16,25 @@ _IS = (
     r"|(?:[ \t]+[^\s.,;:=!?]{1,30}){1,7}?[ \t]{0,2}(?:[:：=]|->|→)[ \t]{0,3}"
     r"|[ \t]{1,3}\(?|[ \t]?\n|(?:是|为|為|は|는|은)[ :：]{0,2})"
 )
-_PASSWORD_WORDS = (
+_NAMES_OF_PASSWORDS = (
     r"pas(?:word|wort)|passwrod|pass(?:word|wd|phrase|code|wort)?|pwd|kennwort|contrase(?:ñ|n)a|mot de passe|senha|wachtwoord|lösenord|hasło|пароль"
     r"|parola|salasana|密码|パスワード|비밀번호|şifre|adgangskode|passord|heslo|login|credentials?"
 )
-_SECRET_WORDS = (
+_NAMES_OF_SECRETS = (
     r"(?:(?:api|access|auth|private|client|encryption|signing|license|licence|master|secret|service|shared|account|deploy|webhook"
     r"|session|bot|refresh|bearer|app|personal|admin|root|write|read)[ _-]{0,2}){0,3}(?:keys?|tokens?|secrets?|credentials?|pat)"
     r"|schlüssel|clave|clé|chave|chiave|ключ|токен|jeton|密钥"
 )
-_PASSWORD = Pattern(rf"(?i)(?:{_PASSWORD_WORDS})s?{_IS}{_VALUE}")
-_SECRET = Pattern(rf"(?i)(?:{_SECRET_WORDS}){_IS}{_VALUE}")
+_PASSWORD = Pattern(rf"(?i)(?:{_NAMES_OF_PASSWORDS})s?{_IS}{_VALUE}")
+_SECRET = Pattern(rf"(?i)(?:{_NAMES_OF_SECRETS}){_IS}{_VALUE}")
 _TRAILING: Final = ".,;:!?)]}…*"
 _NOT_SECRET = re.compile(
     r"(?i)^(?:https?:|www\.|/|\./|~/|[a-z]:\\|\w+@\w|\d{4}-\d\d-\d\d|v?\d+(?:\.\d+){1,3}$|#|@\w|--?\w)|\.(?:py|js|ts|json|ya?ml|toml"
     r"|md|txt|go|rs|java|c|h|cpp|sh|env|pem|key|crt|html?|css|sql|xml|ini|cfg|conf|com|org|net|io|dev)$"
 )
-_PUBLIC = re.compile(r"(?i)public|fingerprint|checksum|digest|commit|\bsha|idempotency|cache[_ -]?key|primary key|foreign key|object key|s3 key|sort key|partition")
+_PUBLIC = re.compile(
+    r"(?i)public|fingerprint|checksum|digest|commit|\bsha|idempotency|cache[_ -]?key|primary key|foreign key|object key|s3 key|sort key|partition"
+)
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _WORD_PARTS = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
 
@@ -61,13 +63,22 @@ def _values(pattern: Pattern, text: str) -> Iterator[tuple[int, int]]:
         if text[stop:end].startswith("!") and stop + 1 <= end and any(c.isdigit() for c in text[start:stop]):
             stop += 1  # people end passwords, and no sentence that names one, with "!"
         value = text[start:stop]
-        if len(value) >= 6 and not is_filler(value) and is_no_placeholder(text, start, stop) and not is_code(value):
+        if (
+            len(value) >= 6
+            and not is_filler(value)
+            and is_no_placeholder(text, start, stop)
+            and not is_code(value)
+        ):
             yield start, stop
 
 
 def is_code(value: str) -> bool:
     """True for addresses, paths, versions, calls and the like."""
-    return bool(_NOT_SECRET.search(value)) or is_call(value) or ("(" in value and ")" in value and value[0].isalpha())
+    return (
+        bool(_NOT_SECRET.search(value))
+        or is_call(value)
+        or ("(" in value and ")" in value and value[0].isalpha())
+    )
 
 
 def looks_chosen(value: str) -> bool:

@@ -12,7 +12,7 @@ from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
-from memories.browse.serializers import inspection_json, memory_json, stored_json
+from memories.browse.serializers import findings_json, inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.verb import Face
@@ -130,4 +130,5 @@ def edited_json(edited: EditResult) -> dict[str, Any]:
         "changes": edited.changes,
         "why": edited.why,
     }
+    body |= findings_json(edited.findings)
     return body if edited.proposal is None else body | {"proposal": str(edited.proposal)}

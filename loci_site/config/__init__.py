@@ -12,7 +12,16 @@ from urllib.parse import urlsplit
 
 from access.errors import LociError
 from loci_site.config.readers import KEYS, read_environment, read_file
-from loci_site.config.sections import SECTIONS, Access, Embedding, Maintenance, Retrieval, Server, Storage
+from loci_site.config.sections import (
+    SECTIONS,
+    Access,
+    Embedding,
+    Guard,
+    Maintenance,
+    Retrieval,
+    Server,
+    Storage,
+)
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
@@ -47,6 +56,7 @@ class Config:
     retrieval: Retrieval = field(default_factory=Retrieval)
     maintenance: Maintenance = field(default_factory=Maintenance)
     access: Access = field(default_factory=Access)
+    guard: Guard = field(default_factory=Guard)
     redis_url: str = ""
 
     @property

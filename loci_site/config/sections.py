@@ -288,6 +288,16 @@ class Access:
     longest_lock_s: int = key(3_600, "Longest duration of such a lock.", unit="seconds", low=1, high=604_800)
 
 
+@dataclass(frozen=True)
+class Guard:
+    """[guard] what happens to secrets, personal data, hidden characters and injected instructions in texts."""
+
+    floor: tuple[str, ...] = key(
+        ("secret=mask",),
+        "Least treatment of each kind of finding, which no group goes below, such as personal=label or password=refuse.",
+    )
+
+
 SECTIONS: dict[str, type] = {
     "server": Server,
     "storage": Storage,
@@ -295,4 +305,5 @@ SECTIONS: dict[str, type] = {
     "retrieval": Retrieval,
     "maintenance": Maintenance,
     "access": Access,
+    "guard": Guard,
 }

@@ -226,6 +226,7 @@ def group_json(group: Group) -> dict[str, Any]:
         "private": group.private,
         "archived": group.archived,
         "default_scope": group.default_scope,
+        "guard": group.guard,
         "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,
     }

@@ -1,9 +1,11 @@
 """The services' results as JSON values, in one place so that every face returns the same."""
 
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from memories.browse.beside import alike_json, conflict_json, turn_json
+from access.groups.guarding import TextFinding
 from memories.browse.inspection import Inspection, RecallReason
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
@@ -92,7 +94,7 @@ def neighbour_json(neighbour: Neighbour, stored: StoreResult) -> Json:
 
 def stored_json(stored: StoreResult) -> Json:
     """The result of a store."""
-    return {
+    body: Json = {
         "outcome": stored.outcome,
         "id": str(stored.memory.id) if stored.memory else None,
         "group": stored.group,
@@ -107,6 +109,12 @@ def stored_json(stored: StoreResult) -> Json:
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }
+    return body | findings_json(stored.findings)
+
+
+def findings_json(findings: Sequence[TextFinding]) -> Json:
+    """What the guard found, in the words of every face; nothing if it found nothing."""
+    return {"findings": [each.as_json() for each in findings]} if findings else {}
 
 
 def item_json(item: Item) -> Json:

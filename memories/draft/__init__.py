@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 
 from access.errors import InvalidInput
+from access.groups.guarding import TextFinding
 from memories.draft.checks import (
     MAX_REASON_CHARS,
     NUL_IN_JSON,
@@ -49,6 +50,7 @@ __all__ = [
 
 DEFAULT_CONFIDENCE = 0.7
 DEFAULT_IMPORTANCE = 5
+NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
 _HASHES = ("hash", "fold_hash")
 
 
@@ -67,7 +69,8 @@ class Draft:
 
     `group` None means the default; `scope` "" the default of the group (memories.draft.default_scope). `thread` names the
     conversation, `position` the place in it (None: after the last). `supersedes` is the id of the memory to replace.
-    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once.
+    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once. `allow` has
+    kinds of guessed secrets that the sender vouches for. `findings` and `removed_characters` say what the checks did.
     """
 
     content: str
@@ -87,6 +90,8 @@ class Draft:
     valid_to: datetime | None = None
     expires_at: datetime | None = None
     removed_characters: int = 0
+    allow: tuple[str, ...] = ()
+    findings: tuple[TextFinding, ...] = ()
 
     @cached_property
     def hash(self) -> str:
@@ -117,10 +122,11 @@ class EditDraft:
     expires_at: datetime | Unset | None = UNCHANGED
     metadata: dict[str, Any] | Unset = UNCHANGED
     version: int | None = None
+    allow: tuple[str, ...] = ()
 
     def wanted(self) -> dict[str, Any]:
         """The fields that the caller names, with their values."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "version"}
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NO_FIELDS}
         return {name: value for name, value in named.items() if value is not UNCHANGED}
 
 

@@ -17,6 +17,7 @@ from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
+from access.groups.guarding import guard_unreviewed
 from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.language.cleaning import clean_line, fold
@@ -75,12 +76,13 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """Relate two memories. Unknown names become entity memories; an existing relation is reinforced or ended.
 
     Raises:
+        SensitiveText: the predicate or a name holds what the group's policy refuses.
         InvalidInput: a name, the predicate or a time is not allowed.
         NotFound: the actor may see no memory with one of the ids.
         GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    predicate = check_relation(draft)
-    check_may_write(actor, draft.group)
+    found = check_may_write(actor, draft.group)
+    predicate = guard_unreviewed(found, check_relation(draft), field="predicate")
     draft = with_full_ids(actor, draft)
     evidence = [find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
     for name in ("subject", "object"):

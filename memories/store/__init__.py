@@ -18,6 +18,7 @@ from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
+from access.groups.guarding import TextFinding
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
@@ -113,6 +114,7 @@ class StoreResult:
     is_embedding_owed: bool = False
     owed_because: str = ""  # empty: no model is available
     removed_characters: int = 0
+    findings: tuple[TextFinding, ...] = ()
     next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
 
 
@@ -125,6 +127,7 @@ def store(actor: Actor, draft: Draft) -> StoreResult:
 
     Raises:
         InvalidInput, TooLarge: the draft is invalid; `field` names the part.
+        SensitiveText: it holds what the group's policy refuses, such as a password.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used. Nothing is written on any error.
     """
     return store_prepared(actor, prepare_store(actor, draft))
@@ -163,6 +166,7 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         group_created=resolved.created,
         is_embedding_owed=prepared.embedded.is_owed and is_new,
         removed_characters=prepared.draft.removed_characters,
+        findings=prepared.draft.findings,
         next_steps={
             neighbour.id: neighbour.next_step
             for neighbour in (result.neighbours if is_live else ())

@@ -83,6 +83,7 @@ def import_drafts(
     """
     counts: Counter[str] = Counter()
     faults: list[LineFault] = []
+    found: Counter[str] = Counter()
     for part in split_batches(read(path, rules), strict=strict):
         result = store_many(
             actor,
@@ -101,6 +102,7 @@ def import_drafts(
                 Outcome.QUEUED: result.queued,
             }
         )
+        found += Counter(result.findings)
         faults += sorted([*part.faults, *refused], key=lambda fault: fault.line)
         if on_progress is not None:
             on_progress(part.last)
@@ -110,7 +112,7 @@ def import_drafts(
         log_import(actor, rules.source, counts)
     if strict and faults:
         raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
-    return make_report(rules.source, counts, faults)
+    return make_report(rules.source, counts, faults, found)
 
 
 def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:
@@ -133,8 +135,10 @@ def by_line_number(
     return on_progress and (lambda done: on_progress(part.numbers[done - 1]))
 
 
-def make_report(source: str, counts: Counter[str], faults: list[LineFault]) -> LinesReport:
-    """The report from the number of lines by outcome and the rejected lines."""
+def make_report(
+    source: str, counts: Counter[str], faults: list[LineFault], found: Counter[str]
+) -> LinesReport:
+    """The report from the number of lines by outcome, the rejected lines and what the guard found."""
     return LinesReport(
         source=source,
         lines=counts.total() + len(faults),
@@ -143,6 +147,7 @@ def make_report(source: str, counts: Counter[str], faults: list[LineFault]) -> L
         unchanged=counts[Outcome.UNCHANGED],
         queued=counts[Outcome.QUEUED],
         faults=tuple(faults),
+        findings=dict(found),
     )
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from guard import kind_of
 from memories.language.plurals import format_count
 from memories.store.withdrawn.tombstones import key_missing_text
 from sources.format import counts_text
@@ -38,6 +39,7 @@ class LinesReport:
     unchanged: int
     queued: int
     faults: tuple[LineFault, ...]
+    findings: dict[str, int] = field(default_factory=dict)  # by kind, as the guard found them
 
     def counts(self) -> list[tuple[str, int]]:
         """The results that occurred."""
@@ -54,6 +56,7 @@ class LinesReport:
         return (
             f"{format_count(self.lines, 'line')} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
             f"{self.reinforced} restated, {self.queued} waiting for a curator, {len(self.faults)} not stored."
+            f"{found_text(self.findings)}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -94,6 +97,12 @@ class RestoreReport:
     def as_json(self) -> dict[str, Any]:
         """The fields."""
         return dataclasses.asdict(self)
+
+
+def found_text(findings: dict[str, int]) -> str:
+    """What the guard found in the texts, as a sentence; empty if nothing."""
+    kinds = ", ".join(f"{count} {kind_of(kind).label}" for kind, count in sorted(findings.items()))
+    return f" Found: {kinds}." if kinds else ""
 
 
 def lines_were(lines: int) -> str:

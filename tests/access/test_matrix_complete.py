@@ -21,7 +21,7 @@ from memories.lifecycle.verbs import offered_by
 from tests.access.matrix import PLACES, read_matrix
 from tests.access.rights_page import PAGE, rights_page
 
-OURS = ("storage", "access", "relations", "memories", "sources", "maintenance", "loci_site")
+OURS = ("storage", "guard", "access", "relations", "memories", "sources", "maintenance", "loci_site")
 # The right that a rule of the matrix demands in the memory's group.
 RIGHTS = {
     "memory-write": WRITE,

@@ -44,7 +44,16 @@ NO_DELETE: Final = (
 )
 YES_NO = {"yes": True, "no": False}
 INSTANCE = "instance"  # the word for no rule of the group's own
-CHANGEABLE = ("title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope")
+CHANGEABLE = (
+    "title",
+    "instructions",
+    "policy",
+    "policy_confidence",
+    "private",
+    "archived",
+    "default_scope",
+    "guard",
+)
 Act = Callable[[dict[str, Any]], str]
 
 
@@ -136,6 +145,11 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
         "--default-scope", choices=[INSTANCE, *ScopeRule.values],
         help="who sees a memory without a scope; instance: as access.default_scope says",
     )  # fmt: skip
+    action.add_argument(
+        "--guard",
+        metavar="RULES",
+        help="treatment of sensitive text: 'personal=mask, injection=label'; '' for the defaults",
+    )
     add_dry_run(action)
 
 
@@ -192,6 +206,8 @@ def show(options: dict[str, Any]) -> str:
     lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
     if group.default_scope:
         lines.append(f"default scope {group.get_default_scope_display()}")
+    if group.guard:
+        lines.append(f"guard {group.guard}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
     return "\n".join([*lines, *member_lines(group)])
@@ -224,6 +240,7 @@ def update(options: dict[str, Any]) -> str:
         policy=options.get("policy"),
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
+        guard=options.get("guard"),
         default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
     )
     before = find_group(actor, slug)
@@ -351,6 +368,7 @@ def group_row(group: Group) -> dict[str, Any]:
         "private": group.private,
         "archived": group.archived,
         "default_scope": group.default_scope,
+        "guard": group.guard,
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],

@@ -7,12 +7,14 @@ replacement, a link) are carried out singly, after everything collected before t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from access import audit
 from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
+from access.groups.guarding import count_kinds
 from access.models import Group
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import after_snapshots, snapshot
@@ -257,10 +259,17 @@ def stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
             Operation.STORE,
             write.row.id,
             write.row.group.id,
-            payload=payload.value() | {"why": write.why} if write.why else payload,
+            payload=payload.value() | noted if (noted := notes_of(write)) else payload,
         )
         for write, payload in zip(inserts, after_snapshots(rows), strict=True)
     ]
+
+
+def notes_of(write: Insert) -> dict[str, Any]:
+    """What the log says beside the new row: why it waits, and how often the guard found each kind."""
+    found = write.prepared.draft.findings
+    why = {"why": write.why} if write.why else {}
+    return why | {"guard": count_kinds(found)} if found else why
 
 
 def insert_placed(write: Insert) -> None:

@@ -1,0 +1,280 @@
+"""The guard's step for texts that enter: find, apply the policy of the group, mask or refuse. Faces show `TextFinding`s.
+
+Memories pass guard_fields() (memories/draft/guarding.py). Texts that nobody reviews (checkpoints, relations) pass
+guard_unreviewed(); words beside a change (reasons, queries in the log, names of tokens) pass mask_words().
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from django.conf import settings
+from django.utils.crypto import salted_hmac
+
+from access.errors import InvalidInput, SensitiveText
+from access.models import Group
+from guard import Family, Finding, Policy, Treatment, find, kind_of, mask
+from guard.policy import STRICTNESS, UnknownRule, read_pairs
+
+FINGERPRINT_DIGITS: Final = 4
+MAX_DEPTH: Final = 20  # of nested JSON; deeper values are refused as JSON before
+MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
+MAX_LABEL_CHARS: Final = 80
+_SALT: Final = "loci.guard"
+_clean: set[str] = set()
+
+
+@dataclass(frozen=True)
+class TextFinding:
+    """A finding in a text that somebody sent, and what became of it; it never holds the value.
+
+    `field` is the path of the text, such as `metadata.note`; `span` counts the characters of the text as it was sent.
+    """
+
+    field: str
+    kind: str
+    span: tuple[int, int]
+    confidence: float
+    treatment: Treatment
+
+    @property
+    def family(self) -> str:
+        """The family of the kind."""
+        return kind_of(self.kind).family.value
+
+    @property
+    def words(self) -> str:
+        """The finding in words, for people and agents."""
+        label = kind_of(self.kind).label
+        done = (
+            DONE[self.treatment]
+            if self.family != Family.HIDDEN or self.treatment != Treatment.MASK
+            else "removed"
+        )
+        return f"{label} in {self.field} at {self.span[0]}-{self.span[1]}: {done}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as JSON."""
+        return {
+            "field": self.field,
+            "kind": self.kind,
+            "family": self.family,
+            "start": self.span[0],
+            "end": self.span[1],
+            "confidence": self.confidence,
+            "treatment": self.treatment.value,
+            "words": self.words,
+        }
+
+
+DONE: Final = {
+    Treatment.ALLOW: "allowed",
+    Treatment.LABEL: "stored, and noted",
+    Treatment.MASK: "masked",
+    Treatment.QUARANTINE: "held back for a person",
+    Treatment.REFUSE: "refused",
+}
+
+
+def policy_of(group: Group | None) -> Policy:
+    """The rules for a group; None: for one that is still to be created, or for texts of no group."""
+    return _read_policy(group.guard if group is not None else "", settings.LOCI.guard.floor)
+
+
+@lru_cache(maxsize=512)
+def _read_policy(own: str, floor: tuple[str, ...]) -> Policy:
+    return Policy(own=read_pairs(split_rules(own)), floor=read_pairs(floor))
+
+
+def split_rules(text: str) -> list[str]:
+    """The rules of a group's text, `kind=treatment` each."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def check_rules(text: str) -> str:
+    """The rules of a group as they are stored. Raises InvalidInput if a kind or treatment is unknown, or below the floor."""
+    try:
+        rules = read_pairs(split_rules(text))
+    except UnknownRule as error:
+        raise InvalidInput(str(error), hint="See docs/guard.md for the kinds.", field="guard") from None
+    for name, treatment in rules.items():
+        family = name if name in set(Family) else kind_of(name).family.value
+        floor = policy_of(None).floor
+        least = floor.get(name, floor.get(family, Treatment.ALLOW))
+        if STRICTNESS[treatment] < STRICTNESS[least]:
+            raise InvalidInput(
+                f"'{name}={treatment}' is below this server's floor, which is {least}.",
+                hint=f"Use {least} or stricter, or ask the operator to change guard.floor.",
+                field="guard",
+            )
+    return ", ".join(f"{name}={treatment}" for name, treatment in rules.items())
+
+
+def fingerprint(value: str) -> str:
+    """A few digits that are the same for the same value, and that nobody can compute without this server's key."""
+    return salted_hmac(_SALT, value, algorithm="sha256").hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def guard_text(
+    text: str, policy: Policy, *, field: str, allowed: frozenset[str] = frozenset(), before: str = ""
+) -> tuple[str, list[TextFinding]]:
+    """The text as it may be stored, and what was found in it. `before` names the value, as the key of JSON does.
+
+    Raises:
+        SensitiveText: the policy refuses a kind of finding.
+    """
+    is_label = len(text) <= MAX_LABEL_CHARS
+    whole = f"{before}{text}" if before else text
+    if is_label and whole in _clean:
+        return text, []
+    found = find(whole)
+    if not found:
+        if is_label and len(_clean) < MAX_CLEAN:
+            _clean.add(whole)
+        return text, []
+    shift = len(before)
+    placed = [
+        Finding(f.kind, (max(0, f.span[0] - shift), f.span[1] - shift), f.confidence)
+        for f in found
+        if f.span[1] > shift
+    ]
+    return apply_policy(text, placed, policy, field=field, allowed=allowed)
+
+
+def apply_policy(
+    text: str, found: Iterable[Finding], policy: Policy, *, field: str, allowed: frozenset[str]
+) -> tuple[str, list[TextFinding]]:
+    """guard_text() for findings that are known."""
+    treated = [(each, policy.treatment(each.kind, allowed=allowed)) for each in found]
+    told = [
+        TextFinding(field, each.kind, each.span, each.confidence, treatment)
+        for each, treatment in treated
+        if treatment is not Treatment.ALLOW
+    ]
+    refused = [each for each in told if each.treatment is Treatment.REFUSE]
+    if refused:
+        raise refusal(refused, policy)
+    masked = [
+        each for each, treatment in treated if treatment is Treatment.MASK or is_spelt_out(each, treatment)
+    ]
+    return mask(text, masked, fingerprint=fingerprint) if masked else text, told
+
+
+def is_spelt_out(finding: Finding, treatment: Treatment) -> bool:
+    """True for hidden messages in quarantine: the person who decides has to see them."""
+    return treatment is Treatment.QUARANTINE and kind_of(finding.kind).family is Family.HIDDEN
+
+
+def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
+    """The error for a text that the policy refuses; it names kinds and places, never a value."""
+    first = refused[0]
+    others = f" ({len(refused)} places)" if len(refused) > 1 else ""
+    kinds = sorted({each.kind for each in refused})
+    can_allow = all(
+        policy.treatment(kind, allowed=frozenset({kind})) is not Treatment.REFUSE for kind in kinds
+    )
+    label = kind_of(first.kind).label
+    hint = (
+        f"Leave it out and say where it is kept. If it is none, send the text again with allow: {', '.join(kinds)}."
+        if can_allow
+        else "Leave it out and say where it is kept."
+    )
+    return SensitiveText(
+        f"'{first.field}' seems to hold {label} at characters {first.span[0]} to {first.span[1]}{others}; nothing was"
+        " stored.",
+        hint=hint,
+        field=first.field.split(".")[0].split("[")[0],
+    )
+
+
+def guard_json(
+    value: Any,
+    policy: Policy,
+    *,
+    field: str,
+    allowed: frozenset[str] = frozenset(),
+    key: str = "",
+    depth: int = 0,
+) -> tuple[Any, list[TextFinding]]:
+    """guard_text() for every string of a JSON value, with the path of each in its findings."""
+    if isinstance(value, str):
+        return guard_text(value, policy, field=field, allowed=allowed, before=f"{key}: " if key else "")
+    if depth > MAX_DEPTH or not isinstance(value, list | tuple | Mapping):
+        return value, []
+    found: list[TextFinding] = []
+    if isinstance(value, Mapping):
+        body: dict[Any, Any] = {}
+        for name, each in value.items():
+            safe, told = guard_text(str(name), policy, field=field, allowed=allowed)
+            new, more = guard_json(
+                each, policy, field=f"{field}.{safe[:40]}", allowed=allowed, key=safe, depth=depth + 1
+            )
+            found += (*told, *more)
+            body[safe if told else name] = new
+        return (body if found else value), found
+    parts = [
+        guard_json(each, policy, field=f"{field}[{index}]", allowed=allowed, key=key, depth=depth + 1)
+        for index, each in enumerate(value)
+    ]
+    found = [each for _, told in parts for each in told]
+    return (type(value)(part for part, _ in parts) if found else value), found
+
+
+def guard_unreviewed(
+    group: Group | None, value: Any, *, field: str, allows_instructions: bool = False
+) -> Any:
+    """A JSON value or text that nobody reviews, as it may be stored; what would wait for a person is refused.
+
+    `allows_instructions`: the text is meant to instruct agents, and a person who may do so wrote it.
+    """
+    policy = policy_of(group)
+    safe, found = guard_json(value, policy, field=field)
+    waiting = [
+        each
+        for each in found
+        if each.treatment is Treatment.QUARANTINE
+        and not (allows_instructions and each.family == Family.INJECTION)
+    ]
+    if waiting:
+        raise refusal(waiting, policy)
+    return safe
+
+
+def mask_words(text: str, *, group: Group | None = None) -> str:
+    """A text beside a change, such as a reason or a name, with everything masked that the policy would not store."""
+    if not text:
+        return text
+    found = find(text)
+    if not found:
+        return text
+    policy = policy_of(group)
+    kept_out = [f for f in found if STRICTNESS[policy.treatment(f.kind)] >= STRICTNESS[Treatment.MASK]]
+    return mask(text, kept_out, fingerprint=fingerprint) if kept_out else text
+
+
+def quarantine_reason(findings: Iterable[TextFinding]) -> str:
+    """Why a text waits for a person, in words; empty if it need not."""
+    held = [each for each in findings if each.treatment is Treatment.QUARANTINE]
+    if not held:
+        return ""
+    first, more = held[0], len(held) - 1
+    also = f" and {more} more" if more else ""
+    return (
+        f"it seems to hold {kind_of(first.kind).label} ({first.field}, characters {first.span[0]} to {first.span[1]}{also});"
+        " a person decides"
+    )
+
+
+def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
+    """How often each kind was found, for the log and for reports."""
+    counts: dict[str, int] = {}
+    for each in findings:
+        counts[each.kind] = counts.get(each.kind, 0) + 1
+    return counts
+
+
+__all__ = [
+    "TextFinding", "check_rules", "count_kinds", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
+    "mask_words", "policy_of", "quarantine_reason",
+]  # fmt: skip
