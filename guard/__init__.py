@@ -4,22 +4,32 @@ Pure: no database, no settings, no network. Each finding names a kind, a span an
 `find()` runs in linear time: every pattern goes through RE2, or is a fixed number of lookups per character.
 """
 
-from guard.findings import Family, Finding, Kind
+from guard.findings import Family, FindingKind, GuardFinding
 from guard.hidden import find_hidden, without_hidden
 from guard.injection import find_injections
 from guard.kinds import KINDS, kind_of
 from guard.masking import mask, without_overlaps
 from guard.personal import find_personal
-from guard.policy import DEFAULTS, Policy, Treatment
+from guard.policy import DEFAULTS, GuardTreatment, Policy
 from guard.secrets import find_secrets
 
 __all__ = [
-    "DEFAULTS", "KINDS", "Family", "Finding", "Kind", "Policy", "Treatment", "find", "find_secrets", "kind_of", "mask",
+    "DEFAULTS",
+    "KINDS",
+    "Family",
+    "FindingKind",
+    "GuardFinding",
+    "GuardTreatment",
+    "Policy",
+    "find",
+    "find_secrets",
+    "kind_of",
+    "mask",
     "without_overlaps",
 ]  # fmt: skip
 
 
-def find(text: str) -> list[Finding]:
+def find(text: str) -> list[GuardFinding]:
     """Everything sensitive or hostile in a text, in order; hidden characters do not hide the rest.
 
     Secrets and personal data do not overlap (the surer finding stays); they may overlap with instructions and with hidden
@@ -32,7 +42,7 @@ def find(text: str) -> list[Finding]:
     found += find_injections(plain)
     if places is not None:
         found = [
-            Finding(each.kind, (places[each.span[0]], places[each.span[1] - 1] + 1), each.confidence)
+            GuardFinding(each.kind, (places[each.span[0]], places[each.span[1] - 1] + 1), each.confidence)
             for each in found
         ]
     if not text.isascii():

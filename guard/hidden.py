@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-from guard.findings import Finding
+from guard.findings import GuardFinding
 
 # Cyrillic and Greek letters that look like Latin ones, for words that mix scripts.
 LOOK_ALIKES: Final = str.maketrans(
@@ -62,7 +62,7 @@ _EMOJI: Final = (
 )
 
 
-def find_hidden(text: str) -> list[Finding]:
+def find_hidden(text: str) -> list[GuardFinding]:
     """Runs of hidden characters that no script needs; `hidden-message` where they can spell a word."""
     if text.isascii():
         return []
@@ -72,17 +72,17 @@ def find_hidden(text: str) -> list[Finding]:
     tags = sum(1 for start, end in spans for c in text[start:end] if is_smuggled(c))
     kind = "hidden-message" if tags >= MIN_MESSAGE_TAGS else "hidden-text"
     return [
-        Finding(kind if any(map(is_smuggled, text[start:end])) else "hidden-text", (start, end), 1.0)
+        GuardFinding(kind if any(map(is_smuggled, text[start:end])) else "hidden-text", (start, end), 1.0)
         for start, end in spans
     ] + find_look_alikes(text)
 
 
-def find_look_alikes(text: str) -> list[Finding]:
+def find_look_alikes(text: str) -> list[GuardFinding]:
     """Words that mix Latin letters with Cyrillic or Greek ones: a hint, since some names do."""
     if _OTHER_LETTERS.search(text) is None:
         return []
     return [
-        Finding("look-alike-letters", match.span(), 0.5)
+        GuardFinding("look-alike-letters", match.span(), 0.5)
         for match in _LETTERS.finditer(text)
         if not match.group().isascii() and has_mixed_scripts(match.group())
     ]

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from guard.findings import Finding
+from guard.findings import GuardFinding
 from guard.hidden import LOOK_ALIKES
 from guard.patterns import Keywords, Pattern
 
@@ -24,7 +24,7 @@ _RULES: Final = _read(DATA)
 _WORDS = Keywords((word, number) for number, (_, words, _, _) in enumerate(_RULES) for word in words)
 
 
-def find_injections(text: str) -> list[Finding]:
+def find_injections(text: str) -> list[GuardFinding]:
     """Phrases that give an AI instructions; look-alike letters do not hide them."""
     found = _search(text)
     if not found and not text.isascii():
@@ -33,10 +33,10 @@ def find_injections(text: str) -> list[Finding]:
     return found
 
 
-def _search(text: str) -> list[Finding]:
+def _search(text: str) -> list[GuardFinding]:
     numbers = _WORDS.owners(text)
     return [
-        Finding(kind, span, confidence)
+        GuardFinding(kind, span, confidence)
         for kind, _, pattern, confidence in (_RULES[number] for number in sorted(numbers))
         for span in pattern.spans(text)
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from guard.findings import Family, Finding
+from guard.findings import Family, GuardFinding
 from guard.hidden import in_plain_sight
 from guard.kinds import kind_of
 
@@ -12,9 +12,9 @@ _ORDER: Final = {
 }  # fmt: skip
 
 
-def without_overlaps(findings: Iterable[Finding]) -> list[Finding]:
+def without_overlaps(findings: Iterable[GuardFinding]) -> list[GuardFinding]:
     """The findings in order of place; of those that overlap, the one of the graver family, then the surer, then longer."""
-    kept: list[Finding] = []
+    kept: list[GuardFinding] = []
     ranked = sorted(
         findings,
         key=lambda f: (_ORDER[kind_of(f.kind).family], -f.confidence, f.span[0] - f.span[1], f.span[0]),
@@ -38,7 +38,7 @@ def _place(taken: Sequence[tuple[int, int]], start: int) -> int:
     return low
 
 
-def mask(text: str, findings: Iterable[Finding], *, fingerprint: Callable[[str], str]) -> str:
+def mask(text: str, findings: Iterable[GuardFinding], *, fingerprint: Callable[[str], str]) -> str:
     """The text with each value replaced by its kind and keyed fingerprint; hidden characters go, or are spelt out.
 
     `fingerprint` maps a value to a few hexadecimal digits.

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from guard.findings import Finding
+from guard.findings import GuardFinding
 from guard.patterns import Pattern
 
 _EMAIL = Pattern(
@@ -107,13 +107,13 @@ _NINO_WORD = re.compile(r"(?i)\bni\b|\bnino|national insurance|insurance number"
 NEAR_CHARS: Final = 40
 
 
-def find_personal(text: str) -> list[Finding]:
+def find_personal(text: str) -> list[GuardFinding]:
     """Personal data in a text."""
-    found: list[Finding] = []
+    found: list[GuardFinding] = []
     if "@" in text:
         pattern = _EMAIL if text.isascii() else _UNICODE_EMAIL
         found += (
-            Finding("email-address", s, 0.95)
+            GuardFinding("email-address", s, 0.95)
             for s in pattern.spans(text)
             if not _NO_EMAIL.search(text[slice(*s)])
         )
@@ -122,41 +122,41 @@ def find_personal(text: str) -> list[Finding]:
         found += find_numbers(text, numbers)
     if (":" in text and "::" in text) or text.count(":") > 5:
         found += (
-            Finding("ip-address", m.span(), 0.9) for m in _IPV6.finditer(text) if is_public_ip(m.group())
+            GuardFinding("ip-address", m.span(), 0.9) for m in _IPV6.finditer(text) if is_public_ip(m.group())
         )
     return found
 
 
-def find_numbers(text: str, numbers: list[tuple[int, int]]) -> Iterator[Finding]:
+def find_numbers(text: str, numbers: list[tuple[int, int]]) -> Iterator[GuardFinding]:
     """Accounts, cards, identity numbers, addresses and phones in a text with runs of digits."""
     for span in _IBAN.spans(text):
         if (end := iban_end(text, span)) is not None:
-            yield Finding("iban", (span[0], end), 0.99)
+            yield GuardFinding("iban", (span[0], end), 0.99)
     for match in _IP.finditer(text):
         if is_public_ip(match.group()) and not _VERSION_WORD.search(
             text[max(0, match.start() - 16) : match.start()]
         ):
-            yield Finding("ip-address", match.span(), 0.8)
+            yield GuardFinding("ip-address", match.span(), 0.8)
     for span in _LONG_IDS.spans(text):
         if is_national_id(text, span):
-            yield Finding("national-id", span, 0.97)
+            yield GuardFinding("national-id", span, 0.97)
     for span in numbers:
         yield from card_or_phone(text, span)
 
 
-def card_or_phone(text: str, span: tuple[int, int]) -> Iterator[Finding]:
+def card_or_phone(text: str, span: tuple[int, int]) -> Iterator[GuardFinding]:
     """The card or phone number that a run of digits is, if it is one."""
     start, end = span
     value = text[start:end]
     digits = "".join(c for c in value.replace("(0)", "") if c.isdigit())
     if 13 <= len(digits) <= 19 and not value.startswith("+"):
         if is_card(text, span, value, digits):
-            yield Finding("card-number", span, 0.95)
+            yield GuardFinding("card-number", span, 0.95)
         return
     if 7 <= len(digits) <= 15 and is_phone(text, span, value, digits):
         if start and text[start - 1] == "(":
             start -= 1
-        yield Finding("phone-number", (start, end), 0.9 if value.startswith("+") else 0.75)
+        yield GuardFinding("phone-number", (start, end), 0.9 if value.startswith("+") else 0.75)
 
 
 def is_card(text: str, span: tuple[int, int], value: str, digits: str) -> bool:

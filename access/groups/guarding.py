@@ -14,7 +14,8 @@ from django.utils.crypto import salted_hmac
 
 from access.errors import InvalidInput, SensitiveText
 from access.models import Group
-from guard import Family, Finding, Policy, Treatment, find, kind_of, mask
+from guard import Family, GuardFinding, GuardTreatment, Policy, find, find_secrets, kind_of, mask
+from guard.hidden import escape_hidden
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
 
 FINGERPRINT_DIGITS: Final = 4
@@ -36,7 +37,7 @@ class TextFinding:
     kind: str
     span: tuple[int, int]
     confidence: float
-    treatment: Treatment
+    treatment: GuardTreatment
 
     @property
     def family(self) -> str:
@@ -49,7 +50,7 @@ class TextFinding:
         label = kind_of(self.kind).label
         done = (
             DONE[self.treatment]
-            if self.family != Family.HIDDEN or self.treatment != Treatment.MASK
+            if self.family != Family.HIDDEN or self.treatment != GuardTreatment.MASK
             else "removed"
         )
         return f"{label} in {self.field} at {self.span[0]}-{self.span[1]}: {done}"
@@ -69,11 +70,11 @@ class TextFinding:
 
 
 DONE: Final = {
-    Treatment.ALLOW: "allowed",
-    Treatment.LABEL: "stored, and noted",
-    Treatment.MASK: "masked",
-    Treatment.QUARANTINE: "held back for a person",
-    Treatment.REFUSE: "refused",
+    GuardTreatment.ALLOW: "allowed",
+    GuardTreatment.LABEL: "stored, and noted",
+    GuardTreatment.MASK: "masked",
+    GuardTreatment.QUARANTINE: "held back for a person",
+    GuardTreatment.REFUSE: "refused",
 }
 
 
@@ -101,7 +102,7 @@ def check_rules(text: str) -> str:
     for name, treatment in rules.items():
         family = name if name in set(Family) else kind_of(name).family.value
         floor = policy_of(None).floor
-        least = floor.get(name, floor.get(family, Treatment.ALLOW))
+        least = floor.get(name, floor.get(family, GuardTreatment.ALLOW))
         if STRICTNESS[treatment] < STRICTNESS[least]:
             raise InvalidInput(
                 f"'{name}={treatment}' is below this server's floor, which is {least}.",
@@ -135,7 +136,7 @@ def guard_text(
         return text, []
     shift = len(before)
     placed = [
-        Finding(f.kind, (max(0, f.span[0] - shift), f.span[1] - shift), f.confidence)
+        GuardFinding(f.kind, (max(0, f.span[0] - shift), f.span[1] - shift), f.confidence)
         for f in found
         if f.span[1] > shift
     ]
@@ -143,27 +144,29 @@ def guard_text(
 
 
 def apply_policy(
-    text: str, found: Iterable[Finding], policy: Policy, *, field: str, allowed: frozenset[str]
+    text: str, found: Iterable[GuardFinding], policy: Policy, *, field: str, allowed: frozenset[str]
 ) -> tuple[str, list[TextFinding]]:
     """guard_text() for findings that are known."""
     treated = [(each, policy.treatment(each.kind, allowed=allowed)) for each in found]
     told = [
         TextFinding(field, each.kind, each.span, each.confidence, treatment)
         for each, treatment in treated
-        if treatment is not Treatment.ALLOW
+        if treatment is not GuardTreatment.ALLOW
     ]
-    refused = [each for each in told if each.treatment is Treatment.REFUSE]
+    refused = [each for each in told if each.treatment is GuardTreatment.REFUSE]
     if refused:
         raise refusal(refused, policy)
     masked = [
-        each for each, treatment in treated if treatment is Treatment.MASK or is_spelt_out(each, treatment)
+        each
+        for each, treatment in treated
+        if treatment is GuardTreatment.MASK or is_spelt_out(each, treatment)
     ]
     return mask(text, masked, fingerprint=fingerprint) if masked else text, told
 
 
-def is_spelt_out(finding: Finding, treatment: Treatment) -> bool:
+def is_spelt_out(finding: GuardFinding, treatment: GuardTreatment) -> bool:
     """True for hidden messages in quarantine: the person who decides has to see them."""
-    return treatment is Treatment.QUARANTINE and kind_of(finding.kind).family is Family.HIDDEN
+    return treatment is GuardTreatment.QUARANTINE and kind_of(finding.kind).family is Family.HIDDEN
 
 
 def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
@@ -172,7 +175,7 @@ def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
     others = f" ({len(refused)} places)" if len(refused) > 1 else ""
     kinds = sorted({each.kind for each in refused})
     can_allow = all(
-        policy.treatment(kind, allowed=frozenset({kind})) is not Treatment.REFUSE for kind in kinds
+        policy.treatment(kind, allowed=frozenset({kind})) is not GuardTreatment.REFUSE for kind in kinds
     )
     label = kind_of(first.kind).label
     hint = (
@@ -233,7 +236,7 @@ def guard_unreviewed(
     waiting = [
         each
         for each in found
-        if each.treatment is Treatment.QUARANTINE
+        if each.treatment is GuardTreatment.QUARANTINE
         and not (allows_instructions and each.family == Family.INJECTION)
     ]
     if waiting:
@@ -249,13 +252,23 @@ def mask_words(text: str, *, group: Group | None = None) -> str:
     if not found:
         return text
     policy = policy_of(group)
-    kept_out = [f for f in found if STRICTNESS[policy.treatment(f.kind)] >= STRICTNESS[Treatment.MASK]]
+    kept_out = [f for f in found if STRICTNESS[policy.treatment(f.kind)] >= STRICTNESS[GuardTreatment.MASK]]
     return mask(text, kept_out, fingerprint=fingerprint) if kept_out else text
+
+
+def safe_to_show(text: str) -> str:
+    """A stored text as agents get it: hidden characters made visible, secrets masked, whenever it was stored.
+
+    Guessed secrets stay: where the policy let one in, somebody vouched for it.
+    """
+    plain = escape_hidden(text)
+    found = [each for each in find_secrets(plain) if kind_of(each.kind).family is Family.SECRET]
+    return mask(plain, found, fingerprint=fingerprint) if found else plain
 
 
 def quarantine_reason(findings: Iterable[TextFinding]) -> str:
     """Why a text waits for a person, in words; empty if it need not."""
-    held = [each for each in findings if each.treatment is Treatment.QUARANTINE]
+    held = [each for each in findings if each.treatment is GuardTreatment.QUARANTINE]
     if not held:
         return ""
     first, more = held[0], len(held) - 1
@@ -264,6 +277,12 @@ def quarantine_reason(findings: Iterable[TextFinding]) -> str:
         f"it seems to hold {kind_of(first.kind).label} ({first.field}, characters {first.span[0]} to {first.span[1]}{also});"
         " a person decides"
     )
+
+
+def findings_json(findings: Iterable[TextFinding]) -> dict[str, Any]:
+    """What the guard found, in the words of every face; nothing if it found nothing."""
+    told = [each.as_json() for each in findings]
+    return {"findings": told} if told else {}
 
 
 def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
@@ -275,6 +294,6 @@ def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
 
 
 __all__ = [
-    "TextFinding", "check_rules", "count_kinds", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
-    "mask_words", "policy_of", "quarantine_reason",
+    "TextFinding", "check_rules", "count_kinds", "findings_json", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
+    "mask_words", "policy_of", "quarantine_reason", "safe_to_show",
 ]  # fmt: skip

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from guard.findings import Finding
+from guard.findings import GuardFinding
 from guard.patterns import Keywords
 from guard.secrets.checks import CHECKS, is_filler
 from guard.secrets.guesses import find_password, find_secret
-from guard.secrets.rules import RULES, Rule
+from guard.secrets.rules import RULES, SecretRule
 
 NEAR_CHARS: Final = 100  # a word that must stand near the value may be this far away
 SURE: Final = 0.95
@@ -16,9 +16,9 @@ _WORDS = Keywords((word, number) for number, rule in enumerate(RULES) for word i
 _GUESSES: Final = {"password": find_password, "secret": find_secret}
 
 
-def find_secrets(text: str) -> list[Finding]:
+def find_secrets(text: str) -> list[GuardFinding]:
     """The secrets in a text; overlapping findings are left in, the surest rules first."""
-    found: list[Finding] = []
+    found: list[GuardFinding] = []
     taken: list[tuple[int, int]] = []
     for number in sorted(_WORDS.owners(text)):
         rule = RULES[number]
@@ -31,11 +31,11 @@ def find_secrets(text: str) -> list[Finding]:
         for span in spans:
             if not _overlaps(span, taken):
                 taken.append(span)
-                found.append(Finding(rule.kind, span, confidence))
+                found.append(GuardFinding(rule.kind, span, confidence))
     return found
 
 
-def holds(rule: Rule, text: str, span: tuple[int, int]) -> bool:
+def holds(rule: SecretRule, text: str, span: tuple[int, int]) -> bool:
     """True if what a rule's pattern found is a value and no placeholder, and stands near the right words."""
     start, end = span
     value = text[start:end]

@@ -11,7 +11,7 @@ DATA: Final = Path(__file__).parent.parent / "data"
 
 
 @dataclass(frozen=True)
-class Rule:
+class SecretRule:
     """How one kind of secret is written; `guess` names a detector for values that only the words before them give away."""
 
     kind: str
@@ -24,12 +24,12 @@ class Rule:
     is_guess: bool = field(default=False)
 
 
-def read_rules(path: Path = DATA / "secrets.toml") -> tuple[Rule, ...]:
+def read_rules(path: Path = DATA / "secrets.toml") -> tuple[SecretRule, ...]:
     """The rules in the order of the file: where two find the same, the first one names it."""
     with path.open("rb") as file:
         rules = tomllib.load(file)["rule"]
     return tuple(
-        Rule(
+        SecretRule(
             rule["kind"],
             rule["label"],
             tuple(rule["words"]),

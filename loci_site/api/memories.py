@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
+from access.groups.guarding import findings_json
 from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
 from loci_site.api.responses import answer, answer_change, answer_write
@@ -12,7 +13,7 @@ from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
-from memories.browse.serializers import findings_json, inspection_json, memory_json, stored_json
+from memories.browse.serializers import inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.verb import Face

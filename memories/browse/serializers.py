@@ -1,11 +1,10 @@
 """The services' results as JSON values, in one place so that every face returns the same."""
 
-from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from memories.browse.beside import alike_json, conflict_json, turn_json
-from access.groups.guarding import TextFinding
+from access.groups.guarding import findings_json, safe_to_show
 from memories.browse.inspection import Inspection, RecallReason
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
@@ -33,8 +32,10 @@ WITHHELD = "(withheld: the memory is quarantined)"
 
 
 def content_for(memory: Memory, *, is_person: bool) -> str:
-    """A memory's text; a quarantined one's only for a person, who has to judge it."""
-    return WITHHELD if memory.trust == Trust.QUARANTINED and not is_person else memory.content
+    """A memory's text; for agents without secrets and hidden characters, and none of a quarantined one."""
+    if is_person:
+        return memory.content
+    return WITHHELD if memory.trust == Trust.QUARANTINED else safe_to_show(memory.content)
 
 
 def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = False) -> Json:
@@ -49,7 +50,7 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     for name, digits in _ROUNDED:
         body[name] = round(body[name], digits)
     body["id"] = str(body["id"])
-    body["content"] = content_for(memory, is_person=is_person) if text is None else text
+    body["content"] = content_for(memory, is_person=is_person) if text is None else safe_to_show(text)
     if (thread := body["thread"]) is not None:
         body["thread"] = thread.name
     body["label"] = label_of(memory)
@@ -110,11 +111,6 @@ def stored_json(stored: StoreResult) -> Json:
         "removed_characters": stored.removed_characters,
     }
     return body | findings_json(stored.findings)
-
-
-def findings_json(findings: Sequence[TextFinding]) -> Json:
-    """What the guard found, in the words of every face; nothing if it found nothing."""
-    return {"findings": [each.as_json() for each in findings]} if findings else {}
 
 
 def item_json(item: Item) -> Json:

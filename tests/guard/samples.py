@@ -15,7 +15,10 @@ def random_text(length: int, alphabet: str = LETTERS, *, seed: int = 7) -> str:
 
 def secret_samples(seed: int = 7) -> dict[str, str]:
     """A made-up value for many kinds of secrets."""
-    text = lambda length, alphabet=LETTERS: random_text(length, alphabet, seed=seed + length)
+
+    def text(length: int, alphabet: str = LETTERS) -> str:
+        return random_text(length, alphabet, seed=seed + length)
+
     upper = string.ascii_uppercase + "234567"
     return {
         "aws-access-key": "AK" + "IA" + text(16, upper),
@@ -37,7 +40,13 @@ def secret_samples(seed: int = 7) -> dict[str, str]:
         "telegram-token": text(9, "123456789") + ":A" + "A" + text(33),
         "json-web-token": "ey" + "J" + text(20) + ".ey" + "J" + text(40) + "." + text(43),
         "loci-token": "lo" + "ci_" + text(43),
-        "private-key": "-----BEGIN " + "PRIVATE KEY-----\n" + text(64) + "\n" + text(64) + "\n-----END " + "PRIVATE KEY-----",
+        "private-key": "-----BEGIN "
+        + "PRIVATE KEY-----\n"
+        + text(64)
+        + "\n"
+        + text(64)
+        + "\n-----END "
+        + "PRIVATE KEY-----",
     }
 
 

@@ -33,11 +33,17 @@ def test_a_published_format_is_found_in_any_surroundings(kind: str, form: str) -
         ("curl -u deploy:Kite4Moor https://x.test", "command-password", "Kite4Moor"),
         ("The password for staging is Xk9#mPq2vL.", "password", "Xk9#mPq2vL"),
         ("Das Passwort lautet Segel#Boot77", "password", "Segel#Boot77"),
-        ("api_key = " + random_text(32, "0123456789abcdef"), "generic-secret", random_text(32, "0123456789abcdef")),
+        (
+            "api_key = " + random_text(32, "0123456789abcdef"),
+            "generic-secret",
+            random_text(32, "0123456789abcdef"),
+        ),
     ],
 )
 def test_words_before_a_value_give_it_away(text: str, kind: str, value: str) -> None:
-    [found] = [each for each in guard.find(text) if guard.kind_of(each.kind).family in ("secret", "guessed-secret")]
+    [found] = [
+        each for each in guard.find(text) if guard.kind_of(each.kind).family in ("secret", "guessed-secret")
+    ]
     assert (found.kind, text[slice(*found.span)]) == (kind, value)
 
 
@@ -77,7 +83,14 @@ def test_personal_data_is_found_by_its_checksum(text: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["version 1.2.3.4", "at 10.0.0.5:8080", "order 4111 1111 1111 1112", "on 2026-11-23 08:15", "(1643-1727)", "git@github.com:a/b"],
+    [
+        "version 1.2.3.4",
+        "at 10.0.0.5:8080",
+        "order 4111 1111 1111 1112",
+        "on 2026-11-23 08:15",
+        "(1643-1727)",
+        "git@github.com:a/b",
+    ],
 )
 def test_numbers_without_a_checksum_are_no_personal_data(text: str) -> None:
     assert kinds(text) == set()
@@ -127,7 +140,9 @@ def test_what_was_stored_before_is_escaped() -> None:
     assert escape_hidden(f"ad\u200bmin{HIDDEN_ORDER}") == "ad[hidden character]min[28 hidden characters]"
 
 
-@pytest.mark.parametrize("unit", ["password ", "key is ", "a@", "1 ", "ignore the ", "user=x;", "AKIA", "\u200b", "eyJ.", "://:"])
+@pytest.mark.parametrize(
+    "unit", ["password ", "key is ", "a@", "1 ", "ignore the ", "user=x;", "AKIA", "\u200b", "eyJ.", "://:"]
+)
 def test_time_grows_with_the_length(unit: str) -> None:
     def seconds(length: int) -> float:
         text = (unit * (length // len(unit) + 1))[:length]

@@ -45,15 +45,8 @@ NO_DELETE: Final = (
 YES_NO = {"yes": True, "no": False}
 INSTANCE = "instance"  # the word for no rule of the group's own
 CHANGEABLE = (
-    "title",
-    "instructions",
-    "policy",
-    "policy_confidence",
-    "private",
-    "archived",
-    "default_scope",
-    "guard",
-)
+    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "guard",
+)  # fmt: skip
 Act = Callable[[dict[str, Any]], str]
 
 
@@ -145,11 +138,7 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
         "--default-scope", choices=[INSTANCE, *ScopeRule.values],
         help="who sees a memory without a scope; instance: as access.default_scope says",
     )  # fmt: skip
-    action.add_argument(
-        "--guard",
-        metavar="RULES",
-        help="treatment of sensitive text: 'personal=mask, injection=label'; '' for the defaults",
-    )
+    action.add_argument("--guard", metavar="RULES", help="treatment of sensitive text, such as personal=mask")
     add_dry_run(action)
 
 

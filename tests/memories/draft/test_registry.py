@@ -62,7 +62,9 @@ FIRST = {
     "valid_to_known_at", "created_at", "retired_at", "state_changed_at", "updated_at", "expires_at", "author_name",
     "client", "run",
 }  # fmt: skip
-PLACE = {"group", "thread", "position", "supersedes", "removed_characters"}  # of a draft, not of its memory
+# Of a draft, not of its memory: its place, what its sender vouches for, and what the checks said.
+CHECKED = {"removed_characters", "findings"}
+PLACE = {"group", "thread", "position", "supersedes", "allow"} | CHECKED
 NOT_FOR_AGENTS = {"source_ref", "expires_at"}
 # A merge leaves them as the survivor has them, and a summary or a proposed fact has its own.
 OWN_OF_EACH = {
@@ -142,13 +144,13 @@ def test_a_field_fits_its_column(field: RecordField) -> None:
 
 def test_a_draft_and_an_edit_have_the_fields_of_the_registry() -> None:
     assert {f.name for f in fields(Draft)} - PLACE == {f.name for f in RECORD_FIELDS if f.is_stored}
-    assert {f.name for f in fields(EditDraft)} - {"version"} == {
+    assert {f.name for f in fields(EditDraft)} - {"version", "allow"} == {
         f.name for f in RECORD_FIELDS if f.on_edit is not OnEdit.REFUSED
     }
 
 
 def test_a_rest_body_has_every_field_of_a_draft_and_of_an_edit() -> None:
-    assert set(MemoryIn.model_fields) == {f.name for f in fields(Draft)} - {"removed_characters"}
+    assert set(MemoryIn.model_fields) == {f.name for f in fields(Draft)} - CHECKED
     assert set(EditIn.model_fields) == {f.name for f in fields(EditDraft)} | {"reason"}
 
 
