@@ -15,7 +15,7 @@ class Family(StrEnum):
 
 
 @dataclass(frozen=True)
-class Kind:
+class FindingKind:
     """A kind of finding: its name in policies and answers, its family, and its label for people."""
 
     name: str
@@ -24,7 +24,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Finding:
+class GuardFinding:
     """A place in a text: the kind, the span in characters and the confidence (0–1). It never holds the value."""
 
     kind: str

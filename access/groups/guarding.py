@@ -4,6 +4,7 @@ Memories pass guard_fields() (memories/draft/guarding.py). Texts that nobody rev
 guard_unreviewed(); words beside a change (reasons, queries in the log, names of tokens) pass mask_words().
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,9 @@ FINGERPRINT_DIGITS: Final = 4
 MAX_DEPTH: Final = 20  # of nested JSON; deeper values are refused as JSON before
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
 MAX_LABEL_CHARS: Final = 80
+# Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
+_PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
+MAX_PLAIN_CHARS: Final = 14
 _SALT: Final = "loci.guard"
 _clean: set[str] = set()
 
@@ -125,6 +129,8 @@ def guard_text(
     Raises:
         SensitiveText: the policy refuses a kind of finding.
     """
+    if not before and len(text) <= MAX_PLAIN_CHARS and _PLAIN_LABEL.fullmatch(text):
+        return text, []
     is_label = len(text) <= MAX_LABEL_CHARS
     whole = f"{before}{text}" if before else text
     if is_label and whole in _clean:
