@@ -3,8 +3,8 @@
 from operator import attrgetter
 from typing import Any, Final
 
-from memories.browse.beside import alike_json, conflict_json, turn_json
 from access.groups.guarding import findings_json, safe_to_show
+from memories.browse.beside import alike_json, conflict_json, turn_json
 from memories.browse.inspection import Inspection, RecallReason
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
