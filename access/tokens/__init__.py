@@ -74,7 +74,7 @@ def create_token(
     bound = list(groups)
     check_within_rights(actor, wanted, bound)
     check_default_group(actor, default_group, bound)
-    name = mask_words(name)
+    name = mask_words(name)[:120]  # a mask may be longer than what it replaces
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(

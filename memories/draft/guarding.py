@@ -10,6 +10,11 @@ from memories.draft import Draft
 
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
 TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread")
+MAX_CHARS: Final = {
+    "source": 200,
+    "source_ref": 300,
+    "thread": 200,
+}  # a mask may be longer than what it replaces
 _OTHERS: Final = TEXTS[1:]
 
 
@@ -35,7 +40,7 @@ def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = T
         safe, told = guard_json(value, policy, field=name, allowed=allowed)
         found += told
         if safe is not value:
-            changed[name] = safe
+            changed[name] = safe[: MAX_CHARS[name]] if name in MAX_CHARS else safe
     if not found:
         return draft
     removed = sum(each.span[1] - each.span[0] for each in found if each.kind == "hidden-text")

@@ -148,6 +148,12 @@ def test_a_guessed_secret_is_refused_with_its_place_and_may_be_allowed(owner: Ca
     Agent(actor).answer("store_memory", content=f"{GUESS} Really.", group="ledger", allow=["password"])
 
 
+def test_the_name_of_a_metadata_value_counts(owner: Caller) -> None:
+    refused = owner.store("The door code.", metadata={"door": {"password": "Xk9#mPq2vL"}}, status=422)
+    assert refused["field"] == "metadata"
+    assert "metadata.door.password" in refused["message"]
+
+
 def test_a_group_decides_within_the_floor(owner: Caller, ledger: Group) -> None:
     owner.patch("/groups/ledger", {"guard": "personal=mask, password=mask, injection=label"})
     assert Group.objects.get(slug="ledger").guard == "personal=mask, password=mask, injection=label"
