@@ -4,6 +4,8 @@ Pure: no database, no settings, no network. Each finding names a kind, a span an
 `find()` runs in linear time: every pattern goes through RE2, or is a fixed number of lookups per character.
 """
 
+import re
+
 from guard.findings import Family, FindingKind, GuardFinding
 from guard.hidden import find_hidden, without_hidden
 from guard.injection import find_injections
@@ -28,6 +30,8 @@ __all__ = [
     "without_overlaps",
 ]  # fmt: skip
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
 
 def find(text: str) -> list[GuardFinding]:
     """Everything sensitive or hostile in a text, in order; hidden characters do not hide the rest.
@@ -35,6 +39,8 @@ def find(text: str) -> list[GuardFinding]:
     Secrets and personal data do not overlap (the surer finding stays); they may overlap with instructions and with hidden
     characters.
     """
+    if not text.isascii():
+        text = _HALF_PAIR.sub("\ufffd", text)  # RE2 reads UTF-8, which has no lone surrogates
     plain, places = without_hidden(text)
     found = [*find_secrets(plain), *find_personal(plain)]
     if len(found) > 1:

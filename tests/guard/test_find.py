@@ -157,6 +157,10 @@ def test_time_grows_with_the_length(unit: str) -> None:
     assert seconds(100_000) < 8 * seconds(25_000) + 0.05
 
 
+def test_half_a_surrogate_pair_does_no_harm() -> None:
+    assert kinds("half \ud83d and anna.berg@hafenlicht.de") == {"email-address"}
+
+
 def test_two_secrets_stay_two_facts() -> None:
     one, two = secret_samples(1)["github-token"], secret_samples(2)["github-token"]
     text = f"{one} and {two}"
