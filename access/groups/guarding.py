@@ -254,12 +254,28 @@ def mask_words(text: str, *, group: Group | None = None) -> str:
     """A text beside a change, such as a reason or a name, with everything masked that the policy would not store."""
     if not text:
         return text
-    found = find(text)
-    if not found:
-        return text
-    policy = policy_of(group)
-    kept_out = [f for f in found if STRICTNESS[policy.treatment(f.kind)] >= STRICTNESS[GuardTreatment.MASK]]
-    return mask(text, kept_out, fingerprint=fingerprint) if kept_out else text
+    return str(mask_all(text, policy_of(group)))
+
+
+def mask_all(value: Any, policy: Policy, *, spares_instructions: bool = False) -> Any:
+    """A JSON value with everything masked that the policy would not store; for texts that come without a sender to ask."""
+    if isinstance(value, str):
+        found = find(value)
+        kept_out = [
+            each
+            for each in found
+            if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
+            and not (spares_instructions and kind_of(each.kind).family is Family.INJECTION)
+        ]
+        return mask(value, kept_out, fingerprint=fingerprint) if kept_out else value
+    if isinstance(value, list):
+        return [mask_all(each, policy, spares_instructions=spares_instructions) for each in value]
+    if isinstance(value, Mapping):
+        return {
+            mask_all(name, policy): mask_all(each, policy, spares_instructions=spares_instructions)
+            for name, each in value.items()
+        }
+    return value
 
 
 def safe_to_show(text: str) -> str:
@@ -301,5 +317,5 @@ def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
 
 __all__ = [
     "TextFinding", "check_rules", "count_kinds", "findings_json", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
-    "mask_words", "policy_of", "quarantine_reason", "safe_to_show",
+    "mask_all", "mask_words", "policy_of", "quarantine_reason", "safe_to_show", "split_rules",
 ]  # fmt: skip

@@ -35,6 +35,7 @@ from memories.store import (
     link_successor,
     move_ends,
     prepare_text,
+    record_findings,
     rows_called_off,
     withdrawn_doubt,
 )
@@ -262,6 +263,7 @@ def change_in_place(
     update_if_unchanged(memory, values)
     memory.refresh_from_db()
     refresh_around([memory])  # tags are searched as words
+    record_findings([(memory, draft.findings)])
     changed = changes(before, snapshot(memory))
     payload = {"changes": changed, "reason": reason}
     audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)

@@ -40,6 +40,7 @@ from memories.store.pieces import one_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
+from memories.store.writes.findings import record_findings
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.plans import (
     call_off_plan,
@@ -87,6 +88,7 @@ __all__ = [
     "prepare_store",
     "prepare_text",
     "put_plan_back",
+    "record_findings",
     "replace_memory",
     "restated_withdrawn",
     "rows_called_off",

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from access import audit
-from access.actor import Actor
+from access.actor import CURATE, Actor
 from access.audit.operations import Operation
-from access.errors import LociError
+from access.errors import LociError, NotPermitted
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.store import Outcome
@@ -81,13 +81,14 @@ def import_drafts(
         NotFound: the file cannot be opened.
         StrictStop: `strict`, and a line was rejected; the lines before it are stored.
     """
+    check_as_own(actor, rules)
     counts: Counter[str] = Counter()
     faults: list[LineFault] = []
     found: Counter[str] = Counter()
     for part in split_batches(read(path, rules), strict=strict):
         result = store_many(
             actor,
-            part.drafts,
+            part.drafts if rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
             encoder=encoder,
             on_progress=by_line_number(part, on_progress),
             dry_run=dry_run,
@@ -113,6 +114,14 @@ def import_drafts(
     if strict and faults:
         raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
     return make_report(rules.source, counts, faults, found)
+
+
+def check_as_own(actor: Actor, rules: LineRules) -> None:
+    """Raise NotPermitted if texts are to count as the team's own, and the actor may not curate."""
+    if rules.as_own and not actor.may(CURATE):
+        raise NotPermitted(
+            "Only a curator may import texts as the team's own.", hint="Leave out --as-own.", field="as_own"
+        )
 
 
 def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:

@@ -14,12 +14,16 @@ CORPUS = "corpus.jsonl"  # a file of this name is named after its folder
 
 @dataclass(frozen=True)
 class LineRules:
-    """How lines become drafts. `group` overrides the lines' own; `type` "" means episodic with a session, else semantic."""
+    """How lines become drafts. `group` overrides the lines' own; `type` "" means episodic with a session, else semantic.
+
+    `as_own`: the texts are the team's own; else they count as from outside.
+    """
 
     source: str
     group: str = ""
     type: str = ""
     scope: str = Scope.GROUP
+    as_own: bool = False
 
 
 class RunImport(Protocol):

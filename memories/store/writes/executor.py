@@ -23,6 +23,7 @@ from memories.store.pieces import insert_pieces
 from memories.store.prepare import PreparedDraft
 from memories.store.search_columns import context_of, refresh_contexts_beside, thread_neighbours
 from memories.store.threads import append_to_threads, set_contexts, take_place
+from memories.store.writes.findings import record_findings
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.reinforce import reinforce
 from memories.store.writes.rows import add_names, new_row, set_previous_version
@@ -229,6 +230,7 @@ class Executor:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
         add_names(rows)
+        record_findings((write.row, write.prepared.draft.findings) for write in self._inserts)
         self._events += stored_events(self._inserts)
 
     def _insert_wordings(self) -> None:
@@ -240,6 +242,7 @@ class Executor:
             write.row.superseded_by = write.into
         MEMORIES.add([write.row for write in self._wordings])
         insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
+        record_findings((write.row, write.prepared.draft.findings) for write in self._wordings)
         self._events += [
             AuditEvent(
                 Operation.MERGE,
@@ -283,6 +286,7 @@ def insert_placed(write: Insert) -> None:
     MEMORIES.add([row])
     insert_pieces([(row, write.prepared.embedded)])
     add_names([row])
+    record_findings([(row, write.prepared.draft.findings)])
     if row.state == State.LIVE:
         refresh_contexts_beside(row, beside)
 

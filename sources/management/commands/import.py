@@ -47,6 +47,9 @@ class Command(BaseCommand):
         parser.add_argument("--type", default="", choices=["", *Type.values], metavar="TYPE",
                             help="type of every line; default: episodic with a session, else semantic")  # fmt: skip
         parser.add_argument("--scope", default=Scope.GROUP, choices=Scope.values, help="default: group")
+        parser.add_argument(
+            "--as-own", action="store_true", help="the texts are the team's own, not from outside"
+        )
         parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
         parser.add_argument("--strict", action="store_true", help="stop at the first rejected line")
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
@@ -56,7 +59,11 @@ class Command(BaseCommand):
         gc.freeze()
         path: Path = options["file"]
         rules = LineRules(
-            options["source"] or source_name(path), options["group"], options["type"], options["scope"]
+            options["source"] or source_name(path),
+            options["group"],
+            options["type"],
+            options["scope"],
+            options["as_own"],
         )
         try:
             importer = choose_importer(path, options["format"])
