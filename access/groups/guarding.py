@@ -189,12 +189,14 @@ def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
         if can_allow
         else "Leave it out and say where it is kept."
     )
-    return SensitiveText(
+    error = SensitiveText(
         f"'{first.field}' seems to hold {label} at characters {first.span[0]} to {first.span[1]}{others}; nothing was"
         " stored.",
         hint=hint,
         field=first.field.split(".")[0].split("[")[0],
     )
+    error.may_allow = can_allow
+    return error
 
 
 def guard_json(
@@ -257,6 +259,12 @@ def mask_words(text: str, *, group: Group | None = None) -> str:
     return str(mask_all(text, policy_of(group)))
 
 
+@lru_cache(maxsize=1024)
+def safe_label(text: str) -> str:
+    """mask_words() for names that come with every request, such as a program's."""
+    return mask_words(text)
+
+
 def mask_all(value: Any, policy: Policy, *, spares_instructions: bool = False) -> Any:
     """A JSON value with everything masked that the policy would not store; for texts that come without a sender to ask."""
     if isinstance(value, str):
@@ -317,5 +325,5 @@ def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
 
 __all__ = [
     "TextFinding", "check_rules", "count_kinds", "findings_json", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
-    "mask_all", "mask_words", "policy_of", "quarantine_reason", "safe_to_show", "split_rules",
+    "mask_all", "mask_words", "policy_of", "quarantine_reason", "safe_label", "safe_to_show", "split_rules",
 ]  # fmt: skip

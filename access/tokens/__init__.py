@@ -15,7 +15,7 @@ from access import audit
 from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
-from access.groups.guarding import mask_words
+from access.groups.guarding import mask_words, safe_label
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
 from access.write_rate import writes_left
@@ -160,7 +160,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         user_id=token.user_id,
         token_key=token.key,
         token_id=token.id,
-        client=client,
+        client=safe_label(client),
         all_groups=everywhere,
         roles=roles,
         default_group=token.default_group.slug if token.default_group else "",

@@ -19,6 +19,7 @@ from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.saved_filters import SavedFiltersMixin
+from access.admin.vouching import offer_vouching
 from access.errors import LociError
 from memories.admin.draft_form import DraftForm
 from memories.admin.edit_form import EditForm
@@ -143,6 +144,7 @@ class MemoryAdmin(SavedFiltersMixin):
                 return self.render(request, "admin/memories/memory/stored.html", context)
             except LociError as refusal:
                 show_error(form, refusal)
+                offer_vouching(form, refusal)
         context = {
             "title": "New memory",
             "form": form,
@@ -164,9 +166,12 @@ class MemoryAdmin(SavedFiltersMixin):
             try:
                 edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
                 messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
+                for found in edited.findings:
+                    messages.info(request, f"Found {found.words}.")
                 return HttpResponseRedirect(self.url("change", edited.memory.id))
             except LociError as refusal:
                 show_error(form, refusal)
+                offer_vouching(form, refusal)
         back = self.url("change", memory.id)
         context = {"title": "Edit memory", "form": form, "button": "Save", "back": back}
         return self.render(request, "admin/loci/form.html", context)

@@ -329,6 +329,7 @@ class StatsOut(Document):
     recalls_7_days: int
     feedback_used: int
     feedback_wrong: int
+    findings: dict[str, int] = Field(description="How often the guard found each kind in live memories.")
     last_stored: str
     model: str
     model_state: str

@@ -2,11 +2,14 @@
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from access.groups import GroupChange, create_group, update_group
 from access.models import AuditPayload, Group
@@ -27,25 +30,26 @@ GUESS = "The password for staging is Xk9#mPq2vL."
 @pytest.fixture
 def lines(alice: User) -> list[dict[str, Any]]:
     """An export with an approved instruction, a guessed password that was vouched for, and a plain fact; the store is empty again."""
-    actor = operator()
-    create_group(actor, "ledger")
-    update_group(actor, "ledger", GroupChange(guard="personal=allow"))
-    held = store(actor, Draft(ORDER, group="ledger")).memory
-    assert held is not None
-    verbs.approve(actor, held.id)
-    store(actor, Draft(GUESS, group="ledger", allow=("password",)))
-    store(actor, Draft("The port is 8081.", group="ledger"))
     out = io.StringIO()
-    export(actor, out)
-    clear_store()
+    with rolled_back():
+        actor = operator()
+        create_group(actor, "ledger")
+        update_group(actor, "ledger", GroupChange(guard="personal=allow"))
+        held = store(actor, Draft(ORDER, group="ledger")).memory
+        assert held is not None
+        verbs.approve(actor, held.id)
+        store(actor, Draft(GUESS, group="ledger", allow=("password",)))
+        store(actor, Draft("The port is 8081.", group="ledger"))
+        export(actor, out)
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-def clear_store() -> None:
-    """Delete what an import brings, as if this were an empty store with the same keys."""
-    from django.core.management import call_command
-
-    call_command("flush", interactive=False, verbosity=0)
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    """Leave the store as it was before the block, as if it were another one with the same keys."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def write(tmp_path: Path, lines: list[dict[str, Any]]) -> Path:
@@ -58,7 +62,6 @@ def trusts() -> dict[str, str]:
     return dict(Memory.objects.values_list("content", "trust"))
 
 
-@pytest.mark.django_db(transaction=True)
 def test_our_own_export_keeps_what_was_checked(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
     report = restore_export(operator(), write(tmp_path, lines))
     assert report.faults == ()
@@ -67,21 +70,20 @@ def test_our_own_export_keeps_what_was_checked(tmp_path: Path, lines: list[dict[
     assert MemoryFinding.objects.count() == 2
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_foreign_export_is_checked(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
     foreign = [{name: value for name, value in line.items() if name != "checked"} for line in lines]
-    report = restore_export(operator(), write(tmp_path, foreign))
-    assert trusts() == {ORDER: "quarantined", "The port is 8081.": "active"}
+    with rolled_back():
+        report = restore_export(operator(), write(tmp_path, foreign))
+        found, rules = trusts(), Group.objects.get(slug="ledger").guard
+    assert found == {ORDER: "quarantined", "The port is 8081.": "active"}
     [fault] = report.faults
     assert "password" in fault.why
     assert "Xk9" not in fault.why
-    assert Group.objects.get(slug="ledger").guard == ""
-    clear_store()
+    assert rules == ""
     restore_export(operator(), write(tmp_path, foreign), is_own=True)
     assert trusts() == {ORDER: "active", GUESS: "active", "The port is 8081.": "active"}
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_changed_line_loses_its_seal_and_a_secret_is_masked_in_any_case(
     tmp_path: Path, lines: list[dict[str, Any]]
 ) -> None:
