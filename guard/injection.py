@@ -1,6 +1,7 @@
 """Instructions to an AI inside a text, by phrases of several languages. A hint for a person, never proof."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +36,21 @@ def find_injections(text: str) -> list[GuardFinding]:
 
 def _search(text: str) -> list[GuardFinding]:
     numbers = _WORDS.owners(text)
-    return [
+    return merged(
         GuardFinding(kind, span, confidence)
         for kind, _, pattern, confidence in (_RULES[number] for number in sorted(numbers))
         for span in pattern.spans(text)
-    ]
+    )
+
+
+def merged(findings: Iterable[GuardFinding]) -> list[GuardFinding]:
+    """The findings in order of place; those of one kind that overlap are one."""
+    found: list[GuardFinding] = []
+    for each in sorted(findings, key=lambda each: (each.kind, each.span)):
+        last = found[-1] if found else None
+        if last is not None and last.kind == each.kind and each.span[0] <= last.span[1]:
+            span = (last.span[0], max(last.span[1], each.span[1]))
+            found[-1] = GuardFinding(each.kind, span, max(last.confidence, each.confidence))
+        else:
+            found.append(each)
+    return found

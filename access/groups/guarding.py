@@ -286,6 +286,12 @@ def mask_all(value: Any, policy: Policy, *, spares_instructions: bool = False) -
     return value
 
 
+def mask_found(text: str, kinds: set[str]) -> str:
+    """The text with every value of these kinds masked, and hidden characters of these kinds removed."""
+    found = [each for each in find(text) if each.kind in kinds]
+    return mask(text, found, fingerprint=fingerprint) if found else text
+
+
 def safe_to_show(text: str) -> str:
     """A stored text as agents get it: hidden characters made visible, secrets masked, whenever it was stored.
 
@@ -325,5 +331,5 @@ def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
 
 __all__ = [
     "TextFinding", "check_rules", "count_kinds", "findings_json", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
-    "mask_all", "mask_words", "policy_of", "quarantine_reason", "safe_label", "safe_to_show", "split_rules",
+    "mask_all", "mask_found", "mask_words", "policy_of", "quarantine_reason", "safe_label", "safe_to_show", "split_rules",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from maintenance.backups import backup_job
 from maintenance.backups.purge import is_purge_owed, purge_backups
 from maintenance.cycle.job import run_scheduled_cycle
 from maintenance.embeddings.backfill import embed_owed, is_owed
+from maintenance.guard_scan import scan_stored
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
 from maintenance.retention import enforce_retention
@@ -35,6 +36,7 @@ JOBS: tuple[Job, ...] = (
     Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=run_scheduled_cycle),
     Job("retention", every=timedelta(days=1), work=enforce_retention),
     Job("link_heads", every=timedelta(minutes=1), work=link_heads, is_due=has_unlinked),
+    Job("guard_scan", every=timedelta(0), work=scan_stored),
     Job("tidy_access", every=timedelta(days=1), work=tidy_access),
     Job(
         "import",

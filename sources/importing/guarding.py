@@ -5,8 +5,7 @@ was approved, a guessed password that is none) stays if this store's seal is on 
 the policy of the group decides as for any other text.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -85,9 +84,25 @@ class ExportGuard:
 
     def may_keep_payload(self, payload: Any, memory_id: str) -> bool:
         """True if the payload of a log row holds no secret; without it the chain stays whole, as after a purge."""
-        found = find_secrets(json.dumps(payload, ensure_ascii=False))
         spares_guesses = self.is_own or memory_id in self.vouched
-        return not any(kind_of(each.kind).family is Family.SECRET or not spares_guesses for each in found)
+        return not any(
+            kind_of(each.kind).family is Family.SECRET or not spares_guesses
+            for text in strings_in(payload)
+            for each in find_secrets(text)
+        )
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string of a JSON value, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from strings_in(each)
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield str(name)
+            yield from strings_in(each)
 
 
 # For what was checked before: only what nobody can let in is still changed.
