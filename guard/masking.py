@@ -38,8 +38,10 @@ def _place(taken: Sequence[tuple[int, int]], start: int) -> int:
     return low
 
 
-def mask(text: str, findings: Iterable[GuardFinding], *, fingerprint: Callable[[str], str]) -> str:
-    """The text with each value replaced by its kind and keyed fingerprint; hidden characters go, or are spelt out.
+def mask(
+    text: str, findings: Iterable[GuardFinding], *, fingerprint: Callable[[str], str], spells: bool = True
+) -> str:
+    """The text with each value replaced by its kind and keyed fingerprint; hidden characters go, or with `spells` are spelt out.
 
     `fingerprint` maps a value to a few hexadecimal digits.
     """
@@ -49,7 +51,11 @@ def mask(text: str, findings: Iterable[GuardFinding], *, fingerprint: Callable[[
         start, end = finding.span
         value = text[start:end]
         is_hidden = kind_of(finding.kind).family is Family.HIDDEN
-        shown = in_plain_sight(value) if is_hidden else f"[{finding.kind}:{fingerprint(value)}]"
+        shown = (
+            (in_plain_sight(value) if spells else "")
+            if is_hidden
+            else f"[{finding.kind}:{fingerprint(value)}]"
+        )
         parts += (text[at:start], shown)
         at = end
     parts.append(text[at:])

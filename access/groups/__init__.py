@@ -136,7 +136,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     check_slug(slug)
     check_texts(title=title)
     check_may_be_private(slug, private=private)
-    title = guard_unreviewed(None, title, field="title", allows_instructions=True)
+    title = guard_unreviewed(None, title, field="title")
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
             raise Conflict(
@@ -221,7 +221,9 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
     if "guard" in wanted:
         wanted["guard"] = check_rules(wanted["guard"])
     for name in wanted.keys() & {"title", "instructions"}:
-        wanted[name] = guard_unreviewed(found, wanted[name], field=name, allows_instructions=True)
+        wanted[name] = guard_unreviewed(
+            found, wanted[name], field=name, allows_instructions=name == "instructions"
+        )
     with transaction.atomic():
         group = Group.objects.select_for_update().get(pk=found.pk)
         changed = {

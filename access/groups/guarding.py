@@ -26,6 +26,8 @@ MAX_LABEL_CHARS: Final = 80
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
 MAX_PLAIN_CHARS: Final = 14
+# Texts that wait as a whole, or are refused because nobody reviews them.
+WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
 _SALT: Final = "loci.guard"
 _clean: set[str] = set()
 
@@ -73,6 +75,16 @@ class TextFinding:
         }
 
 
+SHOWN_IN_LOG: Final = Policy(
+    own={
+        Family.SECRET.value: GuardTreatment.MASK,
+        Family.GUESSED.value: GuardTreatment.ALLOW,
+        Family.PERSONAL.value: GuardTreatment.ALLOW,
+        Family.HIDDEN.value: GuardTreatment.MASK,
+        Family.INJECTION.value: GuardTreatment.MASK,
+        "look-alike-letters": GuardTreatment.ALLOW,
+    }
+)
 DONE: Final = {
     GuardTreatment.ALLOW: "allowed",
     GuardTreatment.LABEL: "stored, and noted",
@@ -152,8 +164,17 @@ def guard_text(
 def apply_policy(
     text: str, found: Iterable[GuardFinding], policy: Policy, *, field: str, allowed: frozenset[str]
 ) -> tuple[str, list[TextFinding]]:
-    """guard_text() for findings that are known."""
+    """guard_text() for findings that are known.
+
+    Only a content or a state waits for a person; in a label, which lists show of a waiting memory too, the value is masked.
+    """
     treated = [(each, policy.treatment(each.kind, allowed=allowed)) for each in found]
+    is_label = field not in WAITING_FIELDS and not field.startswith("state")
+    if is_label:
+        treated = [
+            (each, GuardTreatment.MASK if treatment is GuardTreatment.QUARANTINE else treatment)
+            for each, treatment in treated
+        ]
     told = [
         TextFinding(field, each.kind, each.span, each.confidence, treatment)
         for each, treatment in treated
@@ -167,7 +188,7 @@ def apply_policy(
         for each, treatment in treated
         if treatment is GuardTreatment.MASK or is_spelt_out(each, treatment)
     ]
-    return mask(text, masked, fingerprint=fingerprint) if masked else text, told
+    return mask(text, masked, fingerprint=fingerprint, spells=not is_label) if masked else text, told
 
 
 def is_spelt_out(finding: GuardFinding, treatment: GuardTreatment) -> bool:
@@ -275,7 +296,7 @@ def mask_all(value: Any, policy: Policy, *, spares_instructions: bool = False) -
             if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
             and not (spares_instructions and kind_of(each.kind).family is Family.INJECTION)
         ]
-        return mask(value, kept_out, fingerprint=fingerprint) if kept_out else value
+        return mask(value, kept_out, fingerprint=fingerprint, spells=False) if kept_out else value
     if isinstance(value, list):
         return [mask_all(each, policy, spares_instructions=spares_instructions) for each in value]
     if isinstance(value, Mapping):
@@ -290,6 +311,11 @@ def mask_found(text: str, kinds: set[str]) -> str:
     """The text with every value of these kinds masked, and hidden characters of these kinds removed."""
     found = [each for each in find(text) if each.kind in kinds]
     return mask(text, found, fingerprint=fingerprint) if found else text
+
+
+def safe_for_agents(value: Any) -> Any:
+    """A JSON value of the log as agents get it: no secret, no hidden character, no instruction to an AI."""
+    return mask_all(value, SHOWN_IN_LOG)
 
 
 def safe_to_show(text: str) -> str:
@@ -331,5 +357,5 @@ def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
 
 __all__ = [
     "TextFinding", "check_rules", "count_kinds", "findings_json", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
-    "mask_all", "mask_found", "mask_words", "policy_of", "quarantine_reason", "safe_label", "safe_to_show", "split_rules",
+    "mask_all", "mask_found", "mask_words", "policy_of", "quarantine_reason", "safe_for_agents", "safe_label", "safe_to_show", "split_rules",
 ]  # fmt: skip

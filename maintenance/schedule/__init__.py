@@ -18,8 +18,8 @@ from access.sign_in.expired_rows import tidy_access
 from maintenance.backups import backup_job
 from maintenance.backups.purge import is_purge_owed, purge_backups
 from maintenance.cycle.job import run_scheduled_cycle
+from maintenance.doctor.guard_scan import scan_stored
 from maintenance.embeddings.backfill import embed_owed, is_owed
-from maintenance.guard_scan import scan_stored
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
 from maintenance.retention import enforce_retention

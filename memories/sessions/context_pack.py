@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from access.actor import Actor
 from access.groups import UnknownGroup, find_known_group
+from access.groups.guarding import mask_words
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
@@ -177,7 +178,7 @@ def gather_parts(
         if not item.memory.is_name_alone
     )
     lines = [line.told(group.slug) for line in answer.relations] if answer else []
-    title = f"Relevant to: {escape(' '.join(query.split())[:200])}"
+    title = f"Relevant to: {escape(mask_words(' '.join(query.split())[:200]))}"
     texts = [
         TextPart("moment", "Point in time", describe_moment(narrowing)),
         TextPart(

@@ -9,6 +9,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import LociError, NotPermitted
+from access.groups.guarding import mask_words
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.store import Outcome
@@ -113,7 +114,7 @@ def import_drafts(
         log_import(actor, rules.source, counts)
     if strict and faults:
         raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
-    return make_report(rules.source, counts, faults, found)
+    return make_report(mask_words(rules.source), counts, faults, found)
 
 
 def check_as_own(actor: Actor, rules: LineRules) -> None:
@@ -163,4 +164,6 @@ def make_report(
 def log_import(actor: Actor, source: str, counts: Counter[str]) -> None:
     """Log an import that changed something; each memory also has its own row."""
     if counts.total() > counts[Outcome.UNCHANGED]:
-        audit.append(actor, Operation.IMPORT, subject=f"source:{source}", payload={"counts": dict(counts)})
+        audit.append(
+            actor, Operation.IMPORT, subject=f"source:{mask_words(source)}", payload={"counts": dict(counts)}
+        )

@@ -57,7 +57,9 @@ class ExportGuard:
             record["guard"] = stricter_rules(record.get("guard"))
         for name in TEXTS.get(kind.name, ()):
             if record.get(name):
-                record[name] = mask_all(record[name], policy, spares_instructions=kind is GROUP)
+                record[name] = mask_all(
+                    record[name], policy, spares_instructions=kind is GROUP and is_trusted
+                )
         return self._check_content(record, whole, policy, is_trusted) if kind is MEMORY else ""
 
     def _check_content(

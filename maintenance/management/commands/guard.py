@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from access.tokens import operator
 from guard import kind_of
-from maintenance.guard_scan import ScanReport, scan_stored, undo_scan
+from maintenance.doctor.guard_scan import ScanReport, scan_stored, undo_scan
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand
 

@@ -3,10 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
@@ -41,6 +39,7 @@ from sources.format import (
 from sources.importing.audit_chain import ChainIntake
 from sources.importing.barred import find_barred, hold_dressed
 from sources.importing.existing import id_name, natural_name, stored_rows
+from sources.importing.export_lines import ExportLine, evidence_ids, split_records
 from sources.importing.guarding import ExportGuard
 from sources.importing.importer import Importer, LineRules
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
@@ -51,15 +50,6 @@ from sources.importing.rows import build_row, insert_rows
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
 _BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
-
-
-@dataclass(frozen=True)
-class ExportLine:
-    """One line of an export: its number, its row's columns, and the whole JSON object."""
-
-    number: int
-    record: dict[str, Any]
-    whole: dict[str, Any]
 
 
 def is_export(path: Path) -> bool:
@@ -377,29 +367,6 @@ class ExportIntake:
             row.superseded_by = found.get(self.successors[name])
         Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
         return sum(row.superseded_by is None for row in rows.values())
-
-
-def split_records(kind: RecordKind, raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
-    """Separate lines without a row, which are rejected, from lines with one.
-
-    Columns that an older export does not have get their value of that time.
-    """
-    faults, lines = [], []
-    for line in raw:
-        record = line.value.get("row")
-        if isinstance(record, dict):
-            for name, value in kind.older.items():
-                record.setdefault(name, copy(value))
-            lines.append(ExportLine(line.number, record, line.value))
-        else:
-            faults.append(LineFault(line.number, "it has no 'row'"))
-    return faults, lines
-
-
-def evidence_ids(line: ExportLine) -> list[str]:
-    """Ids of the memories that are evidence of a relation."""
-    named = line.whole.get("evidence")
-    return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []
 
 
 EXPORT = Importer(

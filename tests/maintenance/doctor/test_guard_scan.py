@@ -11,8 +11,8 @@ from django.core.management import call_command
 from access.audit.chains import OWN
 from access.models import AuditPayload, Group
 from access.tokens import operator
-from maintenance import guard_scan
-from maintenance.guard_scan import scan_stored, undo_scan
+from maintenance.doctor import guard_scan
+from maintenance.doctor.guard_scan import scan_stored, undo_scan
 from memories.browse.stats import memory_stats
 from memories.draft import Draft
 from memories.lifecycle import verbs
