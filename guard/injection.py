@@ -8,6 +8,7 @@ from typing import Final
 from guard.findings import GuardFinding
 from guard.hidden import LOOK_ALIKES
 from guard.patterns import Keywords, Pattern
+from guard.signals import SIGNS
 
 DATA: Final = Path(__file__).parent / "data" / "injection.toml"
 
@@ -36,11 +37,12 @@ def find_injections(text: str) -> list[GuardFinding]:
 
 def _search(text: str) -> list[GuardFinding]:
     numbers = _WORDS.owners(text)
-    return merged(
+    phrases = (
         GuardFinding(kind, span, confidence)
         for kind, _, pattern, confidence in (_RULES[number] for number in sorted(numbers))
         for span in pattern.spans(text)
     )
+    return merged((*phrases, *SIGNS.find(text)))
 
 
 def merged(findings: Iterable[GuardFinding]) -> list[GuardFinding]:

@@ -85,7 +85,9 @@ def keep_text(actor: Actor, id_: str | UUID, *, reason: str) -> tuple[Memory, in
 def undo_keep(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """List the findings again that a row of the log says were kept."""
     kept = MemoryFinding.objects.filter(
-        memory__id=entry.memory_id, kind__in=entry.payload.get("kinds", []), status=FindingStatus.KEPT
+        memory__id=entry.memory_id or UUID(int=0),
+        kind__in=entry.payload.get("kinds", []),
+        status=FindingStatus.KEPT,
     )
     if entry.payload.get("action") != FindingStatus.KEPT or not kept.exists():
         raise Conflict("It was undone already, or the memory is gone.", hint="Nothing was changed.")

@@ -280,8 +280,8 @@ def agent_readings(world: World) -> Iterator[Any]:
 async def resources_and_prompts(client: Any) -> list[str]:
     """What the resources and prompts hold, those that need arguments left out."""
     found = [str(await client.list_resources()), str(await client.list_prompts())]
-    for resource in (await client.list_resources()).resources:
-        found.append(str(await client.read_resource(str(resource.uri))))
+    resources = (await client.list_resources()).resources
+    found += [str(await client.read_resource(str(each.uri))) for each in resources]
     for prompt in (await client.list_prompts()).prompts:
         needed = [each.name for each in prompt.arguments or [] if each.required]
         found.append(str(await client.get_prompt(prompt.name, dict.fromkeys(needed, "ledger"))))

@@ -28,5 +28,5 @@ def finding_rows(memory: Memory, found: Iterable[TextFinding]) -> list[MemoryFin
             kinds[each.kind] = MemoryFinding(memory=memory, kind=each.kind, treatment=each.treatment.value)
             continue
         row.places += 1
-        row.treatment = max(row.treatment, each.treatment.value, key=lambda word: STRICTNESS[word])  # type: ignore[index]
+        row.treatment = max(row.treatment, each.treatment.value, key=lambda word: STRICTNESS[word])
     return list(kinds.values())
