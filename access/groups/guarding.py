@@ -202,7 +202,9 @@ def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
     others = f" ({len(refused)} places)" if len(refused) > 1 else ""
     kinds = sorted({each.kind for each in refused})
     can_allow = all(
-        policy.treatment(kind, allowed=frozenset({kind})) is not GuardTreatment.REFUSE for kind in kinds
+        kind_of(kind).family is Family.GUESSED
+        and policy.treatment(kind, allowed=frozenset({kind})) is not GuardTreatment.REFUSE
+        for kind in kinds
     )
     label = kind_of(first.kind).label
     hint = (

@@ -283,7 +283,7 @@ async def resources_and_prompts(client: Any) -> list[str]:
     resources = (await client.list_resources()).resources
     found += [str(await client.read_resource(str(each.uri))) for each in resources]
     for prompt in (await client.list_prompts()).prompts:
-        needed = [each.name for each in prompt.arguments or [] if each.required]
+        needed = [each.name for each in prompt.arguments or [] if each.required or each.name == "group"]
         found.append(str(await client.get_prompt(prompt.name, dict.fromkeys(needed, "ledger"))))
     return found
 
