@@ -1,4 +1,4 @@
-"""Insert many rows in few statements: shared values are bound once, and keys are known beforehand.
+"""Insert many rows in few statements: on SQLite shared values are bound once, and keys are known beforehand.
 
 For each statement SQLite keeps a journal to undo that one alone, and the keyword index flushes its memory; so a batch is
 one statement. Columns that are empty in every row are left out.
@@ -16,6 +16,7 @@ from django.db.models import AutoField, Model
 
 from storage.canonical_json import ReadyJson
 from storage.compiled_queries import NATIVE_TYPES, CompiledInsert, internal_type
+from storage.dialect import dialect
 
 M = TypeVar("M", bound=Model)
 
@@ -28,9 +29,9 @@ Columns = Mapping[str, Sequence[Any]]  # values by the columns' attributes, such
 
 
 class ManyInsert(Generic[M]):
-    """The INSERT of many rows of a model, on SQLite inside a transaction; values are no expressions.
+    """The INSERT of many rows of a model inside a transaction; values are no expressions.
 
-    CompiledInsert takes over on another database and for few rows; rows and keys are the same either way.
+    CompiledInsert takes over outside of one and for few rows; rows and keys are the same either way.
     """
 
     def __init__(self, model: type[M]) -> None:
@@ -61,7 +62,7 @@ class ManyInsert(Generic[M]):
                 row.__dict__[self._key.attname] = keys[number]
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
-    def add_columns(self, columns: Columns) -> range:
+    def add_columns(self, columns: Columns) -> Sequence[int]:
         """Insert rows given as columns, all but the key; returns their keys (1, 2, … without an automatic key)."""
         connection: Any = connections[DEFAULT_DB_ALIAS]
         own, shared, count = dict[str, Sequence[Any]](), dict[str, Any](), 0
@@ -78,22 +79,35 @@ class ManyInsert(Generic[M]):
                 shared[field.column] = (
                     values[0] if is_json else adapt_column(field, values[:1], connection)[0]
                 )
-        first, at = self._next_key(), 0
+        if not dialect().assigns_keys:
+            return self._insert_all(
+                own | {name: [value] * count for name, value in shared.items()}, {}, count
+            )
+        first = self._next_key()
         keys = range(first, first + count)
         if self._key is not None:
             own[str(self._key.column)] = keys
-        for size in statement_sizes(count):
-            self._insert({name: values[at : at + size] for name, values in own.items()}, shared, size)
-            at += size
+        self._insert_all(own, shared, count)
         return keys
 
-    def _insert(self, own: Columns, shared: Mapping[str, Any], count: int) -> None:
+    def _insert_all(self, own: Columns, shared: Mapping[str, Any], count: int) -> Sequence[int]:
+        """Insert the rows in few statements; returns the keys that the database gave them, or 1, 2, …"""
+        at, keys = 0, list[int]()
+        for size in statement_sizes(count):
+            keys += self._insert({name: values[at : at + size] for name, values in own.items()}, shared, size)
+            at += size
+        return keys or range(1, count + 1)
+
+    def _insert(self, own: Columns, shared: Mapping[str, Any], count: int) -> Sequence[int]:
         if not own:
             [name, *others] = shared
             own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
-        sql = insert_sql(self._table, tuple(own), tuple(shared), count)
+        is_returned = self._key is not None and not dialect().assigns_keys
+        returning = self._key.column if self._key is not None and is_returned else ""
+        sql = insert_sql(self._table, tuple(own), tuple(shared), count, returning=returning)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
+            return [key for (key,) in cursor.fetchall()] if returning else ()
 
     def _next_key(self) -> int:
         """The key that SQLite assigns next, since nobody else writes meanwhile; 1 without an automatic key."""
@@ -130,9 +144,8 @@ def statement_sizes(count: int) -> Iterator[int]:
 
 
 def can_insert_columns() -> bool:
-    """True on SQLite inside a transaction, where keys can be assigned beforehand."""
-    connection = connections[DEFAULT_DB_ALIAS]
-    return connection.vendor == "sqlite" and connection.in_atomic_block
+    """True inside a transaction: one that writes nothing else may see its keys taken."""
+    return connections[DEFAULT_DB_ALIAS].in_atomic_block
 
 
 def adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
@@ -141,7 +154,7 @@ def adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
     kinds -= {NONE_TYPE}
-    if kinds <= {NATIVE_TYPES.get(internal_type(field))} or kinds == {bytes}:
+    if kinds <= {NATIVE_TYPES.get(internal_type(field))}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]
@@ -167,9 +180,14 @@ def adapt_value(field: Any, value: Any, connection: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def insert_sql(table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int) -> str:
+def insert_sql(
+    table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int, *, returning: str = ""
+) -> str:
     """The INSERT of `count` rows; the shared values are bound once, before those of the rows."""
     names = ", ".join(f'"{name}"' for name in (*shared, *own))
-    chosen = ", ".join([*["%s"] * len(shared), *[f"column{at}" for at in range(1, len(own) + 1)]])
-    row = f"({', '.join(['%s'] * len(own))})"
-    return f'INSERT INTO "{table}" ({names}) SELECT {chosen} FROM (VALUES {", ".join([row] * count)})'  # noqa: S608
+    rows = ", ".join([f"({', '.join(['%s'] * len(own))})"] * count)
+    if shared:
+        chosen = ", ".join([*["%s"] * len(shared), *[f"column{at}" for at in range(1, len(own) + 1)]])
+        return f'INSERT INTO "{table}" ({names}) SELECT {chosen} FROM (VALUES {rows})'  # noqa: S608
+    end = f' RETURNING "{returning}"' if returning else ""
+    return f'INSERT INTO "{table}" ({names}) VALUES {rows}{end}'  # noqa: S608

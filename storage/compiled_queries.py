@@ -3,6 +3,7 @@
 Compiling a query takes the ORM several times as long as SQLite takes to run it; hot paths save that here.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -34,6 +35,7 @@ NATIVE_TYPES = {
     "CharField": str, "TextField": str, "FloatField": float, "BooleanField": bool, "BigAutoField": int, "AutoField": int,
     "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
 }  # fmt: skip
+_VALUES = re.compile(r"(?<= VALUES )(\([^()]*(?:\([^()]*\)[^()]*)*\))")  # of an INSERT of one row
 _FIRST_PLACEHOLDER = -(2**62)  # compiled in place of the arguments: values that no query uses
 
 
@@ -138,7 +140,7 @@ class CompiledInsert(Generic[M]):
 
     def _add(self, rows: Sequence[M]) -> None:
         connection: Any = connections[DEFAULT_DB_ALIAS]
-        sql, compiler = compiled_once((self, len(rows)), lambda: self._compile(rows))
+        sql, compiler = compiled_once((self, len(rows)), lambda: self._compile(rows[0], len(rows)))
         adapted: dict[tuple[int, int], Any] = {}
         params = [param for row in rows for param in self._params(row, connection, adapted)]
         returning = compiler.returning_fields
@@ -173,14 +175,16 @@ class CompiledInsert(Generic[M]):
                 params[at] = adapted[place]
         return params
 
-    def _compile(self, examples: Sequence[M]) -> tuple[str, Any]:
+    def _compile(self, example: M, count: int) -> tuple[str, Any]:
+        """The INSERT of `count` rows like `example`, from that of one: for many, PostgreSQL's compiler takes columns."""
         query = InsertQuery(self._model)
-        query.insert_values(self._fields, [*examples])
+        query.insert_values(self._fields, [example])
         compiler: Any = query.get_compiler(using=DEFAULT_DB_ALIAS)
         compiler.returning_fields = self._model._meta.db_returning_fields
         [(sql, _)] = compiler.as_sql()
         query.objs = []
-        return sql, compiler
+        before, row, after = _VALUES.split(sql, maxsplit=1)
+        return f"{before}{', '.join([row] * count)}{after}", compiler
 
 
 def internal_type(field: Any) -> str:

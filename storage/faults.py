@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 
@@ -13,11 +14,15 @@ class StorageFault(StrEnum):
     BROKEN = "the disk reports an error"
 
 
-# SQLite's own texts of SQLITE_FULL, SQLITE_READONLY and SQLITE_IOERR; not every library has the codes.
+# SQLite's own texts of SQLITE_FULL, SQLITE_READONLY and SQLITE_IOERR, as not every library has the codes; PostgreSQL's
+# are those of its server's disk.
 MESSAGES = {
     "database or disk is full": StorageFault.FULL,
     "attempt to write a readonly database": StorageFault.READ_ONLY,
     "disk i/o error": StorageFault.BROKEN,
+    "no space left on device": StorageFault.FULL,
+    "in a read-only transaction": StorageFault.READ_ONLY,
+    "input/output error": StorageFault.BROKEN,
 }
 ERRNOS = {
     errno.ENOSPC: StorageFault.FULL,
@@ -28,6 +33,17 @@ ERRNOS = {
 }
 # Called with the error of a COMMIT that failed: no statement has failed then.
 COMMIT_HOOKS: list[Callable[[Exception], object]] = []
+
+
+@contextmanager
+def report_failed_commit() -> Iterator[None]:
+    """Call COMMIT_HOOKS with the error of the block, and raise it."""
+    try:
+        yield
+    except Exception as error:
+        for hook in COMMIT_HOOKS:
+            hook(error)
+        raise
 
 
 def find_storage_fault(error: BaseException | None) -> StorageFault | None:

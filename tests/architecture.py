@@ -31,7 +31,7 @@ MAX_ADMIN_ENTRIES = 16  # one page a module
 NOT_ENTRIES = frozenset({"__init__", "__main__", "apps", "admin", "management", "migrations", "static"})
 INSIDES = {"memories.store": frozenset({"decide", "existing", "lookup", "prepare", "writes"})}
 # Names that Django asks for in several places.
-FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config"})
+FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config", "DatabaseWrapper"})
 MAX_FILE_LINES = 400
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

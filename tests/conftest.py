@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
 from tests.fresh_homes import migrated
-from tests.settings import HOME, MODELS
+from tests.postgres import copy_template
+from tests.settings import HOME, IS_POSTGRES, MODELS
 
+ON_SQLITE = "of SQLite alone: "
 # Set by .ci/run: a machine that must run everything shall not pass because something was left out.
 NO_SKIP = os.environ.get("LOCI_TEST_NO_SKIP") == "1"
 
@@ -34,7 +37,11 @@ def no_waiting_recalls() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_modify_db_settings: None) -> bool:
     """Put a copy of the migrated tables in the place of this process's database, and say that it is to be used."""
-    shutil.copy(migrated(), connection.settings_dict["TEST"]["NAME"])
+    name = connection.settings_dict["TEST"]["NAME"]
+    if IS_POSTGRES:
+        copy_template(name)
+    else:
+        shutil.copy(migrated(), name)
     return True
 
 
@@ -79,11 +86,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first, and in a file what begins with empty tables; skip tests of a model that is not installed."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put long files first, and in a file what begins with empty tables; leave out what cannot run here."""
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
     items.sort(key=lambda item: (files[item.path], "shared_rows" in getattr(item, "fixturenames", ())))
+    if IS_POSTGRES:
+        skip_sqlite(items)
+    else:
+        others = [item for item in items if item.get_closest_marker("postgresql")]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     if MODELS.is_dir() and any(MODELS.iterdir()):
         return
     missing = pytest.mark.skip(reason=f"the model is not in {MODELS}: run `make test` once")
@@ -92,11 +105,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(missing)
 
 
+def skip_sqlite(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `sqlite`; each mark has its reason."""
+    for item in items:
+        if mark := item.get_closest_marker("sqlite"):
+            item.add_marker(pytest.mark.skip(reason=f"{ON_SQLITE}{mark.kwargs['reason']}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what a run on PostgreSQL left out, by reason."""
+    reasons = Counter(
+        str(report.longrepr[2]).partition(ON_SQLITE)[2]
+        for report in terminalreporter.getreports("skipped")
+        if isinstance(report.longrepr, tuple) and ON_SQLITE in str(report.longrepr[2])
+    )
+    if reasons:
+        terminalreporter.section("on SQLite alone")
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.line(f"{count:5} {reason}")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skipped test into a failed one under LOCI_TEST_NO_SKIP=1."""
     report = yield
-    if NO_SKIP and report.skipped and not hasattr(report, "wasxfail"):
+    if (
+        NO_SKIP
+        and report.skipped
+        and not hasattr(report, "wasxfail")
+        and ON_SQLITE not in str(report.longrepr)
+    ):
         _fail(report)
     return report
 

@@ -17,6 +17,9 @@ HOME = Path(tempfile.mkdtemp(prefix="loci-test-"))
 IS_FIRST = "LOCI_TEST_SHARED" not in os.environ
 SHARED = Path(os.environ.get("LOCI_TEST_SHARED") or tempfile.mkdtemp(prefix="loci-shared-"))
 os.environ["LOCI_TEST_SHARED"] = str(SHARED)
+# LOCI_TEST_DB=postgres runs the tests on a PostgreSQL of their own (tests/postgres.py) instead of SQLite.
+IS_POSTGRES = os.environ.get("LOCI_TEST_DB", "sqlite") == "postgres"
+POSTGRES = SHARED / "postgres"
 MODELS = Path(os.environ.get("LOCI_TEST_MODELS") or REPOSITORY / ".loci-test" / "models").absolute()
 
 # A run starts Loci some two hundred times. Where Python is told to keep nothing that it compiled (container images like
@@ -37,12 +40,16 @@ for _name in [*os.environ]:
 for _name in ("DATABASE_URL", "REDIS_URL"):
     os.environ.pop(_name, None)
 os.environ["LOCI_HOME"] = str(HOME)
+if IS_POSTGRES:
+    os.environ["DATABASE_URL"] = f"postgresql://postgres@/postgres?host={POSTGRES}"
 
 from loci_site.settings import *  # noqa: E402, F403 - reads LOCI_HOME, so it comes after
 from loci_site.settings import DATABASES, LOCI  # noqa: E402
 
 # A file, so that WAL, busy timeouts and several threads are the real ones.
-DATABASES["default"]["TEST"] = {"NAME": str(HOME / "test.db")}
+DATABASES["default"]["TEST"] = {"NAME": "loci_test" if IS_POSTGRES else str(HOME / "test.db")}
+# What a test starts as a process of its own has a home of its own, with SQLite.
+os.environ.pop("DATABASE_URL", None)
 # The real hasher takes a tenth of a second for each user on purpose.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Database work of async code keeps to the test's own thread, connection and transaction.

@@ -34,6 +34,16 @@ def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
         rows.extend(map(WrittenRow, keys, operations))
 
 
+def row_count() -> int:
+    """The number of rows collected so far."""
+    return len(_WRITTEN.get() or ())
+
+
+def drop_rows_after(count: int) -> None:
+    """Forget the rows collected after the first `count`: their transaction was rolled back."""
+    del (_WRITTEN.get() or [])[count:]
+
+
 def collected_rows() -> tuple[WrittenRow, ...]:
     """What the current work has appended so far."""
     return tuple(_WRITTEN.get() or ())

@@ -17,6 +17,7 @@ from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
+from storage.locks import hold_until_commit
 
 # What holds for everybody: its memories are global unless said otherwise, so each group is read together with it.
 EVERYONE = "everyone"
@@ -112,6 +113,9 @@ def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> Resol
     """The group as in find_group(), created if it does not exist and the actor may create groups."""
     wanted = resolve_slug(actor, slug)
     group = _BY_SLUG.first(wanted)
+    if group is None and actor.may(CREATE_GROUP):
+        hold_until_commit([f"new group {wanted}"])  # another may just be making it
+        group = _BY_SLUG.first(wanted)
     if group is not None or not actor.may(CREATE_GROUP):
         return ResolvedGroup(check_access(actor, wanted, group, right))
     return ResolvedGroup(create_group(actor, wanted), created=True)

@@ -27,6 +27,7 @@ __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "lo
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 REDIS_SCHEMES = ("redis", "rediss", "unix")
+DATABASE_SCHEMES = ("postgresql", "postgres")
 
 
 class ConfigError(LociError):
@@ -58,6 +59,7 @@ class Config:
     access: Access = field(default_factory=Access)
     guard: Guard = field(default_factory=Guard)
     redis_url: str = ""
+    database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 
     @property
     def on_loopback(self) -> bool:
@@ -82,14 +84,10 @@ def load_config(env: Mapping[str, str]) -> Config:
     config = Config(
         home=home,
         redis_url=env.get("REDIS_URL", "").strip(),
+        database_url=env.get("DATABASE_URL", "").strip(),
         **sections,
     )
     errors += find_conflicts(config)
-    if env.get("DATABASE_URL", "").strip():
-        errors.append(
-            "variable DATABASE_URL is set, but this version runs on SQLite alone: unset it; the setting storage.database "
-            "names the file"
-        )
     if errors:
         raise ConfigError(errors)
     return config
@@ -114,9 +112,14 @@ def find_conflicts(config: Config) -> list[str]:
     ]:
         if url and not is_web_address(url):
             errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
-    # It may contain a password, so its value is not shown.
+    # They may contain a password, so their values are not shown.
     if config.redis_url and not has_scheme(config.redis_url, REDIS_SCHEMES):
         errors.append("variable REDIS_URL must have the form redis://host:port/0")
+    if config.database_url and not has_scheme(config.database_url, DATABASE_SCHEMES):
+        errors.append(
+            "variable DATABASE_URL must have the form postgresql://user@host:port/name; for SQLite unset it: the setting "
+            "storage.database names the file"
+        )
     return errors
 
 

@@ -21,7 +21,7 @@ OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 @register(TAG)
 def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
-    return sqlite_messages(DRIVER)
+    return [] if settings.LOCI.database_url else sqlite_messages(DRIVER)
 
 
 @register(TAG)

@@ -1,7 +1,8 @@
-"""The database that Django opens: SQLite in LOCI_HOME."""
+"""The database that Django opens: SQLite in LOCI_HOME, or PostgreSQL where DATABASE_URL names one."""
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from loci_site.config import Config
 from loci_site.config.sections import Storage
@@ -20,6 +21,8 @@ PRAGMAS = (
 
 def database_settings(config: Config) -> dict[str, Any]:
     """The `default` entry of DATABASES."""
+    if config.database_url:
+        return postgresql_settings(config.database_url)
     return sqlite_settings(config.storage.database, storage=config.storage)
 
 
@@ -37,4 +40,26 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
             "transaction_mode": "IMMEDIATE",
             "init_command": ";".join(f"PRAGMA {pragma}" for pragma in pragmas),
         },
+    }
+
+
+def postgresql_settings(url: str) -> dict[str, Any]:
+    """Settings for PostgreSQL from an address as libpq takes it; its query becomes connection options.
+
+    They suit a pooler that hands out a connection per transaction (PgBouncer): nothing is prepared on the server and no
+    cursor outlives its transaction.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "storage.postgresql",
+        "NAME": unquote(parts.path.removeprefix("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", None) or parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+        "OPTIONS": {"prepare_threshold": None, **options},
     }

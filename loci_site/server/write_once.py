@@ -14,9 +14,11 @@ from django.db import transaction
 
 from access.actor import Actor
 from access.audit.collect import collected_rows, collecting_rows
+from access.audit.retry import retried
 from access.errors import Conflict, InFlight, LociError
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
+from storage.locks import hold_until_commit
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def write_once(
 def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
     """Refuse a second write with the same key while the first is under way.
 
-    Other processes wait for the write lock instead, and then find the stored answer.
+    Other processes wait for the lock of its transaction instead, and then find the stored answer.
     """
     with _LOCK:
         if digest in _IN_FLIGHT:
@@ -84,10 +86,12 @@ def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
             _IN_FLIGHT.discard(digest)
 
 
+@retried
 def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     """The job and its stored answer in one transaction. An error that the caller can act on does not undo what is logged."""
     refusal: LociError | None = None
     with transaction.atomic():
+        hold_until_commit([f"answer {write.digest(actor)}"])
         try:
             return _write(actor, write, job)
         except LociError as error:

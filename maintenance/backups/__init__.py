@@ -7,7 +7,6 @@ from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from access import audit
@@ -15,7 +14,8 @@ from access.actor import ADMIN, Actor
 from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
-from maintenance.backups.archive import DATABASE, ArchiveContents, BackupManifest, drafts_of, write_archive
+from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
+from maintenance.backups.copies import copies
 from maintenance.backups.folder import (
     PLAIN,
     Backup,
@@ -26,8 +26,6 @@ from maintenance.backups.folder import (
     work_folder,
 )
 from maintenance.backups.open_copy import (
-    check_database_kind,
-    database_faults,
     describe_store,
     key_files,
     memory_ids,
@@ -56,18 +54,18 @@ def make_backup(
 ) -> BackupResult:
     """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
-    1. copy the database with SQLite's online backup, from one snapshot
+    1. copy the database from one snapshot: SQLite's online backup, or pg_dump
     2. verify the copy: integrity, row counts, end of the audit log, tombstone keys
     3. compress it with the keys and a manifest, sync and rename; delete the oldest beyond maintenance.backups_kept
 
     Raises:
         NotPermitted: the actor does not administer all groups.
-        Unavailable: the store is not on SQLite, or the copy is faulty; no file was written.
+        Unavailable: a tool of the database is missing, or the copy is faulty; no file was written.
         Conflict: another backup is being made.
         InvalidInput: `to` exists, is a folder, or its folder does not exist.
     """
     require_admin(actor)
-    check_database_kind()
+    copies().check()
     if to is not None:
         check_target(to)
     with backup_lock():
@@ -91,9 +89,7 @@ def list_backups(actor: Actor) -> list[Backup]:
 
 
 def backup_job(actor: Actor) -> str:
-    """Make the scheduled backup and return its file name, or why there is none."""
-    if connection.vendor != "sqlite":
-        return f"none: use the tools of {connection.vendor}"
+    """Make the scheduled backup and return its file name, as the job reports it."""
     return make_backup(actor).path.name
 
 
@@ -120,7 +116,7 @@ def check_target(to: Path) -> None:
 def write_backup(target: Path, progress: Progress) -> BackupResult:
     """Copy, verify and pack the store; the caller holds the backup lock."""
     with work_folder() as folder:
-        copy = folder / DATABASE
+        copy = folder / copies().part
         with snapshot_of_store() as store:
             manifest = describe_store()
             store.copy_to(copy, progress=partial(progress, "copying"))
@@ -141,7 +137,7 @@ def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], 
     Raises Unavailable if they differ or the copy is damaged.
     """
     with use_copy(copy):
-        faults = database_faults()
+        faults = copies().faults(is_quick=False)
         counts = table_counts()
         faults += [
             f"{table} has {counts.get(table)} rows instead of {count}"

@@ -27,7 +27,9 @@ DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFErr
 # A key has 32 bytes in hex; a manifest grows with the number of groups.
 MAX_MANIFEST_BYTES, MAX_KEY_BYTES, MAX_PARTS = 16 * 1024 * 1024, 1024, 1000
 KEY_NAME = re.compile(r"keys/tombstone-[\w.-]+\.key")
-MANIFEST, DATABASE, IDS, KEYS = "manifest.json", "memory.db", "memories.ids", "keys/"
+MANIFEST, IDS, KEYS = "manifest.json", "memories.ids", "keys/"
+DATABASE, DUMP = "memory.db", "memory.dump"  # a SQLite file, or what pg_dump wrote
+STORES = frozenset({DATABASE, DUMP})
 # Half of a store is vectors, which do not compress: compared with level 1, level 6 and LZMA save 0.3 % and 1.3 % of
 # the size and take 1.3 and 5 times as long (30 MB store: 98, 75 and 20 MB/s).
 LEVEL = 1
@@ -66,7 +68,7 @@ class ArchiveContents:
 def write_archive(target: Path, manifest: BackupManifest, contents: ArchiveContents) -> BackupManifest:
     """Write a backup readable by its owner only, replacing any file of that name; return the manifest with hashes."""
     ids = b"".join(sorted(id_.bytes for id_ in contents.ids))
-    hashes = {DATABASE: sha256_of(contents.database), IDS: hashlib.sha256(ids).hexdigest()}
+    hashes = {contents.database.name: sha256_of(contents.database), IDS: hashlib.sha256(ids).hexdigest()}
     hashes |= {KEYS + path.name: sha256_of(path) for path in contents.keys}
     whole = BackupManifest(**{**vars(manifest), "sha256": hashes})
     with (
@@ -77,7 +79,7 @@ def write_archive(target: Path, manifest: BackupManifest, contents: ArchiveConte
         out.writestr(IDS, ids)
         for path in contents.keys:
             out.write(path, KEYS + path.name)
-        out.write(contents.database, DATABASE)
+        out.write(contents.database, contents.database.name)
     return whole
 
 
@@ -164,7 +166,7 @@ def unpack(archive: Path, folder: Path) -> BackupManifest:
             ]
     except DAMAGED as error:
         wrong = [str(error)]
-    if wrong or DATABASE not in manifest.sha256:
+    if wrong or len(STORES & manifest.sha256.keys()) != 1:
         raise unusable(f"{archive.name} is damaged: {', '.join(wrong) or 'it has no database'}.")
     return manifest
 
@@ -175,7 +177,8 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
     The sizes are those of the zip's headers; unpack_part() reads no further.
     """
     sizes = {info.filename: info.file_size for info in file.infolist()}
-    limits = {DATABASE: manifest.database_bytes, IDS: manifest.counts.get("memories_memory", 0) * ID_BYTES}
+    limits = dict.fromkeys(STORES, manifest.database_bytes)
+    limits[IDS] = manifest.counts.get("memories_memory", 0) * ID_BYTES
     wrong = [name for name in manifest.sha256 if name not in limits and not KEY_NAME.fullmatch(name)]
     wrong += sorted(sizes.keys() - manifest.sha256.keys() - {MANIFEST, KEYS})
     wrong += [

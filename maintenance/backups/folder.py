@@ -16,6 +16,7 @@ from django.conf import settings
 
 from access.errors import Conflict, InvalidInput
 from maintenance.backups.archive import DRAFT_SUFFIX, BackupManifest, read_manifest
+from maintenance.backups.copies import copies
 
 PLAIN, BEFORE_RESTORE = "loci", "before-restore"
 BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
@@ -107,6 +108,7 @@ def work_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
+        copies().discard(folder)
         shutil.rmtree(folder)
 
 
@@ -126,6 +128,7 @@ def take_lock(handle: int, wait_s: float) -> None:
 
 def delete_leftovers() -> None:
     """Delete half-done files: the caller holds the lock, so their writers are dead. They may hold purged texts."""
+    copies().discard_leftovers()
     for path in backups_folder().iterdir():
         if path.name.startswith(WORK_PREFIX):
             shutil.rmtree(path)

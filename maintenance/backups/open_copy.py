@@ -1,25 +1,24 @@
-"""Work on a copy of the store as if it were the store: the same models, rules and SQL, on another file."""
+"""Work on a copy of the store as if it were the store: the same models, rules and SQL, in another place."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Count
 from django.utils import timezone
 
 from access.audit.chains import HEADS, OWN
-from access.errors import InvalidInput, Unavailable
-from access.models import AuditHead, Group
+from access.errors import InvalidInput
+from access.models import AuditHead
 from maintenance.backups.archive import BackupManifest
+from maintenance.backups.copies import Snapshot, copies
 from maintenance.squashed_migrations import (
     REPLACED,
     REPLACED_NAMES,
@@ -28,61 +27,18 @@ from maintenance.squashed_migrations import (
     refuse_early_store,
 )
 from memories.models import Memory
-from memories.search.schema import created_names, renew_triggers
+from memories.search.schema import renew_triggers
 from memories.store.pieces import indexed_model
 
 
-def check_database_kind() -> None:
-    """Raise Unavailable unless the store is a SQLite file."""
-    if connection.vendor != "sqlite":
-        raise Unavailable(
-            f"Loci backs up SQLite only; this store is on {connection.vendor}.",
-            hint="Use the database's own tools, such as pg_dump, and also copy keys/ in LOCI_HOME.",
-        )
+def use_copy(path: Path) -> AbstractContextManager[None]:
+    """Point this thread's models at the copy in the file `path` during the block; other threads keep using the store."""
+    return copies().use(path)
 
 
-def database_path() -> Path:
-    """Path of the store's database file."""
-    return Path(str(connection.settings_dict["NAME"]))
-
-
-@contextmanager
-def use_copy(path: Path) -> Iterator[None]:
-    """Point this thread's models at the SQLite file `path` during the block.
-
-    Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
-    """
-    with connect_to(path, mode="IMMEDIATE") as copy:
-        copy.is_private_copy = True
-        yield
-
-
-@contextmanager
-def snapshot_of_store() -> Iterator[Any]:
-    """A connection that reads the store as of now, whatever others write during the block.
-
-    Writers are not blocked: the transaction never takes the write lock.
-    """
-    with connect_to(database_path(), mode="DEFERRED") as reader, transaction.atomic():
-        # The snapshot is taken by the first read, not by BEGIN.
-        Group.objects.exists()
-        yield reader
-
-
-@contextmanager
-def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
-    """Replace this thread's default connection by one to the SQLite file `path` during the block."""
-    before = connections[DEFAULT_DB_ALIAS]
-    replacement: Any = before.copy()
-    replacement.settings_dict["NAME"] = str(path)
-    replacement.settings_dict["OPTIONS"] = {**replacement.settings_dict["OPTIONS"], "transaction_mode": mode}
-    # Connections are thread-local, so other threads are not affected.
-    connections[DEFAULT_DB_ALIAS] = replacement
-    try:
-        yield replacement
-    finally:
-        connections[DEFAULT_DB_ALIAS] = before
-        replacement.close()
+def snapshot_of_store() -> AbstractContextManager[Snapshot]:
+    """The store as of now, which the models read during the block, whatever others write; they are not blocked."""
+    return copies().snapshot()
 
 
 def describe_store() -> BackupManifest:
@@ -169,28 +125,6 @@ def migrate_copy() -> list[str]:
     with transaction.atomic():
         renew_triggers(connection)  # those of a file that somebody made may do anything
     return pending
-
-
-def foreign_code() -> list[str]:
-    """Names of the opened store's triggers and views that Loci does not make: they would run at any write or read."""
-    own = set(created_names(connection.vendor))
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')")
-        return sorted(name for (name,) in cursor.fetchall() if name not in own)
-
-
-def database_faults(*, is_quick: bool = False) -> list[str]:
-    """Faults that SQLite finds in the opened file and its foreign keys.
-
-    `is_quick` skips comparing the indexes with their tables, which takes most of the time.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check")
-        results = [str(row[0]) for row in cursor.fetchall()]
-        cursor.execute("PRAGMA foreign_key_check")
-        broken = cursor.fetchall()
-    faults = [] if results == ["ok"] else results[:3]
-    return faults + ([f"{len(broken)} rows refer to missing rows"] if broken else [])
 
 
 def key_files(home: Path | None = None) -> list[Path]:

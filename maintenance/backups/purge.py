@@ -20,7 +20,6 @@ from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from maintenance.backups import require_admin
 from maintenance.backups.archive import (
-    DATABASE,
     KEYS,
     ArchiveContents,
     read_ids,
@@ -28,11 +27,10 @@ from maintenance.backups.archive import (
     unpack,
     write_archive,
 )
+from maintenance.backups.copies import copies
 from maintenance.backups.folder import backup_lock, backup_paths, backups_folder, managed_backups, work_folder
 from maintenance.backups.open_copy import (
-    check_database_kind,
     check_version,
-    database_faults,
     describe_store,
     memory_ids,
     migrate_copy,
@@ -109,7 +107,7 @@ def purge_backups(actor: Actor) -> BackupsPurged:
         Conflict: another backup is in progress and does not end.
     """
     require_admin(actor)
-    check_database_kind()
+    copies().check()
     marks = owed_marks()
     with backup_lock():
         done = rewrite_backups(actor, purged_ids(), ())
@@ -155,14 +153,15 @@ def rewrite_backup(actor: Actor, path: Path, ids: frozenset[UUID], texts: tuple[
     check_version(path, manifest)
     with work_folder() as folder:
         unpack(path, folder)
-        copy = folder / DATABASE
+        copy = folder / copies().part
         with use_copy(copy):
             migrate_copy()
             if not purge_from_copy(actor, sorted(held), texts, reason=REASON):
                 return False
-            if faults := database_faults():
+            if faults := copies().faults(is_quick=False):
                 raise DatabaseError(f"{path.name} is faulty: {'; '.join(faults)}")
             found, kept = describe_store(), memory_ids()
+        copies().save(copy)
         now = replace(
             found,
             made_at=manifest.made_at,

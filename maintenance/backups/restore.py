@@ -6,13 +6,12 @@ A process killed at any point leaves either the old store or the new one, comple
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.utils import timezone
 
 from access import audit
@@ -22,7 +21,6 @@ from access.errors import Conflict, InvalidInput, Unavailable
 from access.models import AuditHead
 from maintenance.backups import Progress, ignore_progress, require_admin, write_backup
 from maintenance.backups.archive import (
-    DATABASE,
     BackupManifest,
     read_ids,
     read_manifest,
@@ -31,6 +29,7 @@ from maintenance.backups.archive import (
     unusable,
 )
 from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_withdrawals
+from maintenance.backups.copies import copies
 from maintenance.backups.folder import (
     BEFORE_RESTORE,
     backup_lock,
@@ -41,11 +40,7 @@ from maintenance.backups.folder import (
 )
 from maintenance.backups.open_copy import (
     applied_migrations,
-    check_database_kind,
     check_version,
-    database_faults,
-    database_path,
-    foreign_code,
     key_files,
     memories_by_group,
     migrate_copy,
@@ -54,7 +49,6 @@ from maintenance.backups.open_copy import (
 )
 from memories.models import Memory
 from storage.faults import find_storage_fault
-from storage.sqlite.open_files import database_files
 
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
@@ -116,7 +110,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     manifest = check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
-        with explain_database_errors(archive), use_copy(folder / DATABASE):
+        with explain_database_errors(archive), use_copy(folder / copies().part):
             check_integrity(archive)
             check_origin(archive, manifest)
             migrations = tuple(pending_migrations())
@@ -169,7 +163,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
     with backup_lock(), work_folder() as folder:
         report("checking", 0, 4)
         unpack(archive, folder)
-        copy = folder / DATABASE
+        copy = folder / copies().part
         with explain_database_errors(archive), use_copy(copy):
             check_integrity(archive)
             check_origin(archive, manifest)
@@ -178,7 +172,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
                 raise not_as_described(archive, "other memories")
         with ExitStack() as stack:
             try:
-                stack.enter_context(exclusive_access())
+                stack.enter_context(copies().exclusive_access())
             except DatabaseError as error:
                 raise Conflict(f"Nothing was restored: {error}.", hint=STOP_OTHERS) from error
             restored = exchange_store(actor, archive, copy, report)
@@ -214,7 +208,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
         replaced = {head.chain: [head.seq, head.hash] for head in AuditHead.objects.filter(origin=audit.OWN)}
         before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), ignore_progress).path
     elif present == "damaged":
-        before = copy_damaged_store()
+        before = copies().set_damaged_aside()
         warning = "the present store cannot be read, so texts withdrawn since the backup may have returned"
     report("carrying over what was withdrawn since", 2, 4)
     with explain_database_errors(archive), use_copy(copy):
@@ -231,28 +225,30 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
                 "replaced": replaced,  # the ends of the log's chains that the backup does not have
             },
         )
-        if faults := database_faults(is_quick=True):  # it was checked in full before
+        if faults := copies().faults(is_quick=True):  # it was checked in full before
             raise Unavailable(
                 f"The restored copy is faulty: {'; '.join(faults)}.", hint="Nothing was changed."
             )
     report("swapping", 3, 4)
     add_keys(key_files(copy.parent))
-    swap_database(copy, has_wal=present == "readable")
+    copies().swap(copy, is_readable=present == "readable")
     return Exchange(before, carried, warning)
 
 
 def check_archive(actor: Actor, archive: Path) -> BackupManifest:
     """The manifest of a backup that the actor may restore here."""
     require_admin(actor)
-    check_database_kind()
+    copies().check()
     manifest = read_manifest(archive)
+    if copies().part not in manifest.sha256:
+        raise unusable(f"{archive.name} was made on another database than this store's.")
     check_version(archive, manifest)
     return manifest
 
 
 def check_integrity(archive: Path) -> None:
     """Raise InvalidInput if the opened database of this backup is damaged."""
-    if faults := database_faults():
+    if faults := copies().faults(is_quick=False):
         raise unusable(f"The database in {archive.name} is damaged: {'; '.join(faults)}.")
 
 
@@ -260,7 +256,7 @@ def check_origin(archive: Path, manifest: BackupManifest) -> None:
     """Raise InvalidInput if the opened database was not written by Loci as its manifest says."""
     if applied_migrations() != manifest.migrations:
         raise not_as_described(archive, "other migrations")
-    if foreign := foreign_code():
+    if foreign := copies().foreign_code():
         raise unusable(
             f"The database in {archive.name} has triggers or views that are not Loci's: {', '.join(foreign[:3])}."
         )
@@ -273,7 +269,7 @@ def not_as_described(archive: Path, what: str) -> InvalidInput:
 
 @contextmanager
 def explain_database_errors(archive: Path) -> Iterator[None]:
-    """Turn every error of SQLite about the database of this backup into InvalidInput; the disk's own faults pass."""
+    """Turn every error about the database of this backup into InvalidInput; the disk's own faults pass."""
     try:
         yield
     except DatabaseError as error:
@@ -287,11 +283,10 @@ def present_state() -> str:
 
     Raises Conflict if it lacks migrations: its withdrawals could not be read.
     """
-    path = database_path()
-    if not path.exists() or path.stat().st_size == 0:
+    if not copies().is_there():
         return "none"
     try:
-        if database_faults(is_quick=True):
+        if copies().faults(is_quick=True):
             return "damaged"
         pending = pending_migrations()
     except DatabaseError:
@@ -304,19 +299,12 @@ def present_state() -> str:
     return "readable"
 
 
-def exclusive_access() -> AbstractContextManager[None]:
-    """Keep every other process out of the store during the block; DatabaseError if one has it open."""
-    engine: Any = connection  # our own SQLite backend, checked by check_database_kind()
-    exclusive: AbstractContextManager[None] = engine.exclusive_access()
-    return exclusive
-
-
 def store_users() -> str:
     """Which processes have the store open, and how to stop them; empty if none has."""
-    if not database_path().exists():
+    if not copies().is_there():
         return ""
     try:
-        with exclusive_access():
+        with copies().exclusive_access():
             return ""
     except DatabaseError as error:
         return f"{error}. {STOP_OTHERS}"
@@ -336,39 +324,3 @@ def add_keys(keys: Sequence[Path]) -> None:
             draft.chmod(0o600)
             draft.replace(target)
     sync_folder(folder)
-
-
-def copy_damaged_store() -> Path:
-    """Copy the files of an unreadable store as they are, so that someone may still save part of it."""
-    folder = backups_folder() / f"damaged-{timezone.now():%Y%m%dT%H%M%S}Z"
-    folder.mkdir(mode=0o700)
-    for path in database_files(database_path()):
-        if path.exists():
-            shutil.copy2(path, folder / path.name)
-    return folder
-
-
-def swap_database(copy: Path, *, has_wal: bool) -> None:
-    """Rename the copy over the store. The old write-ahead log must be gone, or SQLite would replay it into the new file."""
-    database, log, shared = database_files(database_path())
-    ready = database.with_name(f".{database.name}.restored")
-    ready.unlink(missing_ok=True)
-    shutil.move(copy, ready)  # a rename, unless the database is on another disk than the backups
-    handle = os.open(ready, os.O_RDWR)
-    os.fsync(handle)
-    os.close(handle)
-    if has_wal:
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()
-        if log.exists() and log.stat().st_size:
-            raise Unavailable(
-                "The store's write-ahead log cannot be written back.", hint="Nothing was changed."
-            )
-    connection.close()
-    for path in (log, shared):
-        with suppress(FileNotFoundError):
-            path.unlink()
-    sync_folder(database.parent)
-    ready.replace(database)
-    sync_folder(database.parent)

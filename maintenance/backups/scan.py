@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile
 from django.conf import settings
 from django.db import connection
 
-from maintenance.backups.archive import DATABASE
+from maintenance.backups.archive import STORES
 from maintenance.backups.folder import backups_folder
 from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
 from storage.sqlite.open_files import database_files
@@ -60,14 +60,14 @@ class ScannedFiles:
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
         """Name the files that hold a sentence; nothing is changed in them."""
         files, needles = list(scanned_files()), needles_of(texts)
+        # What a database server has in its files is not here to be read.
+        places = f"{'database, ' if database_path() else ''}logs, queue and backups"
         size = sum(file.size for file in files)
         if size > SCAN_BYTES or not needles:
             why = f"they have {size / 1024**2:,.0f} MB" if needles else "the text is too short"
-            return ClearedCopies(
-                remains=(f"database, logs, queue and backups were not scanned: {why}",), scan="left out"
-            )
+            return ClearedCopies(remains=(f"{places} were not scanned: {why}",), scan="left out")
         lines = [line for file in files if (line := scan(file, needles))]
-        checked = f"{len(files)} files of database, logs, queue and backups scanned for its sentences"
+        checked = f"{len(files)} files of {places} scanned for its sentences"
         return ClearedCopies((checked,), tuple(lines), scan="done")
 
 
@@ -103,8 +103,9 @@ def backup_files() -> Iterator[ScannedFile]:
         name = f"backups/{path.relative_to(folder)}"
         try:
             with ZipFile(path) as archive:
-                found = ScannedFile(name, archive.getinfo(DATABASE).file_size, partial(open_database, path))
-        except (BadZipFile, KeyError):
+                [store] = STORES.intersection(archive.namelist())
+                found = ScannedFile(name, archive.getinfo(store).file_size, partial(open_store, path, store))
+        except (BadZipFile, KeyError, ValueError):
             found = ScannedFile(name, path.stat().st_size, partial(open_file, path))
         except OSError:
             continue  # removed meanwhile, or one that what clears the backups names
@@ -144,9 +145,9 @@ def open_in_child(path: Path) -> Iterator[IO[bytes]]:
         raise OSError(f"{path.name} cannot be read")
 
 
-def open_database(path: Path) -> IO[bytes]:
-    """The database in a backup, as a stream."""
-    return ZipFile(path).open(DATABASE)
+def open_store(path: Path, store: str) -> IO[bytes]:
+    """The store's part of a backup, as a stream."""
+    return ZipFile(path).open(store)
 
 
 def needles_of(texts: Sequence[str]) -> list[bytes]:

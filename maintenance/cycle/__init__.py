@@ -18,6 +18,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
+from access.groups.locks import hold_groups
 from access.models import Group
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.decay import Decay
@@ -232,6 +233,7 @@ class CycleWorker:
         """Write a batch, its undo information, its audit events and the run's position: all or nothing."""
         recorder = Recorder(self.actor, self.run, step.name)
         with transaction.atomic():
+            hold_groups([group.key])
             locked = time.perf_counter()  # the wait for other writers is over
             counts = Counter(dict(batch.write(recorder)))
             self._check_cap(recorder.retired, group)

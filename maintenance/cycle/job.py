@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from django.db import connection
 from django.utils import timezone
 
 from access.actor import Actor
@@ -10,12 +11,15 @@ from access.errors import Conflict
 from maintenance.cycle import RunPlan, check_plan, run_cycle
 from maintenance.jobs import Job, do_job
 from maintenance.models import JobLock, Run, RunStatus
+from memories.search.base import search_index
 
 CYCLE_JOB = "cycle"
 
 
 def run_scheduled_cycle(actor: Actor) -> Run:
-    """Resume interrupted runs, then run over all groups; the worker's scheduled job."""
+    """Adapt the search indexes, resume interrupted runs, then run over all groups; the worker's scheduled job."""
+    if not connection.in_atomic_block:
+        search_index().tend()
     for run in (
         Run.objects.filter(status=RunStatus.RUNNING, dry_run=False).select_related("group").order_by("key")
     ):

@@ -24,6 +24,7 @@ from memories.store.threads import stale_rows
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 from memories.types import State
 from relations.models import EntityAlias, Relation, RelationEvidence
+from storage.dialect import dialect
 
 CLOCK_SKEW_S = 300  # tolerated between two machines, or after the clock was set
 CHUNK_ROWS = 1000
@@ -32,7 +33,7 @@ SUMMARY_STATES = (State.LIVE, State.SUPERSEDED, State.COMPACTED, State.MERGED)
 
 
 def check_integrity() -> Finding:
-    """All foreign keys point to existing rows."""
+    """All foreign keys point to existing rows, and the database finds no fault in its indexes."""
     try:
         connection.check_constraints()
     except IntegrityError as broken:
@@ -41,6 +42,8 @@ def check_integrity() -> Finding:
             f"a row refers to a missing row: {broken}",
             "restore a backup: 'loci restore'",
         )
+    if broken_indexes := dialect().index_faults():
+        return wrong("integrity", first_of(broken_indexes), "run REINDEX on them in the database")
     return ok("integrity", "all foreign keys are valid")
 
 

@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from memories.search.schema import created_names
-from storage.sqlite.rule_names import rule_names
+from storage.dialect import dialect
 
 # Tables of the database itself; virtual tables add shadow tables with their own name as the prefix.
 FOREIGN_PREFIXES = ("sqlite_", "pg_", "django_migrations")
@@ -53,7 +53,7 @@ def column_faults(model: type[Model]) -> Iterator[str]:
     rules = {str(rule.name) for rule in (*model._meta.indexes, *model._meta.constraints)}
     with connection.cursor() as cursor:
         columns = {info.name for info in connection.introspection.get_table_description(cursor, table)}
-    named = rule_names(table)
+    named = dialect().rule_names(table)
     wanted = {str(field.column) for field in model._meta.local_concrete_fields}
     yield from (f"{table} lacks the column {name}" for name in sorted(wanted - columns))
     yield from (f"{table} has an unknown column {name}" for name in sorted(columns - wanted))

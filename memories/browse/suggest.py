@@ -29,15 +29,8 @@ from memories.queries.by_key import read_memories
 from memories.queries.versions import find_memory
 from memories.queries.visibility import EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
+from memories.search.prefix import PrefixMatch, read_beginnings, read_sort_fields
 from memories.search.query_terms import words, words_starting_with
-from memories.search.sqlite.prefix import (
-    PrefixMatch,
-    find_newest,
-    keep_visible_words,
-    read_beginnings,
-    read_index_words,
-    read_sort_fields,
-)
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import State, Trust, Type
@@ -133,13 +126,13 @@ def find_by_words(
 ) -> list[int]:
     """Keys of memories with all the words; an unfinished last word may be a beginning."""
     exact = [[word, *folded_forms(word)] for word in query_words]
-    keys = find_newest(exact, visibility, limit=MAX_SORTED)
+    keys = search_index().find_newest(exact, visibility, limit=MAX_SORTED)
     # A whole word is found faster than a beginning; "the" alone fills the list.
     if not is_unfinished or len(keys) >= MAX_SORTED:
         return keys
     last = query_words[-1]
     looks_inflected = last.endswith(ENDINGS)  # the index removes apparent endings: "pos" begins like "po"
-    begun = find_newest(
+    begun = search_index().find_newest(
         [*exact[:-1], [f"{form}*" for form in exact[-1]]],
         visibility,
         limit=MAX_COMPARED if looks_inflected else MAX_SORTED,
@@ -150,7 +143,7 @@ def find_by_words(
     if len(keys) < limit and len(last) > SAFE_STEM_CHARS:
         # The index holds stems: no stem of "deployment" begins with "deploym".
         stem = last[: max(SAFE_STEM_CHARS, len(last) - MAX_ENDING_CHARS)]
-        wider = find_newest([*exact[:-1], [f"{stem}*"]], visibility, limit=MAX_COMPARED)
+        wider = search_index().find_newest([*exact[:-1], [f"{stem}*"]], visibility, limit=MAX_COMPARED)
         keys = list(dict.fromkeys([*keys, *with_own_words(wider, [last], bool)]))
     return keys
 
@@ -160,7 +153,7 @@ def find_by_forms(typed: str, forms: Sequence[str], visibility: Visibility) -> l
     beside = [[word] for word in words(words_without_forms(typed))[:MAX_WORDS]]
     if beside and typed.endswith(beside[-1][0]):
         beside[-1].append(f"{beside[-1][0]}*")
-    return find_newest(beside, visibility, forms=forms, limit=MAX_SORTED)
+    return search_index().find_newest(beside, visibility, forms=forms, limit=MAX_SORTED)
 
 
 def with_own_words(
@@ -192,11 +185,11 @@ def find_by_spelling(query_words: Sequence[str], visibility: Visibility) -> tupl
     """
     spellings = [similar_words(word, visibility) for word in query_words]
     is_any_similar = any(len(each) > 1 for each in spellings)
-    keys = find_newest(spellings, visibility, limit=MAX_SORTED) if is_any_similar else []
+    keys = search_index().find_newest(spellings, visibility, limit=MAX_SORTED) if is_any_similar else []
     keys = keys or find_by_own_words(query_words, visibility)
     if not keys:
         spellings = [[*each, *early_edits(each[0])] if is_long(each[0]) else each for each in spellings]
-        keys = find_newest(spellings, visibility, limit=MAX_SORTED)
+        keys = search_index().find_newest(spellings, visibility, limit=MAX_SORTED)
     return keys, [word for each in spellings for word in each]
 
 
@@ -208,7 +201,7 @@ def find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> lis
     wide = [[f"{word[:PREFIX_LETTERS]}*"] if is_long(word) else [word] for word in query_words]
     if not is_long(query_words[-1]) and len(query_words[-1]) >= MIN_PREFIX_CHARS:
         wide[-1] = [f"{query_words[-1]}*"]
-    keys = find_newest(wide, visibility, limit=MAX_COMPARED)
+    keys = search_index().find_newest(wide, visibility, limit=MAX_COMPARED)
     beginnings = [word[:PREFIX_LETTERS] for word in typed]
     return with_own_words(
         keys, beginnings, lambda own: all(any(is_like(word, other) for other in own) for word in typed)
@@ -220,13 +213,15 @@ def similar_words(word: str, visibility: Visibility) -> list[str]:
     if not is_long(word):
         return [word]
     edits = allowed_edits(word)
-    terms = read_index_words(
+    index = search_index()
+    terms = index.read_index_words(
         word[:PREFIX_LETTERS],
+        visibility,
         shortest=max(PREFIX_LETTERS, len(word) - edits - PREFIX_LETTERS),
         longest=len(word) + edits,
     )
     alike = nearest(word, terms, edits=edits)
-    return list(dict.fromkeys([word, *keep_visible_words(alike, visibility, limit=MAX_SIMILAR)]))
+    return list(dict.fromkeys([word, *index.keep_visible_words(alike, visibility, limit=MAX_SIMILAR)]))
 
 
 # By meaning

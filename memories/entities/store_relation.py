@@ -15,9 +15,11 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.guarding import guard_unreviewed
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.language.cleaning import clean_line, fold
@@ -72,6 +74,7 @@ class RelationDraft:
     valid_to: datetime | None = None
 
 
+@retried
 def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """Relate two memories. Unknown names become entity memories; an existing relation is reinforced or ended.
 
@@ -92,6 +95,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
         group = resolved.group
+        hold_groups([group.key])
         refuse_withdrawn(actor, group, draft)
         subject, is_new_subject = find_or_store_end(actor, draft.subject, group, prepared, field="subject")
         object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")

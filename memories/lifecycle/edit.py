@@ -13,8 +13,10 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import Conflict, InvalidInput
 from access.groups.guarding import TextFinding
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
 from memories.draft.guarding import guard_draft, held_for_person
@@ -81,6 +83,7 @@ class EditResult:
     findings: tuple[TextFinding, ...] = ()
 
 
+@retried
 def edit(
     actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
 ) -> EditResult:
@@ -103,6 +106,7 @@ def edit(
     reason = clean_reason(reason)
     ready = prepare_edit(actor, id_, change)
     with transaction.atomic():
+        hold_groups([ready.memory.group_id])
         edited = carry_out_edit(actor, ready, reason=reason)
         transaction.set_rollback(dry_run)
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""

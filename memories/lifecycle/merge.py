@@ -11,6 +11,7 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, LociError
+from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED, values_from_json
@@ -95,6 +96,7 @@ def carry_out_merge(
 
     consequences = (f"recall returns {into.id} in its place", "'restore' separates the two again")
     with transaction.atomic():
+        hold_groups([source.group_id, into.group_id])
         done = change_fields(
             actor, source, Operation.MERGE, new, consequences,
             reason=reason, dry_run=False, follow_up=follow_up,

@@ -19,6 +19,7 @@ from access.actor import Actor
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
 from access.groups.guarding import guard_unreviewed
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
 from memories.lifecycle.target import ChangeResult
@@ -127,6 +128,7 @@ def propose(
     refuse_withdrawn_reason(actor, group, reason)
     expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
     with transaction.atomic():
+        hold_groups([group.key])
         waiting = waiting_proposals(now).filter(
             verb=verb, group=group, memory=memory, subject=subject, version=version,
             token=actor.token_id, actor=actor.name,

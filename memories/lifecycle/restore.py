@@ -12,6 +12,7 @@ from access import audit
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
+from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft import EditDraft, clean_reason
 from memories.lifecycle.edit import (
@@ -78,6 +79,7 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     undo = plan_undo(actor, memory) if memory.state == State.MERGED else None
     # One transaction from the first read on: nobody may store the same text in between.
     with transaction.atomic():
+        hold_groups([memory.group_id])
         memory = find_version(actor, id_, right=WRITE)
         done = restore_row(actor, memory, undo, reason=reason, dry_run=dry_run)
         transaction.set_rollback(dry_run)
@@ -160,6 +162,7 @@ def restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool
     else:
         ready = prepare_text(actor, as_draft(version), encoder=available_encoder())
     with transaction.atomic():
+        hold_groups([version.group_id])
         if isinstance(ready, PreparedEdit):
             new = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         else:
@@ -233,6 +236,7 @@ def undo_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool)
     check_scope(memory)
     # A former text is embedded inside the transaction: the tombstone must be lifted first, and both or neither happen.
     with transaction.atomic():
+        hold_groups([memory.group_id])
         lift_own_tombstone(actor, memory, reason=reason)
         successor = memory.superseded_by
         if successor is not None and successor.root_key == memory.root_key:

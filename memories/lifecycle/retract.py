@@ -11,6 +11,7 @@ from django.utils import timezone
 from access.actor import CURATE, WRITE, Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
+from access.groups.locks import hold_groups
 from memories.draft import Draft, EditDraft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
 from memories.language.dress import undressed
@@ -155,6 +156,7 @@ def carry_out_retraction(
     if memory.state == State.MERGED and memory.superseded_by is not None:
         consequences.append(f"{memory.superseded_by.id}, which it was merged into, is not affected")
     with transaction.atomic():
+        hold_groups([memory.group_id])
         twins = recallable_copies(memory)
         reach = find_reach(memory, [memory, *twins])  # before the row loses the key of its summary
         placed = put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)

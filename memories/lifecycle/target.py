@@ -12,6 +12,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
 from memories.lifecycle.purge import Certificate
@@ -236,6 +237,7 @@ def change_fields(
     values = {**new, "updated_at": now} | ({"state_changed_at": now} if "state" in new else {})
     was_withdrawn = is_withdrawn_now(memory)
     with transaction.atomic():
+        hold_groups([memory.group_id])
         if was_withdrawn and not is_withdrawn(new.get("state", memory.state), new.get("trust", memory.trust)):
             put_plan_back(actor, memory)
         seen = Memory.objects.filter(

@@ -16,6 +16,7 @@ from django.utils import timezone
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
+from access.groups.locks import hold_groups
 from memories.draft import clean_reason
 from memories.lifecycle.approve import carry_out_approval
 from memories.lifecycle.merge import merge
@@ -101,6 +102,7 @@ def _forget(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Chan
     new = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
 
     with transaction.atomic():
+        hold_groups([memory.group_id])
         reach = find_reach(memory, [memory])  # before the row loses the key of its summary
 
         def follow_up() -> DerivedChanges:

@@ -3,6 +3,7 @@
 from django.db import models
 
 from memories.models.memory import Memory
+from memories.models.vector_field import VectorField
 
 
 class Piece(models.Model):
@@ -18,7 +19,7 @@ class Piece(models.Model):
     start = models.PositiveIntegerField()
     end = models.PositiveIntegerField()
     tokens = models.PositiveIntegerField()
-    embedding = models.BinaryField(null=True)
+    embedding = VectorField(null=True)
     model = models.CharField(max_length=120, blank=True, default="")
 
     class Meta:

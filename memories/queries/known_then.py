@@ -9,6 +9,7 @@ from typing import Final
 from django.db import connection
 
 from memories.types import HISTORY_STATES, State
+from storage.dialect import dialect
 
 _CHANGED: Final = (Path(__file__).parent / "sql" / "states_since.sql").read_text(encoding="utf-8")
 # States that a question about what was known then never returns, and those whose record time tells it.
@@ -29,7 +30,8 @@ def states_known_at(known_at: datetime) -> StatesThen:
     Where retention deleted the log of that time, the present state counts.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_CHANGED, [connection.ops.adapt_datetimefield_value(known_at)])
+        sql = _CHANGED.replace(":ordered_join", dialect().ordered_join)
+        cursor.execute(sql, [dialect().moment_param(known_at)])
         return compare_states(cursor.fetchall())
 
 

@@ -18,14 +18,21 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.quoting import fence
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import Confidence, is_filler, is_noise, judge
+from memories.recall.abstention import Confidence, judge, unwanted
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import lines_to_tell
 from memories.recall.shown.alike import collapse_alike
 from memories.recall.shown.around import NOTHING_AROUND, NearTurn, find_around
-from memories.recall.shown.collecting import Collects, Fitting, fit_hits, read_collecting, usual_limit
+from memories.recall.shown.collecting import (
+    AnswerLimits,
+    Collects,
+    Fitting,
+    answer_limits,
+    fit_hits,
+    read_collecting,
+)
 from memories.recall.shown.explain import trace_left_out
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
@@ -35,7 +42,6 @@ from memories.store.withdrawn.left_out import (
     find_visible_coming,
     find_visible_conflicts,
 )
-from memories.types import Type
 
 BY_ID = "ids"  # the mode of an answer to ids
 ALIKE_REASON = "another one that is shown says the same"
@@ -192,22 +198,21 @@ def judge_and_cut(
 ) -> dict[str, Any]:
     """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
     collects = read_collecting(request.query)
-    limit = request.max_results or usual_limit(question, collects)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
-    rows, ranking = read_best(ranking, visibility, max(limit, JUDGED_CANDIDATES), trace)
-    best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_found, confidence, doubt = judge(question, ranking, best, trace)
     counting = counting_encoder(encoder)
     relations, spent = lines_to_tell(
         ranking.asked_for, visibility, request.narrowing, counting, group=frame.group, token_budget=budget
     )
+    limits = answer_limits(request, question, collects, has_lines=bool(relations))
+    rows, ranking = read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
+    best = [rows[key] for key, _ in ranking.scores if key in rows]
+    is_found, confidence, doubt = judge(question, ranking, best, trace)
     if is_found:
-        limits = AnswerLimits(limit, Type.ENTITY in request.narrowing.types, has_lines=bool(relations))
         chosen, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
     else:
         chosen, alike = [] if relations else closest_of(best), {}
     if request.explain:
-        trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
+        trace_left_out(chosen, ranking, question, limits, is_found=is_found, trace=trace)
     notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
     if relations:
         confidence, doubt = Confidence.HIGH, ""
@@ -299,18 +304,6 @@ def to_items(
     )
 
 
-@dataclass(frozen=True)
-class AnswerLimits:
-    """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
-
-    `has_lines`: relations are told as lines, so there is something else.
-    """
-
-    limit: int
-    wants_names: bool
-    has_lines: bool
-
-
 def choose_and_fill(
     best: Sequence[Memory],
     ranking: Ranking,
@@ -336,12 +329,10 @@ def choose_answers(
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    Fillers and noise of other groups are left out, and so are names alone that no relation asked for leads to.
+    What is unwanted() is left out, and so are names alone that no relation asked for leads to.
     """
     close = [
-        memory
-        for memory in best
-        if not is_filler(memory.key, ranking, question) and not is_noise(memory.key, ranking)
+        memory for memory in best if not unwanted(memory.key, ranking, question, keeps_far=limits.keeps_far)
     ]
     saying = [memory for memory in close if not memory.is_name_alone]
     if not limits.has_lines:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
 from django.conf import settings
 
@@ -15,7 +16,7 @@ from memories.recall.fusion import FusionSettings, fit_to_question, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
-from memories.recall.weights import FEW_OF_A_DAY, TUNING, Tuning
+from memories.recall.weights import ALWAYS_SHOWN, FAR_BELOW_SHARE, FEW_OF_A_DAY, TUNING, Tuning
 from memories.search.base import RankingFields, search_index
 
 
@@ -74,6 +75,13 @@ class Ranking:
     def best_score(self) -> float:
         """The best score; 0 without candidates."""
         return self.scores[0][1] if self.scores else 0.0
+
+    @cached_property
+    def least_shown(self) -> float:
+        """The score below which a candidate is too far from the best to stand beside it; never above the third's."""
+        if len(self.scores) <= ALWAYS_SHOWN:
+            return -inf
+        return min(FAR_BELOW_SHARE * self.best_score, self.scores[ALWAYS_SHOWN - 1][1])
 
 
 def current_tuning() -> Tuning:

@@ -220,7 +220,7 @@ def read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
     values: dict[str, Any] = {
         "at": to_column(v.as_of or v.known_at or v.now),
         "known": to_column(v.known_at or v.now),
-        "everywhere": v.groups is None,
+        "everywhere": int(v.groups is None),
         "most": MAX_RELATIONS,
     }
     lists: dict[str, list[Any]] = {

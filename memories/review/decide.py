@@ -15,6 +15,7 @@ from django.db import transaction
 from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice
@@ -92,6 +93,7 @@ class Choice:
     at_once: bool = False
 
 
+@retried
 def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> DecisionResult:
     """Carry a decision out; with `dry_run` only return the consequences.
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access.actor import Actor
+from access.audit.retry import retried
 from access.errors import InvalidInput
 from memories.browse.recalls import find_recall, recall_id
 from memories.models import Feedback, FeedbackVerdict, Memory, RecallLog
@@ -33,6 +34,7 @@ class GivenFeedback:
     is_new: bool
 
 
+@retried
 def give_feedback(
     actor: Actor, *, used: Sequence[str] = (), wrong: Sequence[str] = (), recall: str = ""
 ) -> list[GivenFeedback]:

@@ -15,6 +15,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.chains import find_row
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from memories.lifecycle.target import require_person, require_right
@@ -35,6 +36,7 @@ class UndoneDecision:
     consequences: tuple[str, ...]
 
 
+@retried
 def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
     """Undo the audit rows with these names (AuditEntry.name), last first; all of them or none.
 

@@ -31,7 +31,7 @@ class RankingFields(NamedTuple):
     """Columns of a memory that ranking uses.
 
     `tags` are as stored, a JSON list. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
-    `stored_moment` is its own moment, or when it was stored, as the database writes it in UTC: few questions read it.
+    `stored_moment` is its own moment, or when it was stored, as the database returns it: few questions read it.
     """
 
     key: int
@@ -44,12 +44,15 @@ class RankingFields(NamedTuple):
     tags: str = "[]"
     importance: int = 5
     place: int = 0
-    stored_moment: str = ""
+    stored_moment: datetime | str = ""
 
     @property
     def moment(self) -> datetime | None:
         """Its own moment, or when it was stored."""
-        return datetime.fromisoformat(self.stored_moment).replace(tzinfo=UTC) if self.stored_moment else None
+        stored = self.stored_moment
+        if isinstance(stored, str):
+            return datetime.fromisoformat(stored).replace(tzinfo=UTC) if stored else None
+        return stored
 
 
 class DatedRow(NamedTuple):
@@ -77,6 +80,33 @@ class HybridHits:
     vector: dict[int, float] = field(default_factory=dict)
     extra: tuple[int, ...] = ()
     rows: Mapping[int, RankingFields] = field(default_factory=dict)
+
+
+class ScoredMatches(Protocol):
+    """Texts that match a keyword query (memories.search.keyword.KeywordMatches)."""
+
+    def scored(self, rows: Mapping[int, RankingFields]) -> dict[int, float]:
+        """The scores of those of the rows that match."""
+
+
+def combine_hits(
+    words: list[Hit],
+    nearest: list[Hit],
+    rows: Mapping[int, RankingFields],
+    *,
+    also: Collection[int],
+    matches: ScoredMatches,
+    cosines: Callable[[Collection[int]], dict[int, float]],
+) -> HybridHits:
+    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
+
+    `rows` are the visible ones; `cosines` scores memories by vector.
+    """
+    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
+    extra = {*also}.intersection(rows) - by_vector - by_words
+    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
+    wanted = (by_words - by_vector) | extra
+    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)
 
 
 def resolve_vector(vector: AnyVector) -> Vector:
@@ -111,11 +141,38 @@ class SearchIndex(Protocol):
     def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
         """The newest `limit` memories of the periods, newest first; entities have no time."""
 
+    def find_newest(
+        self,
+        alternatives: Sequence[Sequence[str]],
+        visibility: Visibility,
+        *,
+        forms: Sequence[str] = (),
+        limit: int,
+    ) -> list[int]:
+        """Keys of the newest visible memories with a word of each list of alternatives and with all the forms.
+
+        Words are letters and digits of any script, as query_terms.words() returns them; one that ends in "*" is a prefix.
+        """
+
+    def read_index_words(
+        self, first: str, visibility: Visibility, *, shortest: int, longest: int
+    ) -> list[str]:
+        """The index's words (stems) that begin with `first`, within these lengths: at least those of visible texts.
+
+        They may come from other groups: only those that keep_visible_words() leaves may decide anything.
+        """
+
+    def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+        """The first `limit` of the terms that a visible text has, in their order."""
+
     def missing_objects(self) -> list[str]:
         """Names of the indexes' database objects that are missing."""
 
     def find_errors(self) -> list[str]:
         """Differences between the indexes and the rows, in words; empty if there are none."""
+
+    def tend(self) -> None:
+        """Adapt the indexes to what the store has grown to; outside a transaction, now and then."""
 
     def rebuild(self) -> None:
         """Rebuild the indexes from the rows. One transaction."""
@@ -129,19 +186,21 @@ class SearchIndex(Protocol):
         """
 
 
-_ENGINES = {"sqlite": "memories.search.sqlite.engine", "postgresql": "memories.search.postgres"}
+_ENGINES = {
+    "sqlite": ("memories.search.sqlite.engine", "SqliteEngine"),
+    "postgresql": ("memories.search.postgresql.engine", "PostgresqlEngine"),
+}
 
 
 @lru_cache
 def load_engine(vendor: str) -> SearchIndex:
     """The engine for a database vendor; Unavailable if there is none."""
-    try:
-        module = import_module(_ENGINES[vendor])
-    except (KeyError, ModuleNotFoundError):
+    if vendor not in _ENGINES:
         raise Unavailable(
-            f"Loci has no search index for {vendor} yet.", hint="Use SQLite (the default)."
-        ) from None
-    engine: SearchIndex = module.Engine()
+            f"Loci has no search index for {vendor}.", hint="Use SQLite (the default) or PostgreSQL."
+        )
+    module, name = _ENGINES[vendor]
+    engine: SearchIndex = getattr(import_module(module), name)()
     return engine
 
 

@@ -69,7 +69,7 @@ def match_for(text: str) -> Match | None:
     forms = [*joined_phrases(text), *list_forms(_ACRONYMS.sub(r"\1", text))]
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
     # The index has the last letter of a run as a form; a query uses a single letter only if it has nothing else.
-    every = [term for term in every if not _is_letter(term)] or every
+    every = [term for term in every if not is_letter(term)] or every
     return Match(tuple(every)) if every else None
 
 
@@ -86,9 +86,9 @@ def joined_phrases(text: str) -> list[str]:
 
 def _quoted(term: str) -> str:
     """The term quoted for FTS5; a single letter of a script without spaces matches every pair that it begins."""
-    return f'"{term}"*' if _is_letter(term) else f'"{term}"'
+    return f'"{term}"*' if is_letter(term) else f'"{term}"'
 
 
-def _is_letter(term: str) -> bool:
+def is_letter(term: str) -> bool:
     """True for a single letter of a script without spaces."""
     return len(term) == 1 and not term.isascii() and is_unspaced(term)

@@ -1,4 +1,4 @@
-"""Virtual tables and triggers from SQL files per database: created by a migration, restored after every migrate."""
+"""Tables, triggers and functions of the search from SQL files per database: created by a migration, restored after every migrate."""
 
 import re
 from dataclasses import dataclass
@@ -10,14 +10,20 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
-FILES = ("rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql", "vectors.sql", "withdrawn.sql")
+# In the folder of a database's vendor, or beside the folders where all databases run the same; some have not all.
+FILES = (
+    "extensions.sql", "letters.sql", "words.sql", "rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql",
+    "vectors.sql", "withdrawn.sql", "statistics.sql",
+)  # fmt: skip
 FILL_SEARCH_ROWS = ("fill_search_rows.sql",)
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # Objects that a database must have, for the check and `doctor`.
 _CREATES = re.compile(
-    r"CREATE\s+(?:(?:VIRTUAL\s+)?TABLE|TRIGGER|VIEW|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:VIRTUAL\s+)?TABLE|TRIGGER|VIEW|INDEX|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)",
+    re.I,
 )
 _CODE = re.compile(r"CREATE\s+(TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
+_GREATEST = {"postgresql": "GREATEST"}  # where the greatest of two values is not MAX
 _WORDS_OF = re.compile(r"\{words of (\w+)\}")
 
 
@@ -34,10 +40,10 @@ def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatemen
     """Statements for a database vendor, in order; none for a vendor without files."""
     found: list[SqlStatement] = []
     for file in files:
-        path = SQL_DIR / vendor / file
-        if path.exists():
+        path = next(filter(Path.exists, (SQL_DIR / vendor / file, SQL_DIR / file)), None)
+        if path is not None:
             text = path.read_text(encoding="utf-8").replace("{standing}", standing_sql())
-            text = _WORDS_OF.sub(lambda row: words_sql(row[1]), text)
+            text = _WORDS_OF.sub(lambda row: words_sql(row[1], vendor=vendor), text)
             parts = re.split(r"^-- name: (\w+)$", text, flags=re.M)[1:]
             found += [
                 SqlStatement(name, sql.strip()) for name, sql in zip(parts[::2], parts[1::2], strict=True)
@@ -60,15 +66,16 @@ def standing_sql() -> str:
     )
 
 
-def words_sql(row: str) -> str:
+def words_sql(row: str, *, vendor: str) -> str:
     """About the number of words that the keyword index has of a row: spaces, or tenths of a text without any, and two.
 
     The two stand for the row's group, which the index has as a word, and keep a short text from being much shorter than
     another.
     """
+    greatest = _GREATEST.get(vendor, "MAX")
     columns = [f"{row}.{name}" for name in ("content", "context", "forms")]
     counts = [
-        f"CASE {text} WHEN '' THEN 0 ELSE MAX(1 + LENGTH({text}) - LENGTH(REPLACE({text}, ' ', '')), LENGTH({text}) / 10) END"
+        f"CASE {text} WHEN '' THEN 0 ELSE {greatest}(1 + LENGTH({text}) - LENGTH(REPLACE({text}, ' ', '')), LENGTH({text}) / 10) END"
         for text in columns
     ]
     return f"(2 + {' + '.join(counts)})"
@@ -125,7 +132,13 @@ def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
             match = _CREATES.search(statement.sql)
             if match:
                 kind = re.split(r"\s+", statement.sql[match.start() : match.end()].upper())
-                noun = next((word for word in ("TRIGGER", "VIEW", "INDEX") if word in kind), "TABLE")
+                noun = next(
+                    (word for word in ("FUNCTION", "TRIGGER", "VIEW", "INDEX") if word in kind), "TABLE"
+                )
+                if connection.vendor == "postgresql":  # a trigger goes with its function
+                    if noun != "TRIGGER":
+                        cursor.execute(f"DROP {noun} IF EXISTS {match.group(1)} CASCADE")
+                    continue
                 cursor.execute(f"DROP {noun} IF EXISTS {match.group(1)}")
 
 

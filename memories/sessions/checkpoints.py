@@ -11,9 +11,11 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.guarding import guard_unreviewed, mask_words
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
@@ -38,6 +40,7 @@ class CheckpointResult:
     warning: str = ""
 
 
+@retried
 def save_checkpoint(
     actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
 ) -> CheckpointResult:
@@ -54,6 +57,7 @@ def save_checkpoint(
         resolved = find_or_create_group(actor, group, right=WRITE)
         body = guard_unreviewed(resolved.group, body, field="state")
         name = mask_words(name, group=resolved.group)
+        hold_groups([resolved.group.key])
         refuse_withdrawn_texts(actor, resolved.group, body, field="state")
         refuse_withdrawn_texts(actor, resolved.group, name, field="thread")
         row = Thread.objects.get_or_create(group=resolved.group, name=name)[0] if name else None

@@ -16,9 +16,11 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding
+from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
@@ -120,6 +122,7 @@ class StoreResult:
     next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
 
 
+@retried
 def store(actor: Actor, draft: Draft) -> StoreResult:
     """Check a text, compare it with what is stored, and write it with its log row in one transaction.
 
@@ -203,6 +206,7 @@ def write_drafts(
     """
     now = timezone.now()
     executor = Executor(actor, now=now)
+    hold_groups(group.key for group, _ in drafts)
     with one_index_state():
         decisions = decide_and_write(actor, drafts, executor, now=now)
     return [_result(decision, executor) for decision in decisions]

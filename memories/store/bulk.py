@@ -14,10 +14,11 @@ from uuid import UUID
 
 import numpy as np
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
+from access.audit.retry import retried
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.groups.guarding import count_kinds
@@ -121,9 +122,7 @@ def store_many(
     done: Batch = []
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
-            with transaction.atomic():
-                _write(actor, groups, batch, is_trial=dry_run)
-                transaction.set_rollback(dry_run)
+            write_batch(actor, groups, batch, is_trial=dry_run)
             done += batch
             if dry_run:
                 groups.found.clear()
@@ -273,6 +272,18 @@ def refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
         if withdrawn is not None and withdrawn.is_refused:
             pending.outcome, pending.why = Outcome.REFUSED, withdrawn.describe(actor)
             log_refusal(actor, wanted_slug(actor, pending.draft.group))
+
+
+@retried
+def write_batch(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:
+    """Decide and write one batch in a transaction; a trial is rolled back."""
+    try:
+        with transaction.atomic():
+            _write(actor, groups, batch, is_trial=is_trial)
+            transaction.set_rollback(is_trial)
+    except OperationalError:
+        groups.found.clear()  # some may have been created in the transaction that was lost
+        raise
 
 
 def _write(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:

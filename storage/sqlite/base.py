@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from storage.faults import COMMIT_HOOKS
+from storage.faults import report_failed_commit
 from storage.home import DATABASE, ensure_home
 from storage.sqlite.django_backend import import_backend
 from storage.sqlite.driver import DRIVER, vec0_path
@@ -94,12 +94,8 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         return connection
 
     def _commit(self) -> None:
-        try:
+        with report_failed_commit():
             super()._commit()
-        except Exception as error:
-            for hook in COMMIT_HOOKS:
-                hook(error)
-            raise
 
     def create_cursor(self, name: str | None = None) -> Any:
         """A new cursor; SQLite ignores the name."""

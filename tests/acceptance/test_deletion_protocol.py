@@ -33,6 +33,7 @@ from tests.acceptance.house import House
 from tests.acceptance.reading import EVERYWHERE, HANDED_OUT, ON_THE_MACHINE, Wanted, tellers
 from tests.acceptance.storage import backup_bytes, begin_clean, file_bytes, holders, log_bytes, shadow_bytes
 from tests.maintenance.events import TOMATOES
+from tests.memories.indexes import indexed_vectors
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -115,7 +116,8 @@ class Protocol:
         self.feed()
         memory = Memory.objects.get(content=self.text)
         self.id = memory.id
-        self.vectors = [bytes(piece.embedding) for piece in Piece.objects.filter(memory=memory)]
+        pieces = Piece.objects.filter(memory=memory)
+        self.vectors = [*(bytes(piece.embedding) for piece in pieces), *indexed_vectors(pieces)]
         recall(self.house.agent, RecallRequest(f"Is it so: {self.text}", group="ledger"))
         COUNTER.flush()
         run_cycle(operator(), RunPlan(now=self.now, max_share=1))

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from access.models import Group
 from access.tokens import operator
@@ -19,6 +18,7 @@ from tests.acceptance.house import House
 from tests.maintenance.events import MONDAY, NOW, TOMATOES, UNRELATED, happen
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import fresh, kept
+from tests.memories.indexes import VECTORS, lose_all_words, run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -103,9 +103,8 @@ def damage() -> None:
     # The pieces of two rows are gone, and the vectors of the others stand for the wrong texts.
     Piece.objects.filter(memory__content=UNRELATED[0]).delete()
     Memory.objects.filter(thread__isnull=False).update(context="what never stood beside it")
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO memories_fts(memories_fts) VALUES ('delete-all')")
-        cursor.execute("DELETE FROM memories_vec WHERE piece % 2 = 0")
+    lose_all_words()
+    run(f"DELETE FROM {VECTORS} WHERE MOD(piece, 2) = 0")
 
 
 def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: Group) -> None:

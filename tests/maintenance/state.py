@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from django.db import connection
 from django.db.models import Model
 
 from memories.models import Link, Memory, Piece
 from memories.search.base import search_index
 from relations.models import EntityAlias, Relation, RelationEvidence
+from tests.memories.indexes import words_and_vectors
 
 TABLES: tuple[type[Model], ...] = (Memory, Piece, Link, Relation, RelationEvidence, EntityAlias)
 
@@ -18,13 +18,7 @@ def whole_state() -> dict[str, Any]:
         model._meta.db_table: {row["pk"]: row for row in model._base_manager.values("pk", *_fields(model))}
         for model in TABLES
     }
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT rowid, content, context, filter FROM memories_fts ORDER BY rowid")
-        words = cursor.fetchall()
-        cursor.execute(
-            "SELECT piece, room, standing, until, type, embedding FROM memories_vec ORDER BY piece"
-        )
-        vectors = cursor.fetchall()
+    words, vectors = words_and_vectors()
     return {**rows, "words": words, "vectors": vectors}
 
 

@@ -9,7 +9,8 @@ from storage.sqlite.driver import DRIVER
 from tests.maintenance.test_squashed_migrations import chains_of, loci, restored
 from tests.settings import REPOSITORY
 
-STORE = REPOSITORY / "tests" / "fixtures" / "store-0.3.0.zip"  # made by tests/fixtures/make_store.py
+FIXTURES = REPOSITORY / "tests" / "fixtures"  # made by make_store.py there
+STORE, LATER_STORE = FIXTURES / "store-0.3.0.zip", FIXTURES / "store-0.3.0-feedback.zip"
 pytestmark = pytest.mark.model
 
 
@@ -65,3 +66,20 @@ def test_what_it_decided_stays_decided(home: Path) -> None:
     assert refused.returncode != 0
     dressed = loci(home, "remember", "the door code of the lab is: **7719**", "--group", "ledger", "--json")
     assert "candidate" in dressed.stdout
+
+
+def test_a_store_with_feedback_and_a_group_for_everyone_opens(tmp_path: Path) -> None:
+    home = restored(LATER_STORE, tmp_path / "later")
+    examined = loci(home, "doctor")
+    assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
+    stats = json.loads(loci(home, "stats", "--group", "ledger", "--json").stdout)
+    assert (stats["memories"], stats["live"]) == (35, 29)
+    assert (stats["feedback_used"], stats["feedback_wrong"]) == (1, 1)
+    found = json.loads(loci(home, "recall", "how long are answers", "--group", "ledger", "--json").stdout)
+    first = found["results"][0]
+    assert (first["content"], first["group"]) == ("Answers are short and in British English.", "everyone")
+    assert count(home, "SELECT count(*) FROM memories_memory WHERE expires_at IS NOT NULL") == 1
+    stored = json.loads(
+        loci(home, "remember", "The roof of the lab is green.", "--group", "ledger", "--json").stdout
+    )
+    assert stored["scope"] == "group"

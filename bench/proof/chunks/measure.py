@@ -29,10 +29,13 @@ SEED = 1
 _SIZE = re.compile(r"chunk_size=(\d+)")
 # What recall sends for one group: its own rows and the global ones, shown and not yet ended.
 _QUERY = """
-SELECT piece, distance FROM memories_vec WHERE embedding MATCH ? AND k = ?
+SELECT piece, distance FROM memories_vec WHERE embedding MATCH vec_quantize_int8(?, 'unit') AND k = ?
 AND room IN (0, ?) AND standing = 2 AND until > 1 ORDER BY distance
 """
-_INSERT = "INSERT INTO memories_vec (piece, room, embedding, standing, until, type) VALUES (?, ?, ?, 2, ?, 'semantic')"
+_INSERT = (
+    "INSERT INTO memories_vec (piece, room, embedding, standing, until, type)"
+    " VALUES (?, ?, vec_quantize_int8(?, 'unit'), 2, ?, 'semantic')"
+)
 FOREVER = 2**53
 
 Vectors = NDArray[np.float32]

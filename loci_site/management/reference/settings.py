@@ -10,7 +10,8 @@ from loci_site.management.reference import markdown as md
 INTRO = """\
 Loci reads `config.toml` in `LOCI_HOME` (default `~/.loci`) and the environment; an environment variable overrides the
 file, the file overrides the default. Every value is checked at start: the error names the key, the value and the allowed
-values. Two more variables have no key: `LOCI_HOME` and `REDIS_URL` (Redis).
+values. Three more variables have no key: `LOCI_HOME`, `REDIS_URL` (Redis) and `DATABASE_URL` (PostgreSQL;
+[architecture](../architecture.md#postgresql) says what works there).
 
 ```toml
 [server]

@@ -15,6 +15,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import NotPermitted
+from access.groups.locks import hold_groups
 from access.models import AuditEntry, AuditPayload, Group, SavedFilter
 from memories.language.cleaning import first_words, fold
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone, TombstoneKind
@@ -38,6 +39,7 @@ from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
+from storage.dialect import dialect
 
 ROWS_AT_ONCE = 500
 MAX_NAMED = 5  # rows named in a line of what remains
@@ -91,6 +93,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
     logged = find_logged_recalls(find_purge_targets(memory).rows)
     begin_purge(connection)
     with transaction.atomic():
+        hold_groups([memory.group_id])
         doomed = find_purge_targets(memory)
         chain = doomed.rows
         check_purge_rights(actor, chain)
@@ -98,7 +101,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
         certificate = destroy(actor, doomed, reason=reason, logged=logged)
         notes = note_outside_copies()
     ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
-    remains = find_remains(actor, texts)
+    remains = (*find_remains(actor, texts), *dialect().purge_leaves)
     if connection.in_atomic_block:
         # `remains` is as of now; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))

@@ -9,6 +9,7 @@ from django.db import transaction
 from access.actor import Actor
 from access.audit.collect import WrittenRow
 from access.audit.operations import Operation
+from access.audit.retry import retried
 from memories.lifecycle.undo.undo_id import make_undo_id
 from memories.lifecycle.undo.write import find_write, telling_operation
 from memories.lifecycle.undo.write_undo import WRITE_UNDO
@@ -32,6 +33,7 @@ def undo_id_of(actor: Actor, rows: Sequence[WrittenRow]) -> str:
     return make_undo_id(actor, [row.key for row in rows])
 
 
+@retried
 def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     """Undo a write of the same token, less than 24 hours old. One transaction: all of it or nothing.
 

@@ -3,7 +3,7 @@
 -- and their successors; the caller checks afterwards whether a row is visible.
 WITH RECURSIVE followed (key, subject, predicate, object) AS (
     SELECT key, subject_id, predicate, object_id FROM relations_relation
-    WHERE (subject_id IN (:roots) OR object_id IN (:roots)) AND (:everywhere OR group_id IN (:groups))
+    WHERE (subject_id IN (:roots) OR object_id IN (:roots)) AND (:everywhere = 1 OR group_id IN (:groups))
         AND created_at <= :known AND (retired_at IS NULL OR retired_at > :known)
         AND (valid_from IS NULL OR valid_from <= :at)
         AND (valid_to IS NULL OR valid_to > :at OR valid_to_known_at > :known)
@@ -17,12 +17,12 @@ part (relation, role, predicate, root) AS (
     SELECT followed.key, 'proof', predicate, proof.memory_id
     FROM followed JOIN relations_relationevidence AS proof ON proof.relation_id = followed.key
 ),
-way (root, key) AS (
-    SELECT root, root FROM part
-    UNION SELECT way.root, version.key FROM way JOIN memories_memory AS version ON version.root_id = way.key
+-- Both steps in one arm: PostgreSQL allows a single one that names the query itself.
+way (root, key, next) AS (
+    SELECT part.root, m.key, m.superseded_by_id FROM part JOIN memories_memory AS m ON m.key = part.root
     UNION
-    SELECT way.root, gone.superseded_by_id
-    FROM way JOIN memories_memory AS gone ON gone.key = way.key WHERE gone.superseded_by_id IS NOT NULL
+    SELECT way.root, m.key, m.superseded_by_id
+    FROM way JOIN memories_memory AS m ON m.root_id = way.key OR m.key = way.next
 )
 SELECT part.relation, part.role, part.predicate, part.root AS of_root, m.key, m.id, m.group_id, m.scope, m.state, m.trust,
     m.type, m.content, m.confidence, m.tags, m.valid_from, m.valid_to, m.valid_to_known_at, m.created_at, m.retired_at, m.expires_at

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memories.models import Memory
 from memories.recall.abstention.amounts import lacks_amount
-from memories.recall.abstention.filler import ELSEWHERE_REASON, FILLER_REASON, is_filler, is_noise
+from memories.recall.abstention.filler import is_filler, unwanted
 from memories.recall.abstention.limits import choose_limits, small_store_limit
 from memories.recall.abstention.nearness import measure_nearness
 from memories.recall.abstention.times import is_time_empty
@@ -18,15 +18,12 @@ from memories.recall.weights import FEW, JUDGED_CANDIDATES, SURE_MARGIN
 from memories.search.identifiers import exact_numbers_in, has_identifier
 
 __all__ = [
-    "ELSEWHERE_REASON",
-    "FILLER_REASON",
     "NOTHING_RELEVANT",
     "Answerability",
     "Confidence",
     "is_answerable",
-    "is_filler",
-    "is_noise",
     "judge",
+    "unwanted",
 ]
 
 # Why a candidate is not in the answer, wherever that is shown.

@@ -21,7 +21,7 @@ from memories.recall.budget import (
     counting_encoder,
     fit,
 )
-from memories.recall.question import Question
+from memories.recall.question import Question, RecallRequest
 from memories.recall.shown.excerpts import Excerpts
 from memories.recall.weights import (
     MAX_COLLECTED,
@@ -30,6 +30,7 @@ from memories.recall.weights import (
     MIN_HIT_TOKENS,
     USUAL_HIT_TOKENS,
 )
+from memories.types import Type
 
 MAX_QUESTION_CHARS: Final = 600  # a longer text is no question of these forms
 MAX_SENTENCES: Final = 6
@@ -77,6 +78,31 @@ def usual_limit(question: Question, collects: Collects) -> int:
     usual = settings.LOCI.retrieval.max_results
     # A time that is asked for alone has no best memories, only newest.
     return max(usual, MAX_LISTED if question.is_time_alone else usual, MAX_COLLECTED if collects else usual)
+
+
+@dataclass(frozen=True)
+class AnswerLimits:
+    """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
+
+    `has_lines`: relations are told as lines, so there is something else. `keeps_far`: those far below the best are wanted too.
+    """
+
+    limit: int
+    wants_names: bool
+    has_lines: bool
+    keeps_far: bool
+
+
+def answer_limits(
+    request: RecallRequest, question: Question, collects: Collects, *, has_lines: bool
+) -> AnswerLimits:
+    """The limits of a request's answer. A named number, and a question that collects, bring what is far below the best too."""
+    return AnswerLimits(
+        request.max_results or usual_limit(question, collects),
+        wants_names=Type.ENTITY in request.narrowing.types,
+        has_lines=has_lines,
+        keeps_far=request.max_results is not None or bool(collects),
+    )
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,10 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import (
-    ELSEWHERE_REASON,
-    FILLER_REASON,
-    NOTHING_RELEVANT,
-    is_answerable,
-    is_filler,
-    is_noise,
-)
+from memories.recall.abstention import NOTHING_RELEVANT, is_answerable, unwanted
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
-from memories.recall.shown.collecting import read_collecting, usual_limit
+from memories.recall.shown.collecting import AnswerLimits, read_collecting, usual_limit
 from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
@@ -73,19 +66,19 @@ def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
 
 
 def trace_left_out(
-    chosen: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
+    chosen: list[Memory],
+    ranking: Ranking,
+    question: Question,
+    limits: AnswerLimits,
+    *,
+    is_found: bool,
+    trace: Trace,
 ) -> None:
     """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
     settled = {memory.key for memory in chosen} | trace.dropped.keys()
     for at, (key, _) in enumerate(ranking.scores):
         if key in settled:
             continue
-        beyond = [f"beyond the first {limit}"] if at >= limit else []
-        reasons = [*beyond, *unwanted(key, ranking, question)]
+        beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
+        reasons = [*beyond, *unwanted(key, ranking, question, keeps_far=limits.keeps_far)]
         trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)
-
-
-def unwanted(key: int, ranking: Ranking, question: Question) -> list[str]:
-    """Why an answer has no use for a candidate, however good its rank."""
-    filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
-    return filler + ([ELSEWHERE_REASON] if is_noise(key, ranking) else [])

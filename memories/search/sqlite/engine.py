@@ -1,32 +1,59 @@
 """Search engine on SQLite: FTS5 for words, vec0 for vectors."""
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from django.db import connection, transaction
 
 from access.visibility import Visibility
 from memories.queries.visibility import is_as_of_now
-from memories.search.base import AnyVector, DatedRow, Hit, HybridHits, Period, Vector, resolve_vector
+from memories.search.base import (
+    AnyVector,
+    DatedRow,
+    Hit,
+    HybridHits,
+    Period,
+    Vector,
+    combine_hits,
+    resolve_vector,
+)
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
+from memories.search.in_memory.table_rows import best_per_memory
+from memories.search.keyword import NO_MATCHES, best_words, find_count_errors, find_matches
+from memories.search.moments import find_dated
 from memories.search.query_terms import Match
-from memories.search.schema import apply_index_schema, created_names, fill_search_rows, statements, words_sql
-from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors
-from memories.search.sqlite.keyword import NO_MATCHES, best_words, find_matches
-from memories.search.sqlite.moments import find_dated
+from memories.search.rows import (
+    RowReader,
+    needs_rows,
+    placeholders,
+    read_visible,
+    render,
+    standing_condition,
+)
+from memories.search.schema import apply_index_schema, created_names, fill_search_rows, statements
+from memories.search.sqlite.hybrid import (
+    HybridQuery,
+    find_hybrid,
+    find_nearest,
+    score_vectors,
+)
+from memories.search.sqlite.postings import FTS_POSTINGS
+from memories.search.sqlite.prefix import find_newest, keep_visible_words, read_index_words
 from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.rows import RowReader, placeholders, read_visible, render
-from memories.search.sqlite.vectors import fetch_rows, read_progress
-from memories.types import VISIBLE_TRUSTS, State, Trust
+from memories.search.sqlite.vectors import decode_vectors, fetch_rows, read_progress
+from memories.types import State
 
 MAX_K = 4096  # vec0's limit for k
+FEW = 32  # more than twice as many as asked for: vec0 compares rounded vectors
 Params = list[Any]
 
 _NEAREST = """
-SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow}
+SELECT piece FROM memories_vec WHERE embedding MATCH vec_quantize_int8(%s, 'unit') AND k = %s {narrow}
 """
 _PIECES = """
 AND piece IN (
@@ -34,9 +61,12 @@ AND piece IN (
     WHERE p.embedding IS NOT NULL AND {where}
 )
 """
+_COMPARED = """
+SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
+"""
 
 
-class Engine:
+class SqliteEngine:
     """SearchIndex on SQLite."""
 
     def find(
@@ -54,27 +84,21 @@ class Engine:
         if table is not None and match is not None and vector is not None:
             return find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
         visible = RowReader(partial(read_visible, visibility=visibility))
-        matches = find_matches(match, visibility) if match is not None else NO_MATCHES
+        matches = find_matches(match, visibility, FTS_POSTINGS) if match is not None else NO_MATCHES
         words = best_words(matches, visible, limit=limit)
         vector = resolve_vector(vector) if vector is not None else None
         nearest = self._find_nearest(table, vector, visibility, limit) if vector is not None else []
-        by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
-        rows = visible(by_vector | by_words | {*also})
-        extra = {*also}.intersection(rows) - by_vector - by_words
-        others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
-        return HybridHits(
-            words,
-            nearest,
-            matches.scored(others),
-            score_vectors((by_words - by_vector) | extra, vector, table=table) if vector is not None else {},
-            tuple(sorted(extra)),
-            rows,
-        )
+        rows = visible({*(hit.key for hit in (*words, *nearest)), *also})
+
+        def cosines(keys: Collection[int]) -> dict[int, float]:
+            return score_vectors(keys, vector, table=table) if vector is not None else {}
+
+        return combine_hits(words, nearest, rows, also=also, matches=matches, cosines=cosines)
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
         visible = RowReader(partial(read_visible, visibility=visibility))
-        return best_words(find_matches(match, visibility), visible, limit=limit)
+        return best_words(find_matches(match, visibility, FTS_POSTINGS), visible, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
@@ -89,12 +113,12 @@ class Engine:
         parts = [vec0_filter(part) for part in split_visibility(visibility)]
         visible = RowReader(partial(read_visible, visibility=visibility))
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
-        k = min(limit, MAX_K)
+        k = min(2 * limit + FEW, MAX_K)
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = fetch_rows(f"{sql} ORDER BY distance", params)[:k]
-            hits = best_pieces(rows)
+            rows = fetch_rows(sql, params)
+            hits = best_pieces([piece for (piece,) in rows], vector)
             if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
                 begun = visible(hit.key for hit in hits)
                 hits = [hit for hit in hits if hit.key in begun]
@@ -106,6 +130,27 @@ class Engine:
     def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
         """The newest `limit` memories of the periods, newest first."""
         return find_dated(periods, visibility, limit=limit)
+
+    def find_newest(
+        self,
+        alternatives: Sequence[Sequence[str]],
+        visibility: Visibility,
+        *,
+        forms: Sequence[str] = (),
+        limit: int,
+    ) -> list[int]:
+        """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
+        return find_newest(alternatives, visibility, forms=forms, limit=limit)
+
+    def read_index_words(
+        self, first: str, visibility: Visibility, *, shortest: int, longest: int
+    ) -> list[str]:
+        """The index's words (stems) that begin with `first`, of every group."""
+        return read_index_words(first, shortest=shortest, longest=longest)
+
+    def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+        """The first `limit` of the terms that a visible text has, in their order."""
+        return keep_visible_words(terms, visibility, limit=limit)
 
     def missing_objects(self) -> list[str]:
         """Missing virtual tables, views and triggers."""
@@ -124,6 +169,9 @@ class Engine:
     ) -> bool:
         """Replace the vector index with one of another model's vectors."""
         return switch_model(model, is_complete=is_complete, progress=progress)
+
+    def tend(self) -> None:
+        """Nothing: every process searches the vectors in its memory."""
 
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""
@@ -185,44 +233,12 @@ def vec0_filter(v: Visibility) -> tuple[str, Params]:
     return " ".join(parts), params
 
 
-def standing_condition(v: Visibility) -> str:
-    """The condition on vec0's `standing` for these states and trusts; empty if there is none."""
-    if v.states == {State.LIVE} and v.trusts == set(VISIBLE_TRUSTS):
-        return ">= 2"
-    if v.trusts == set(Trust.values):
-        if v.states == {State.LIVE}:
-            return ">= 1"
-        if v.states == {State.LIVE, State.RETRACTED}:
-            return "!= 0 AND standing <= 2"
-        if v.states == {State.RETRACTED}:
-            return "= -1"
-    return ""
-
-
-def needs_rows(v: Visibility) -> bool:
-    """True if a condition is on something that vec0's columns do not have."""
-    own_globals = v.groups is not None and not v.include_global
-    narrowed = bool(v.tags or v.scope or v.min_confidence > 0 or v.after or v.before)
-    narrowed = narrowed or bool(v.min_importance > 0 or v.thread or v.source)
-    return narrowed or v.is_history or own_globals
-
-
-def best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
-    """One hit per memory with the cosine of its best piece, best first."""
-    if not rows:
-        return []
-    memories = dict(
-        fetch_rows(
-            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({placeholders(rows)})",
-            [row[0] for row in rows],
-        )
-    )
-    best: dict[int, float] = {}
-    for piece, distance in rows:
-        memory = memories.get(piece)
-        if memory is not None:
-            best.setdefault(memory, 1.0 - distance)
-    return [Hit(key, score) for key, score in best.items()]
+def best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
+    """One hit per memory of these pieces with the cosine of its best one, best first."""
+    rows = fetch_rows(_COMPARED, [json.dumps([*pieces])])
+    vectors = decode_vectors([embedding for _, embedding in rows])
+    best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
+    return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
 def find_keyword_errors() -> list[str]:
@@ -233,26 +249,6 @@ def find_keyword_errors() -> list[str]:
     except Exception as error:
         return [f"the keyword index does not match the memories ({type(error).__name__})"]
     return []
-
-
-_COUNTED = f"""
-SELECT COUNT(*) FROM memories_memory AS m LEFT JOIN search_row AS s ON s.key = m.key
-WHERE (s.group_id, s.is_global, s.words) IS NOT (m.group_id, m.scope = 'global', {words_sql("m")})
-"""
-_SUMMED = """
-SELECT COUNT(*) FROM (
-    SELECT is_global, group_id, COUNT(*) AS texts, SUM(words) AS words FROM search_row GROUP BY is_global, group_id
-) AS found FULL JOIN search_group AS kept USING (is_global, group_id)
-WHERE IFNULL(found.texts, 0) IS NOT kept.texts OR IFNULL(found.words, 0) IS NOT kept.words
-"""
-
-
-def find_count_errors() -> list[str]:
-    """Differences between the memories and the counts that the keyword search reads."""
-    [(rows,)] = fetch_rows(_COUNTED, [])
-    [(sums,)] = fetch_rows(_SUMMED, [])
-    found = [f"{rows} memories are counted wrongly for the keyword search"] if rows else []
-    return [*found, f"{sums} groups have wrong sums for the keyword search"] if sums else found
 
 
 def find_vector_errors() -> list[str]:

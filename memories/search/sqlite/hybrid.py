@@ -16,12 +16,21 @@ import numpy as np
 
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
-from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, resolve_vector
+from memories.search.base import (
+    AnyVector,
+    Hit,
+    HybridHits,
+    RankingFields,
+    Vector,
+    combine_hits,
+    resolve_vector,
+)
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable
 from memories.search.in_memory.table_rows import best_per_memory
+from memories.search.keyword import GROWTH, SLACK, best_words, find_matches
 from memories.search.query_terms import Match
-from memories.search.sqlite.keyword import GROWTH, SLACK, best_words, find_matches
+from memories.search.sqlite.postings import FTS_POSTINGS
 from memories.search.sqlite.vectors import decode_vectors, fetch_rows, read_vectors
 
 LARGE_GROUP_ROWS = 50_000  # rows from which a selection takes longer than handing it to another core
@@ -72,7 +81,7 @@ def find_hybrid(
     wanted = int(query.limit * SLACK)
     choosing = start_choosing(query, vector, wanted=wanted)
     # While another core computes the vector and selects the rows near it.
-    matches = find_matches(match, query.visibility)
+    matches = find_matches(match, query.visibility, FTS_POSTINGS)
     if choosing is None or choosing.done():
         vector = resolve_vector(vector)
         found = nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
@@ -84,11 +93,14 @@ def find_hybrid(
         found = nearest_pieces(query, vector, wanted, chosen=choosing.result())
     nearest = take_visible(query, vector, found, wanted)
     rows = query.visible({*(hit.key for hit in (*words, *nearest)), *also})
-    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
-    extra = {*also}.intersection(rows) - by_vector - by_words
-    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
-    cosine = score_vectors((by_words - by_vector) | extra, vector, table=query.table)
-    return HybridHits(words, nearest, matches.scored(others), cosine, tuple(sorted(extra)), rows)
+    return combine_hits(
+        words,
+        nearest,
+        rows,
+        also=also,
+        matches=matches,
+        cosines=lambda keys: score_vectors(keys, vector, table=query.table),
+    )
 
 
 def start_choosing(query: HybridQuery, vector: AnyVector, *, wanted: int) -> Future[Keys] | None:

@@ -6,13 +6,12 @@ Visibility are read, and the caller sorts them.
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.search.sqlite.keyword import MAX_FILTER_GROUPS, group_terms
-from memories.search.sqlite.rows import render
+from memories.search.rows import render
+from memories.search.sqlite.postings import MAX_FILTER_GROUPS, group_terms
 from storage.compiled_queries import fetch
 
 _FOUND = """
@@ -37,23 +36,6 @@ SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
     WHERE place.term = word.value ->> 1 AND {where}
 )
 """
-_BEGINNINGS = (
-    "SELECT key, substr(content, 1, %s) FROM memories_memory WHERE key IN (SELECT value FROM json_each(%s))"
-)
-_LOOKS = """
-SELECT key, substr(content, 1, %s), state, type, pinned FROM memories_memory
-WHERE key IN (SELECT value FROM json_each(%s))
-"""
-
-
-class PrefixMatch(NamedTuple):
-    """Sort fields of a memory; `content` is the beginning of its text."""
-
-    key: int
-    content: str
-    state: str
-    type: str
-    pinned: int
 
 
 def find_newest(
@@ -70,16 +52,6 @@ def find_newest(
     wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
     expression = " AND ".join(wanted) + group_filter(visibility)
     return [key for (key,) in fetch(_FOUND.format(where=where), [expression, *params, limit])]
-
-
-def read_beginnings(keys: Sequence[int], chars: int) -> dict[int, str]:
-    """The first `chars` characters of memories' texts, by key."""
-    return dict(fetch(_BEGINNINGS, [chars, json.dumps([*keys])]))
-
-
-def read_sort_fields(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:
-    """Sort fields of memories with the first `chars` characters of their texts, by key."""
-    return {row[0]: PrefixMatch(*row) for row in fetch(_LOOKS, [chars, json.dumps([*keys])])}
 
 
 def read_index_words(first: str, *, shortest: int, longest: int) -> list[str]:

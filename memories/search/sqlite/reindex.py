@@ -23,7 +23,7 @@ _SHADOW_TABLE = re.compile(
 )
 _ROWS = f"""
 INSERT INTO {NEXT} (piece, room, embedding, standing, until, type)
-SELECT p.key, row.room, p.embedding, row.standing, row.until, row.type
+SELECT p.key, row.room, vec_quantize_int8(p.embedding, 'unit'), row.standing, row.until, row.type
 FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
 WHERE p.model = %s AND p.embedding IS NOT NULL AND
 """  # noqa: S608 - our own names

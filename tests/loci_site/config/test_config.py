@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.config import KEYS, Config, ConfigError, load_config
+from loci_site.config.databases import postgresql_settings
 from tests.settings import REPOSITORY
 
 
@@ -193,9 +194,17 @@ def test_a_wrong_address_of_a_service_is_named_without_its_password(tmp_path: Pa
 
 
 def test_no_database_server_is_taken_silently(tmp_path: Path) -> None:
-    (error,) = errors_of({"LOCI_HOME": str(tmp_path), "DATABASE_URL": "postgresql://user:hunter2@host/db"})
-    assert "runs on SQLite alone: unset it" in error
+    (error,) = errors_of({"LOCI_HOME": str(tmp_path), "DATABASE_URL": "mysql://user:hunter2@host/db"})
+    assert "postgresql://user@host:port/name; for SQLite unset it" in error
     assert "hunter2" not in error
+
+
+def test_a_postgresql_address_is_taken_apart() -> None:
+    options = postgresql_settings("postgresql://ann:a%40b@/loci?host=/run/pg&sslmode=require")
+    named = {name: options[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    assert named == {"NAME": "loci", "USER": "ann", "PASSWORD": "a@b", "HOST": "/run/pg", "PORT": ""}
+    assert options["OPTIONS"]["sslmode"] == "require"
+    assert postgresql_settings("postgres://h:5433/x")["PORT"] == "5433"
 
 
 def test_reading_settings_writes_nothing(tmp_path: Path) -> None:

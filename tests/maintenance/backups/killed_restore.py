@@ -12,9 +12,12 @@ def main(archive: str, point: str) -> None:
     django.setup()
     from access.tokens import operator
     from maintenance.backups import restore as restoring
+    from maintenance.backups.copies import copies
 
     step, _, number = point.partition(":")
-    real: Any = getattr(restoring, step)
+    own = sys.modules[type(copies()).__module__]
+    module = own if step in ("sync_folder", "rename", "drop_databases") else restoring
+    real: Any = getattr(module, step)
     calls: list[int] = []
 
     def killed(*args: Any, **more: Any) -> Any:
@@ -24,7 +27,7 @@ def main(archive: str, point: str) -> None:
             os._exit(9)
         return answer
 
-    setattr(restoring, step, killed)
+    setattr(module, step, killed)
     restoring.restore_backup(operator(), Path(archive))
 
 

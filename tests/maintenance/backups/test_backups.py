@@ -17,7 +17,8 @@ from access.errors import InvalidInput, NotPermitted, Unavailable
 from access.models import AuditEntry
 from access.tokens import operator
 from maintenance.backups import backup_job, list_backups, make_backup
-from maintenance.backups.archive import DATABASE, read_ids, read_manifest, unpack
+from maintenance.backups.archive import read_ids, read_manifest, unpack
+from maintenance.backups.copies import copies
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.open_copy import use_copy
 from maintenance.jobs import job_actor
@@ -41,7 +42,7 @@ def no_backups() -> Iterator[None]:
 def contents_of(archive: Path, folder: Path) -> list[str]:
     folder.mkdir()
     unpack(archive, folder)
-    with use_copy(folder / DATABASE):
+    with use_copy(folder / copies().part):
         return sorted(Memory.objects.values_list("content", flat=True))
 
 
@@ -110,6 +111,7 @@ def test_what_a_killed_backup_left_is_gone_after_the_next(remember: Remember) ->
     assert {path.name for path in folder.iterdir()} == {made.path.name, ".lock"}
 
 
+@pytest.mark.sqlite(reason="SQLite's online backup")
 def test_a_copy_that_lacks_a_row_is_refused(remember: Remember, monkeypatch: pytest.MonkeyPatch) -> None:
     remember("The port is 8081")
     engine = type(connection._connections[connection._alias])  # type: ignore[attr-defined]

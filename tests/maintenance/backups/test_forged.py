@@ -19,7 +19,10 @@ from memories.models import Memory
 from memories.search.base import search_index
 from tests.maintenance.folders import empty_folder
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sqlite(reason="forged database files"),
+]
 Remember = Callable[..., Memory]
 
 

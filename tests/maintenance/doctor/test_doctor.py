@@ -27,6 +27,7 @@ from maintenance.doctor.versions import faulty_chains, keys_in_cycles
 from maintenance.models import JobLock
 from memories.embedding.install import verify_model
 from memories.models import IndexState, Link, Memory, Piece
+from tests.memories.indexes import VECTORS, WORD_TRIGGER, drop_word_trigger, lose_words, texts_with
 
 Remember = Callable[..., Memory]
 NoModel = Callable[[], AbstractContextManager[None]]
@@ -62,34 +63,27 @@ def test_a_sound_store_is_well(remember: Remember) -> None:
 @pytest.mark.model
 def test_a_row_gone_from_the_keyword_index_is_found_and_repaired(remember: Remember) -> None:
     memory = remember("The port is 8081")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO memories_fts (memories_fts, rowid, content, context, filter) VALUES ('delete', %s, %s, %s, %s)",
-            [memory.key, memory.content, memory.context, memory.filter],
-        )
-    assert "the keyword index does not match" in wrong(examine(operator()))["indexes"]
+    lose_words(memory)
+    assert "keyword index" in wrong(examine(operator()))["indexes"]
     after = repair(operator())
     assert wrong(after) == {}
-    assert after.repairs[0].startswith("rebuilt the search indexes (the keyword index does not match")
+    assert after.repairs[0].startswith("rebuilt the search indexes (")
 
 
 @pytest.mark.model
 def test_a_dropped_trigger_is_found_and_put_back(remember: Remember) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER memories_fts_insert")
+    drop_word_trigger()
     remember("Written while the trigger was gone")
-    assert "memories_fts_insert is missing" in wrong(examine(operator()))["indexes"]
+    assert f"{WORD_TRIGGER} is missing" in wrong(examine(operator()))["indexes"]
     assert wrong(repair(operator())) == {}
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT COUNT(*) FROM memories_fts WHERE memories_fts MATCH 'trigger'")
-        assert cursor.fetchone() == (1,)
+    assert texts_with("trigger") == 1
 
 
 @pytest.mark.model
 def test_a_lost_vector_row_is_found_and_made_anew(remember: Remember) -> None:
     memory = remember("The port is 8081")
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM memories_vec WHERE piece = %s", [memory.pieces.get().key])
+        cursor.execute(f"DELETE FROM {VECTORS} WHERE piece = %s", [memory.pieces.get().key])
     assert "1 lack their vector row" in wrong(examine(operator()))["indexes"]
     assert wrong(repair(operator())) == {}
 
@@ -191,7 +185,7 @@ def test_a_missing_column_table_or_index_is_named() -> None:
 
 def test_a_table_that_is_not_locis_is_a_notice() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE somebody_elses (x)")
+        cursor.execute("CREATE TABLE somebody_elses (x integer)")
     assert (found("schema").verdict, found("schema").detail) == (
         CheckStatus.NOTICE,
         "tables that do not belong to Loci: somebody_elses",
@@ -285,9 +279,8 @@ def test_a_quick_look_leaves_out_what_reads_every_row(remember: Remember) -> Non
     assert look.is_well
     skipped = {one.check for one in look.findings if one.verdict is CheckStatus.SKIPPED}
     assert skipped == {"integrity", "chains", "contexts", "forms", "folds", "audit"}
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER memories_fts_insert")
-    assert "memories_fts_insert missing" in wrong(examine(operator(), quick=True))["indexes"]
+    drop_word_trigger()
+    assert f"{WORD_TRIGGER} missing" in wrong(examine(operator(), quick=True))["indexes"]
 
 
 def test_a_check_that_cannot_look_says_so_and_the_others_go_on(remember: Remember) -> None:
@@ -340,3 +333,21 @@ def test_the_command_ends_with_1_where_something_is_wrong(no_model: NoModel) -> 
         call_command("doctor", stdout=out)
     assert ended.value.code == 1
     assert out.getvalue().splitlines()[-1] == "Something is wrong."
+
+
+@pytest.mark.postgresql
+def test_an_index_that_is_not_valid_is_named(remember: Callable[..., Memory]) -> None:
+    remember("The port is 8081")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'piece_search_room'::regclass"
+        )
+    try:
+        found = next(f for f in examine(operator()).findings if f.check == "integrity")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'piece_search_room'::regclass"
+            )
+    assert (found.verdict, found.detail) == ("wrong", "the index piece_search_room is not valid")
+    assert "REINDEX" in found.advice

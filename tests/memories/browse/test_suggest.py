@@ -19,8 +19,8 @@ from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
 from memories.queries.visibility import listed_by
 from memories.recall.recall_log import COUNTER
+from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
-from memories.search.sqlite.prefix import find_newest
 from memories.store import store
 from tests.people import agent, alice, bob, charlie, garden, ledger, person, the_group, the_owner
 
@@ -338,16 +338,16 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
 ) -> None:
     """The search and the reading of what it found are two statements; here a memory is withdrawn between them."""
     gone, kept = (remember(alice, f"The lantern of shelf {n} is lit.") for n in (1, 2))
-    token = agent(alice)
+    find_newest = search_index().find_newest
 
     def withdrawn_meanwhile(*args: object, **named: object) -> list[int]:
         keys = find_newest(*args, **named)  # type: ignore[arg-type]
         Memory.objects.filter(key=gone.key).update(trust="quarantined")
         return keys
 
-    assert {each.memory.key for each in suggest(token, "lantern")} == {gone.key, kept.key}
-    monkeypatch.setattr(suggesting, "find_newest", withdrawn_meanwhile)
-    assert [each.memory.key for each in suggest(token, "lantern")] == [kept.key]
+    assert {each.memory.key for each in suggest(agent(alice), "lantern")} == {gone.key, kept.key}
+    monkeypatch.setattr(search_index(), "find_newest", withdrawn_meanwhile)
+    assert [each.memory.key for each in suggest(agent(alice), "lantern")] == [kept.key]
 
 
 def test_an_unfinished_word_that_ends_like_a_plural_is_no_shorter_word(alice: User, ledger: Group) -> None:

@@ -20,6 +20,7 @@ from tests.memories.builders import NOW, add_piece, row, unit_vector
 pytestmark = pytest.mark.django_db(transaction=True)
 MATCH = Match(("lighthouse",))
 LIMIT = 3
+IN_MEMORY = pytest.param(True, marks=pytest.mark.sqlite(reason="vectors in the memory of each process"))
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +57,7 @@ def find(group: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
 
 
 @pytest.mark.usefixtures("near")
-@pytest.mark.parametrize("from_memory", [True, False])
+@pytest.mark.parametrize("from_memory", [IN_MEMORY, False])
 def test_what_is_far_comes_with_its_scores_in_both(group: Group, *, from_memory: bool) -> None:
     long = row(
         group, "Far off stands a lighthouse with very many more words beside it than any other one has."
@@ -77,7 +78,7 @@ def test_what_is_far_comes_with_its_scores_in_both(group: Group, *, from_memory:
 
 
 @pytest.mark.usefixtures("near")
-@pytest.mark.parametrize("from_memory", [True, False])
+@pytest.mark.parametrize("from_memory", [IN_MEMORY, False])
 def test_what_is_not_visible_does_not_come(group: Group, *, from_memory: bool) -> None:
     other = Group.objects.create(slug="garden")
     hidden = [
@@ -94,7 +95,7 @@ def test_what_is_not_visible_does_not_come(group: Group, *, from_memory: bool) -
     assert found.keyword.keys() | found.vector.keys() == {shown.key, *_named(found)} - _named_by_both(found)
 
 
-@pytest.mark.parametrize("from_memory", [True, False])
+@pytest.mark.parametrize("from_memory", [IN_MEMORY, False])
 def test_what_a_search_found_does_not_come_twice_and_the_rest_is_as_without(
     group: Group, near: list[Memory], *, from_memory: bool
 ) -> None:

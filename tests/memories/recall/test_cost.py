@@ -48,6 +48,7 @@ def filled(group: Group, count: int) -> None:
     )
 
 
+@pytest.mark.sqlite(reason="vectors in the memory of each process")
 def test_few_statements_are_enough_for_few_candidates_and_for_many() -> None:
     actor = actor_for_user(User.objects.create_superuser("alice", password="a-long-password"), via="rest")
     counts = []

@@ -210,6 +210,7 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
     assert queries(lambda: memory_card(actor, Memory.objects.get(content="promoted 0").id)) == few_card <= 12
 
 
+@pytest.mark.sqlite(reason="plans of SQLite's planner")
 def test_the_deck_reads_only_what_waits(alice: User) -> None:
     from memories.review.queue import WAITING_SQL  # the plan is the point of the file of its own
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from access.models import Group
 from memories.draft import Draft
@@ -12,7 +12,9 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Memory
 from memories.store import store
+from storage.compiled_queries import fetch
 from tests.memories.builders import kept
+from tests.memories.indexes import VECTORS, refuse_inserts, texts_with
 from tests.memories.tables import all_rows
 from tests.people import person
 
@@ -23,10 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 def memory(alice: User, ledger: Group) -> Memory:
     """A memory, and a log that takes no more rows: the last step of every write fails."""
     made = kept(person(alice), "The deploy port is 8081.", group="ledger")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON memory_log BEGIN SELECT RAISE(ABORT, 'full'); END"
-        )
+    refuse_inserts("memory_log")
     return made
 
 
@@ -54,8 +53,5 @@ def test_nothing_is_half_written(
     with pytest.raises(IntegrityError):
         write(alice, memory)
     assert all_rows() == before
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'deploy OR queue OR Anna'")
-        assert cursor.fetchone() == (1,)
-        cursor.execute("SELECT count(*) FROM memories_vec")
-        assert cursor.fetchone() == (1,)
+    assert texts_with("deploy", "queue", "Anna") == 1
+    assert fetch(f"SELECT count(*) FROM {VECTORS}", []) == [(1,)]

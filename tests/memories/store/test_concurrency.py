@@ -153,3 +153,31 @@ def test_log_rows_of_eight_writers_have_no_gap(alice: User) -> None:
     seqs = list(AuditEntry.objects.order_by("seq").values_list("seq", flat=True))
     assert seqs == list(range(1, before + 41))
     assert is_log_whole()
+
+
+def test_one_source_from_sixteen_at_once_is_one_memory(alice: User, ledger: Group) -> None:
+    draft = Draft("The lease ends in May.", group="ledger", source="notes", source_ref="42")
+    actor, barrier = agent(alice), threading.Barrier(16)
+
+    def call() -> str:
+        prepared = prepare_store(actor, draft)
+        barrier.wait(timeout=60)
+        return store_prepared(actor, prepared).outcome
+
+    assert Counter(map(str, at_once([call] * 16))) == {"created": 1, "unchanged": 15}
+    assert Memory.objects.count() == 1
+
+
+def test_turns_of_sixteen_writers_have_a_place_each(alice: User, ledger: Group) -> None:
+    actor, barrier = agent(alice), threading.Barrier(16)
+
+    def call(number: int) -> str:
+        draft = Draft(f"Turn {number} was said.", type="episodic", group="ledger", thread="talk")
+        prepared = prepare_store(actor, draft)
+        barrier.wait(timeout=60)
+        return store_prepared(actor, prepared).outcome
+
+    assert at_once([lambda n=n: call(n) for n in range(16)]) == ["created"] * 16
+    assert sorted(Memory.objects.values_list("position", flat=True)) == list(range(16))
+    assert is_log_whole()
+    assert search_index().find_errors() == []

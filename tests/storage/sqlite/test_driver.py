@@ -113,6 +113,7 @@ def add_one(databases: ConnectionHandler) -> None:
         cursor.execute("COMMIT")
 
 
+@pytest.mark.sqlite(reason="transactions that begin with the write lock")
 @pytest.mark.django_db(transaction=True)
 def test_atomic_takes_the_write_lock_at_once() -> None:
     assert connection.transaction_mode == "IMMEDIATE"

@@ -17,7 +17,10 @@ from tests.memories.builders import unit_vector
 from tests.memories.search.in_memory.test_sync import near, remembered
 from tests.memories.search.in_memory.test_table import LIVE, NOW_MS, found, piece, table_of, vectors
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sqlite(reason="vectors in the memory of each process"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -17,20 +17,23 @@ from access.models import Group
 from access.visibility import Visibility
 from memories.models import IndexChange, IndexState, Memory, Piece
 from memories.queries.visibility import EVERY_TRUST, RECALLED
+from memories.search import keyword
 from memories.search.base import RankingFields, Vector, search_index
 from memories.search.in_memory import sync as following
 from memories.search.in_memory.table import Keys, VectorTable
 from memories.search.query_terms import Match
+from memories.search.rows import read_visible
 from memories.search.sqlite import engine as sqlite
 from memories.search.sqlite import hybrid as sqlite_both
-from memories.search.sqlite import keyword
-from memories.search.sqlite import rows as sqlite_rows
 from memories.search.sqlite.vectors import read_progress
 from memories.search.term_counts import TermCounts
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sqlite(reason="vectors in the memory of each process"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -249,7 +252,7 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
         rows_read.extend(asked)
         if not slow.done():
             slow.set_result(vector)  # a search that waited for it before would wait for ever
-        return sqlite_rows.read_visible(asked, visibility)
+        return read_visible(asked, visibility)
 
     monkeypatch.setattr(sqlite, "read_visible", reading)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once

@@ -1,23 +1,19 @@
-"""Rows of memories on SQLite: a Visibility as SQL, and the ranking fields of rows inside it."""
+"""Rows of memories: a Visibility as SQL, and the ranking fields of rows inside it."""
 
-import json
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
-
-from django.db import connection
 
 from access.visibility import Visibility
 from memories.queries.visibility import states_of
 from memories.search.base import RankingFields
-from memories.types import NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Type
+from memories.types import NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
 from storage.compiled_queries import fetch
+from storage.dialect import dialect
 
 Params = list[Any]
 
 _COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name not in ("place", "stored_moment"))
-_IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
 # What counts now, as memories.queries.visibility.counts_at() says it: not expired; an event, or begun and not ended; live,
 # or superseded by a memory dated ahead.
 _COUNTS = (
@@ -31,7 +27,7 @@ _COUNTS = (
 _VISIBLE = f"""
 SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END, COALESCE(m.valid_from, m.created_at)
 FROM memories_memory AS m JOIN search_row AS s ON s.key = m.key
-WHERE m.key IN (SELECT value FROM json_each(%s)) AND {{where}}
+WHERE m.key {{in_list}} AND {{where}}
 """  # noqa: S608 - constants alone
 
 
@@ -54,12 +50,11 @@ class RowReader:
 
 def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
     """Memories inside the Visibility, by key; one statement."""
-    requested = json.dumps([*keys])
     in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
     where, params = render(visibility)
+    sql = _VISIBLE.format(in_group=in_group, where=where, in_list=dialect().in_list)
     return {
-        row[0]: RankingFields._make(row)
-        for row in fetch(_VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params])
+        row[0]: RankingFields._make(row) for row in fetch(sql, [*groups, dialect().list_param(keys), *params])
     }
 
 
@@ -70,20 +65,20 @@ def render(v: Visibility) -> tuple[str, Params]:
     for sql, values in (scope_sql(v), kind_sql(v), time_sql(v)):
         parts.append(sql)
         params += values
-    return " AND ".join(f"({part})" for part in parts if part) or "1", params
+    return " AND ".join(f"({part})" for part in parts if part) or dialect().everything, params
 
 
 def groups_sql(v: Visibility, table: str) -> tuple[str, Params]:
     """Condition on the group of a row of search_row or search_group, without the narrowing to a scope."""
     if v.groups is None:
-        return "1", []
+        return dialect().everything, []
     sql = f"{table}.group_id IN ({placeholders(v.groups)})"
     return f"({sql} OR {table}.is_global)" if v.include_global else sql, sorted(v.groups)
 
 
 def scope_sql(v: Visibility) -> tuple[str, Params]:
     """Condition on group and scope."""
-    sql, params = "1", list[Any]()
+    sql, params = dialect().everything, list[Any]()
     if v.groups is not None:
         sql, params = f"m.group_id IN ({placeholders(v.groups)})", sorted(v.groups)
         if v.include_global:
@@ -96,7 +91,10 @@ def kind_sql(v: Visibility) -> tuple[str, Params]:
     states = states_of(v)
     sql, params = f"m.state IN ({placeholders(states)})", list[Any](sorted(states))
     if v.shown_then:
-        sql, params = f"({sql} OR {_IS_KEY})", [*params, json.dumps(sorted(v.shown_then))]
+        sql, params = (
+            f"({sql} OR m.key {dialect().in_list})",
+            [*params, dialect().list_param(sorted(v.shown_then))],
+        )
     sql, params = f"{sql} AND m.trust IN ({placeholders(v.trusts)})", [*params, *sorted(v.trusts)]
     if v.types:
         is_type, types = f"m.type IN ({placeholders(v.types)})", sorted(v.types)
@@ -114,7 +112,7 @@ def kind_sql(v: Visibility) -> tuple[str, Params]:
         sql = f"{sql} AND m.thread_id IN (SELECT key FROM memories_thread WHERE name = %s)"  # noqa: S608 - constants alone
         params = [*params, v.thread]
     for tag in sorted(v.tags):
-        sql += " AND EXISTS (SELECT 1 FROM json_each(m.tags) WHERE json_each.value = %s)"
+        sql += f" AND {dialect().has_tag.format(column='m.tags')}"
         params.append(tag)
     return sql, params
 
@@ -129,17 +127,17 @@ def time_sql(v: Visibility) -> tuple[str, Params]:
         params += values
     elif v.states == {State.LIVE}:
         parts.append(_COUNTS)
-        params += [encode_moment(v.now)] * 4
+        params += [dialect().moment_param(v.now)] * 4
     for operator, moment in ((">=", v.after), ("<=", v.before)):
         if moment:
             parts.append(f"COALESCE(m.valid_from, m.created_at) {operator} %s")
-            params.append(encode_moment(moment))
+            params.append(dialect().moment_param(moment))
     return " AND ".join(parts), params
 
 
 def history_sql(v: Visibility) -> tuple[str, Params]:
     """Condition for what was true at `as_of`, as Loci knew it at `known_at`."""
-    at = encode_moment(v.as_of or v.known_at or v.now)
+    at = dialect().moment_param(v.as_of or v.known_at or v.now)
     is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
     began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
     unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
@@ -147,9 +145,9 @@ def history_sql(v: Visibility) -> tuple[str, Params]:
     states = sorted(NOT_WITHDRAWN)
     if v.known_at is None:
         return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
-    known = encode_moment(v.known_at)
-    hidden = [json.dumps(sorted(v.hidden_then))] if v.hidden_then else []
-    not_hidden = f" AND NOT {_IS_KEY}" if hidden else ""
+    known = dialect().moment_param(v.known_at)
+    hidden = [dialect().list_param(sorted(v.hidden_then))] if v.hidden_then else []
+    not_hidden = f" AND NOT m.key {dialect().in_list}" if hidden else ""
     sql = (
         f"{began} AND ({is_true} OR m.valid_to_known_at > %s) AND {unexpired}"
         f" AND m.created_at <= %s AND ({is_believed} OR m.retired_at > %s){not_hidden}"
@@ -157,11 +155,28 @@ def history_sql(v: Visibility) -> tuple[str, Params]:
     return sql, [at, at, known, at, known, *states, known, *hidden]
 
 
+def standing_condition(v: Visibility) -> str:
+    """The condition on the vector index's `standing` for these states and trusts; empty if there is none."""
+    if v.states == {State.LIVE} and v.trusts == set(VISIBLE_TRUSTS):
+        return ">= 2"
+    if v.trusts == set(Trust.values):
+        if v.states == {State.LIVE}:
+            return ">= 1"
+        if v.states == {State.LIVE, State.RETRACTED}:
+            return "!= 0 AND standing <= 2"
+        if v.states == {State.RETRACTED}:
+            return "= -1"
+    return ""
+
+
+def needs_rows(v: Visibility) -> bool:
+    """True if a condition is on something that the vector index's columns do not have."""
+    own_globals = v.groups is not None and not v.include_global
+    narrowed = bool(v.tags or v.scope or v.min_confidence > 0 or v.after or v.before)
+    narrowed = narrowed or bool(v.min_importance > 0 or v.thread or v.source)
+    return narrowed or v.is_history or own_globals
+
+
 def placeholders(values: Sized) -> str:
-    """One `%s` per value."""
-    return ", ".join(["%s"] * len(values))
-
-
-def encode_moment(moment: datetime) -> str:
-    """The timestamp as Django stores it in SQLite, so that texts compare as times."""
-    return str(connection.ops.adapt_datetimefield_value(moment))
+    """One `%s` per value; a list that has nothing is NULL, since PostgreSQL refuses an empty one."""
+    return ", ".join(["%s"] * len(values)) or "NULL"

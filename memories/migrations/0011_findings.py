@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0008_feedback"),
+        ("memories", "0010_small_vectors"),
     ]
 
     operations = [

@@ -1,16 +1,15 @@
-"""Keyword search: BM25 whose counts are those of the visible groups, over FTS5's lists of matches.
+"""Keyword search: BM25 whose counts are those of the visible groups, over a database's lists of the texts that have a word.
 
-FTS5's own rank counts texts and words over all groups: a caller could read from a score that another group has a word. So
-FTS5 only says which texts have a word, and the score is computed here, in two steps. The first knows whether a word is in a
+A database's own rank counts texts and words over all groups: a caller could read from a score that another group has a word.
+So the database only says which texts have a word, and the score is computed here, in two steps. The first knows whether a word is in a
 text or in its context, and orders all matches. The second also counts how often the text has it, and scores those that may
 be returned. Nothing in either depends on a row of a group outside the Visibility.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from django.db import connection
@@ -19,8 +18,9 @@ from numpy.typing import NDArray
 from access.visibility import Visibility
 from memories.language.word_forms import count_root, root
 from memories.search.base import Hit, RankingFields
-from memories.search.query_terms import Match, expression_of
-from memories.search.sqlite.rows import groups_sql
+from memories.search.query_terms import Match
+from memories.search.rows import groups_sql
+from memories.search.schema import words_sql
 from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from storage.compiled_queries import fetch
 
@@ -32,20 +32,18 @@ LENGTH_SHARE = 0.75  # BM25's b: how much a text's length counts
 CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread), against one in the text
 SLACK = 1.25  # matches whose words are counted, per match wanted
 GROWTH = 4  # factor for the next attempt if too few matches were visible
-# From this share of all texts on, matching a group's word costs more than it saves.
-LARGE_SHARE = 0.3
-MAX_FILTER_GROUPS = 50  # groups named inside a match; with more, only the rows are filtered
 
-TEXT, CONTEXT = "content forms", "context"
 _TEXTS = "SELECT SUM(s.texts), SUM(s.texts) FILTER (WHERE {groups}), SUM(s.words) FILTER (WHERE {groups}) FROM search_group AS s"
-_FOUND = """
-FROM memories_fts AS f CROSS JOIN search_row AS s ON s.key = f.rowid WHERE f.memories_fts MATCH %s AND {groups}
+_COUNTED = """
+SELECT COUNT(*) FROM memories_memory AS m LEFT JOIN search_row AS s ON s.key = m.key
+WHERE (s.group_id, s.is_global, s.words) IS DISTINCT FROM (m.group_id, m.scope = 'global', {words})
 """
-# A row per word and columns with two texts of numbers: Python takes three times as long for a row per match.
-_POSTINGS = """
-SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM json_each(%s) AS word
+_SUMMED = """
+SELECT COUNT(*) FROM (
+    SELECT is_global, group_id, COUNT(*) AS texts, SUM(words) AS words FROM search_row GROUP BY is_global, group_id
+) AS found FULL JOIN search_group AS kept USING (is_global, group_id)
+WHERE COALESCE(found.texts, 0) IS DISTINCT FROM kept.texts OR COALESCE(found.words, 0) IS DISTINCT FROM kept.words
 """
-_COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"  # noqa: S608 - constants alone
 TERM_COUNTS = TermCounts()
 
 Keys = NDArray[np.int64]
@@ -137,14 +135,26 @@ NO_KEYS, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0)
 NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0))
 
 
-def find_matches(match: Match, visibility: Visibility) -> KeywordMatches:
+class PostingReader(Protocol):
+    """Reads from one database which texts of the visible groups have a word."""
+
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        """For each term the texts that have it."""
+
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
+
+
+def find_matches(match: Match, visibility: Visibility, reader: PostingReader) -> KeywordMatches:
     """The matches of a query in the visible groups; in a large store without its most common words."""
     texts = count_texts(visibility)
     if not texts.texts:
         return NO_MATCHES
     if texts.texts > POSTING_BUDGET:
-        match = drop_common_terms(match, visibility, texts)
-    read = zip(match.terms, read_postings(match.terms, visibility, texts), strict=True)
+        match = drop_common_terms(match, visibility, texts, reader)
+    read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
     found = {term: postings for term, postings in read if len(postings.keys)}
     if not found:
         return NO_MATCHES
@@ -171,25 +181,11 @@ def count_texts(visibility: Visibility) -> VisibleTexts:
     [(everything, count, words)] = fetch(_TEXTS.format(groups=groups), [*params, *params])
     if not count:
         return VisibleTexts(0, 1.0, 0.0)
-    return VisibleTexts(count, max(words / count, 1.0), count / everything)
+    return VisibleTexts(count, max(float(words) / count, 1.0), count / everything)
 
 
-def read_postings(terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> Iterator[Postings]:
-    """For each term the texts of the visible groups that have it; one statement."""
-    groups, params = groups_sql(visibility, "s")
-    beginning = group_expression(visibility, texts)
-    expressions = [
-        beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
-    ]
-    found = _FOUND.replace("%s", "word.value").format(groups=groups)
-    rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
-    parts = [parse_matches(matches) for (matches,) in rows]
-    return map(join_columns, parts[::2], parts[1::2])
-
-
-def parse_matches(matches: str | None) -> tuple[Keys, Numbers]:
-    """Keys and words of the texts in one row of _POSTINGS."""
-    keys, _, words = (matches or "").partition(" ")
+def parse_numbers(keys: str, words: str) -> tuple[Keys, Numbers]:
+    """Keys and numbers of words from two texts with commas: Python takes three times as long for a row per match."""
     return np.fromstring(keys, dtype=np.int64, sep=","), np.fromstring(words, dtype=np.float64, sep=",")
 
 
@@ -203,33 +199,18 @@ def join_columns(text: tuple[Keys, Numbers], context: tuple[Keys, Numbers]) -> P
     return Postings(keys, frequency, np.concatenate([text[1], context[1]])[first])
 
 
-def group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
-    """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
-    terms = group_terms(visibility)
-    if not 0 < len(terms) <= MAX_FILTER_GROUPS or texts.share >= LARGE_SHARE:
-        return ""
-    return f"{{filter}} : ({' OR '.join(terms)}) AND "
-
-
-def group_terms(v: Visibility) -> list[str]:
-    """The filter column's words for visible groups; empty if every group is visible."""
-    if v.groups is None:
-        return []
-    terms = [f'"ingroup{key}"' for key in sorted(v.groups)]
-    return [*terms, '"isglobal"'] if v.include_global else terms
-
-
-def drop_common_terms(match: Match, visibility: Visibility, texts: VisibleTexts) -> Match:
+def drop_common_terms(
+    match: Match, visibility: Visibility, texts: VisibleTexts, reader: PostingReader
+) -> Match:
     """The match without the words that are most common in the visible groups, if it matches more than the budget."""
-    groups, params = groups_sql(visibility, "s")
-
-    def count_matches(terms: Sequence[str]) -> list[int]:
-        beginning = group_expression(visibility, texts)
-        sql = _COUNT.format(groups=groups)
-        rows = [
-            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
-        ]
-        return [int(count) for [(count,)] in rows]
-
     place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
-    return within_budget(match, TERM_COUNTS.of(place, match.terms, count_matches))
+    counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
+    return within_budget(match, counts)
+
+
+def find_count_errors() -> list[str]:
+    """Differences between the memories and the counts that the keyword search reads."""
+    [(rows,)] = fetch(_COUNTED.format(words=words_sql("m", vendor=connection.vendor)), [])
+    [(sums,)] = fetch(_SUMMED, [])
+    found = [f"{rows} memories are counted wrongly for the keyword search"] if rows else []
+    return [*found, f"{sums} groups have wrong sums for the keyword search"] if sums else found

@@ -1,0 +1,68 @@
+"""Copies of the store outside of it, in the way of each database; `copies()` is the one place that chooses."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from django.db import connection
+
+CopyProgress = Callable[[int, int], None]  # done, total
+
+
+class Snapshot(Protocol):
+    """The store as of one moment."""
+
+    def copy_to(self, target: Path, *, progress: CopyProgress | None = None) -> None:
+        """Write a copy of it to a new file."""
+
+
+class StoreCopies(Protocol):
+    """What backups and restores need of a database."""
+
+    part: str  # the name of the store's part in an archive
+
+    def check(self) -> None:
+        """Raise Unavailable if something that backups need is missing."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """The store as of now, which the models read during the block; writers are not blocked."""
+
+    def use(self, path: Path) -> AbstractContextManager[None]:
+        """Point this thread's models at the copy in the file during the block; its changes stay with the copy."""
+
+    def save(self, path: Path) -> None:
+        """Write the copy with its changes to its file."""
+
+    def discard(self, folder: Path) -> None:
+        """Give up what copies of files in this folder take beyond the files."""
+
+    def discard_leftovers(self) -> None:
+        """Give up what copies of killed processes take; nobody else makes copies meanwhile."""
+
+    def faults(self, *, is_quick: bool) -> list[str]:
+        """What the database finds wrong with the opened store."""
+
+    def foreign_code(self) -> list[str]:
+        """The opened store's triggers and views that Loci does not make."""
+
+    def is_there(self) -> bool:
+        """True if there is a store, in whatever state."""
+
+    def exclusive_access(self) -> AbstractContextManager[None]:
+        """Keep others out of the store during the block; DatabaseError if somebody uses it."""
+
+    def set_damaged_aside(self) -> Path:
+        """Keep an unreadable store as it is, so that someone may still save part of it; where."""
+
+    def swap(self, copy: Path, *, is_readable: bool) -> None:
+        """Put the copy in the store's place at once; `is_readable`: there is a readable store there."""
+
+
+@lru_cache(maxsize=1)
+def copies() -> StoreCopies:
+    """The copies of the database in use."""
+    found: StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
+    return found

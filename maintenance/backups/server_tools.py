@@ -1,0 +1,107 @@
+"""PostgreSQL's own programs: pg_dump writes a database to a file, pg_restore reads it into an empty one."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from django.db import connection
+from psycopg import sql
+
+from access.errors import Unavailable
+
+# Parameters of Django's connection that libpq does not know.
+DJANGO_OWN: Final = frozenset({"prepare_threshold", "cursor_factory", "context", "server_side_binding"})
+SERVER_DATABASE: Final = "postgres"  # which every server has, to rename others from
+_VERSION = re.compile(r"(\d+)(?:\.\d+)*")
+
+
+def check_tools() -> None:
+    """Raise Unavailable if the programs are missing or older than the server."""
+    for program in ("pg_dump", "pg_restore"):
+        path = shutil.which(program)
+        wanted: int = connection.pg_version // 10000  # type: ignore[attr-defined]
+        if path is None:
+            raise Unavailable(
+                f"There is no {program} here, which backups on PostgreSQL need.",
+                hint=f"Install PostgreSQL's client programs, version {wanted} or newer, on this machine.",
+            )
+        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout  # noqa: S603
+        found = _VERSION.search(told)
+        if found is not None and int(found[1]) < wanted:
+            raise Unavailable(
+                f"{program} is of version {found[0]}, older than the server ({wanted}).",
+                hint=f"Install PostgreSQL's client programs, version {wanted} or newer, on this machine.",
+            )
+
+
+def dump(database: str, target: Path, *, snapshot: str = "") -> None:
+    """Write a database, as of an exported snapshot or now, to a file. Not compressed: the archive does that."""
+    chosen = [f"--snapshot={snapshot}"] if snapshot else []
+    run_tool(
+        "pg_dump",
+        ["--format=custom", "--compress=0", "--no-owner", "--no-privileges", *chosen, f"--file={target}"],
+        database,
+        is_last=True,
+    )
+    target.chmod(0o600)
+
+
+def load(source: Path, database: str) -> None:
+    """Read a dump into an empty database; the first error ends it."""
+    options = ["--exit-on-error", "--no-owner", "--no-privileges", "--dbname"]
+    run_tool("pg_restore", options, database, after=[str(source)])
+
+
+def run_tool(
+    program: str, options: Sequence[str], database: str, *, after: Sequence[str] = (), is_last: bool = False
+) -> None:
+    """Run a program connected to the database; Unavailable with what it said if it fails."""
+    params = libpq_params(database)
+    password = params.pop("password", None)
+    environment = os.environ | ({"PGPASSWORD": str(password)} if password else {})
+    path = shutil.which(program) or program
+    address = psycopg.conninfo.make_conninfo("", **params)
+    command = [path, *options, *(["--dbname"] if is_last else []), address, *after]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise Unavailable(f"{program} failed: {lines[0]}.", hint="Nothing was changed.")
+
+
+def libpq_params(database: str) -> dict[str, Any]:
+    """The store's connection parameters, for another database of its server."""
+    params: dict[str, Any] = connection.get_connection_params()
+    return {name: value for name, value in params.items() if name not in DJANGO_OWN} | {"dbname": database}
+
+
+@contextmanager
+def server() -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the server, outside of any store and transaction."""
+    with psycopg.connect("", **libpq_params(SERVER_DATABASE), autocommit=True) as found:
+        yield found
+
+
+def create_database(name: str) -> None:
+    """Make an empty database; Unavailable if the role may not."""
+    try:
+        with server() as found:
+            # template0: what somebody added to template1 would collide with the dump.
+            found.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise Unavailable(
+            "The role of DATABASE_URL may not create databases, and a backup is verified in one.",
+            hint="Run as the server's administrator: ALTER ROLE name CREATEDB.",
+        ) from error
+
+
+def drop_databases(names: Iterable[str]) -> None:
+    """Drop databases, also while somebody is connected to them."""
+    with server() as found:
+        for name in names:
+            found.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -1,0 +1,143 @@
+"""Copies of a store on SQLite: files."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.utils import timezone
+
+from access.errors import Unavailable
+from access.models import Group
+from maintenance.backups.archive import DATABASE, sync_folder
+from maintenance.backups.folder import backups_folder
+from memories.search.schema import created_names
+from storage.sqlite.open_files import database_files
+
+
+class SqliteCopies:
+    """StoreCopies on SQLite."""
+
+    part = DATABASE
+
+    def check(self) -> None:
+        """Nothing is needed."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Any]:
+        """A connection that reads the store as of now; it never takes the write lock."""
+        with connect_to(database_path(), mode="DEFERRED") as reader, transaction.atomic():
+            # The snapshot is taken by the first read, not by BEGIN.
+            Group.objects.exists()
+            yield reader
+
+    @contextmanager
+    def use(self, path: Path) -> Iterator[None]:
+        """Point this thread's models at the file.
+
+        Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
+        """
+        with connect_to(path, mode="IMMEDIATE") as copy:
+            copy.is_private_copy = True
+            yield
+
+    def save(self, path: Path) -> None:
+        """The file is the copy."""
+
+    def discard(self, folder: Path) -> None:
+        """Copies take nothing beyond their files."""
+
+    def discard_leftovers(self) -> None:
+        """Copies take nothing beyond their files."""
+
+    def faults(self, *, is_quick: bool) -> list[str]:
+        """Faults that SQLite finds in the opened file and its foreign keys.
+
+        `is_quick` skips comparing the indexes with their tables, which takes most of the time.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check")
+            results = [str(row[0]) for row in cursor.fetchall()]
+            cursor.execute("PRAGMA foreign_key_check")
+            broken = cursor.fetchall()
+        faults = [] if results == ["ok"] else results[:3]
+        return faults + ([f"{len(broken)} rows refer to missing rows"] if broken else [])
+
+    def foreign_code(self) -> list[str]:
+        """Names of triggers and views that Loci does not make: they would run at any write or read."""
+        own = set(created_names(connection.vendor))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+            return sorted(name for (name,) in cursor.fetchall() if name not in own)
+
+    def is_there(self) -> bool:
+        """True if the file exists and is not empty."""
+        path = database_path()
+        return path.exists() and path.stat().st_size > 0
+
+    def exclusive_access(self) -> AbstractContextManager[None]:
+        """Keep every other process out of the file during the block."""
+        engine: Any = connection  # our own backend
+        exclusive: AbstractContextManager[None] = engine.exclusive_access()
+        return exclusive
+
+    def set_damaged_aside(self) -> Path:
+        """Copy the files as they are into a folder among the backups."""
+        folder = backups_folder() / f"damaged-{timezone.now():%Y%m%dT%H%M%S}Z"
+        folder.mkdir(mode=0o700)
+        for path in database_files(database_path()):
+            if path.exists():
+                shutil.copy2(path, folder / path.name)
+        return folder
+
+    def swap(self, copy: Path, *, is_readable: bool) -> None:
+        """Rename the copy over the store. The old write-ahead log must be gone, or SQLite would replay it into the new file."""
+        database, log, shared = database_files(database_path())
+        ready = database.with_name(f".{database.name}.restored")
+        ready.unlink(missing_ok=True)
+        shutil.move(copy, ready)  # a rename, unless the database is on another disk than the backups
+        handle = os.open(ready, os.O_RDWR)
+        os.fsync(handle)
+        os.close(handle)
+        if is_readable:
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
+            if log.exists() and log.stat().st_size:
+                raise Unavailable(
+                    "The store's write-ahead log cannot be written back.", hint="Nothing was changed."
+                )
+        connection.close()
+        for path in (log, shared):
+            with suppress(FileNotFoundError):
+                path.unlink()
+        sync_folder(database.parent)
+        ready.replace(database)
+        sync_folder(database.parent)
+
+
+def database_path() -> Path:
+    """Path of the store's database file."""
+    return Path(str(connection.settings_dict["NAME"]))
+
+
+@contextmanager
+def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
+    """Replace this thread's default connection by one to the SQLite file `path` during the block."""
+    before = connections[DEFAULT_DB_ALIAS]
+    replacement: Any = before.copy()
+    replacement.settings_dict["NAME"] = str(path)
+    replacement.settings_dict["OPTIONS"] = {**replacement.settings_dict["OPTIONS"], "transaction_mode": mode}
+    # Connections are thread-local, so other threads are not affected.
+    connections[DEFAULT_DB_ALIAS] = replacement
+    try:
+        yield replacement
+    finally:
+        connections[DEFAULT_DB_ALIAS] = before
+        replacement.close()
+
+
+COPIES = SqliteCopies()

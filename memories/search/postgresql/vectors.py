@@ -1,0 +1,119 @@
+"""Nearest memories by pgvector: filter first, then compare what is left."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from access.visibility import Visibility
+from memories.search.base import Hit, RankingFields, Vector
+from memories.search.postgresql.large_rooms import MOST_SEARCHED, SEARCHED, large_rooms
+from memories.search.postgresql.lexemes import rooms_of
+from memories.search.rows import needs_rows, placeholders, render, standing_condition
+from memories.types import State
+from storage.compiled_queries import fetch
+
+SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
+Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
+
+# "+ 0" keeps the planner from an approximate index, which looks for the nearest first and filters afterwards.
+_EXACT = """
+(SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
+WHERE room = ANY(%s) {narrow} ORDER BY (h <=> %s::halfvec(384)) + 0 LIMIT %s)
+"""
+# The room is part of the text, so that the planner sees that the room's own index serves.
+_APPROXIMATE = """
+SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
+WHERE room = {room} {narrow} ORDER BY h <=> %s::halfvec(384) LIMIT %s
+"""
+_SEARCHED = (
+    "SELECT set_config('hnsw.ef_search', %s, TRUE), set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
+)
+_ROWS = "AND memory IN (SELECT m.key FROM memories_memory AS m WHERE {where})"
+_SCORES = """
+SELECT memory, 1 - MIN(h <=> %s::halfvec(384)) FROM piece_search WHERE memory = ANY(%s) GROUP BY memory
+"""
+Distances = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class NearQuery:
+    """A query for the pieces of a Visibility near a vector."""
+
+    vector: str
+    rooms: list[int]
+    narrow: str
+    params: list[Any]
+
+    def pieces(self, count: int) -> Distances:
+        """Memory and distance of the `count` nearest pieces of the rooms, and more; by an index where a room has one."""
+        large = large_rooms().intersection(self.rooms)
+        found, exact = list[Any](), [room for room in self.rooms if room not in large]
+        for room in sorted(large):
+            near = self.by_index(room, count)
+            if len(near) < count:  # an index may find too few
+                exact.append(room)
+            else:
+                found += near
+        return found + self.by_comparing(exact, count)
+
+    def by_comparing(self, rooms: Sequence[int], count: int) -> Distances:
+        """The nearest pieces among all of the rooms. Own rows and global ones apart, which the planner would not do."""
+        parts = [
+            part for part in ([room for room in rooms if room], [room for room in rooms if not room]) if part
+        ]
+        if not parts:
+            return []
+        sql = " UNION ALL ".join([_EXACT.format(narrow=self.narrow)] * len(parts))
+        each = [[self.vector, part, *self.params, self.vector, count] for part in parts]
+        found: Any = fetch(sql, [value for values in each for value in values])
+        return list(found)
+
+    def by_index(self, room: int, count: int) -> Distances:
+        """About the nearest pieces of a large room."""
+        with transaction.atomic(savepoint=False):  # for settings that end with it
+            fetch(_SEARCHED, [str(min(max(SEARCHED, count), MOST_SEARCHED))])
+            sql = _APPROXIMATE.format(room=room, narrow=self.narrow)
+            found: Any = fetch(sql, [self.vector, *self.params, self.vector, count])
+        return list(found)
+
+
+def find_nearest(vector: Vector, visibility: Visibility, visible: Visible, *, limit: int) -> list[Hit]:
+    """The `limit` visible memories whose best piece is nearest, best first."""
+    query = NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility))
+    count = int(limit * SLACK)
+    while True:
+        rows = sorted(query.pieces(count), key=lambda row: (row[1], row[0]))
+        best: dict[int, float] = {}
+        for memory, distance in rows[:count]:
+            best.setdefault(memory, 1.0 - distance)
+        seen = visible(best)
+        hits = [Hit(key, cosine) for key, cosine in best.items() if key in seen]
+        if len(hits) >= limit or len(rows) < count:
+            return hits[:limit]
+        count *= GROWTH
+
+
+def score_memories(keys: Collection[int], vector: Vector) -> dict[int, float]:
+    """Cosine of each memory's best piece, by key; memories without vectors are left out."""
+    return dict(fetch(_SCORES, [vector_text(vector), [*keys]])) if keys else {}
+
+
+def narrowing(v: Visibility) -> tuple[str, list[Any]]:
+    """A Visibility as conditions on piece_search beside the room; what its columns cannot express goes to the rows."""
+    standing = standing_condition(v)
+    if not standing or needs_rows(v) or v.retracted_types:
+        where, params = render(v)
+        return _ROWS.format(where=where), params
+    sql, params = f"AND standing {standing}", list[Any]()
+    if v.states == {State.LIVE}:
+        sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
+    if v.types:
+        sql, params = f"{sql} AND type IN ({placeholders(v.types)})", [*params, *sorted(v.types)]
+    return sql, params
+
+
+def vector_text(vector: Vector) -> str:
+    """A vector as pgvector reads it."""
+    return str(vector.tolist())

@@ -1,0 +1,45 @@
+"""What differs between the SQL of the databases; `dialect()` is the one place that chooses."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from django.db import connection
+
+
+class Dialect(Protocol):
+    """Fragments of SQL, and values as the database takes and returns them."""
+
+    ordered_join: str  # a join whose left side the planner shall read first
+    everything: str  # a condition that is always true
+    in_list: str  # after a column: it is one of list_param()'s values
+    assigns_keys: bool  # a writer's transaction knows the keys that its rows will get
+    hold: str  # a statement that holds the name in its parameter until the transaction ends; empty where all is held
+    purge_leaves: tuple[
+        str, ...
+    ]  # where purged text stays after the commit, in words, and what an operator can do
+    has_tag: str  # with the column formatted in: the JSON list has the parameter
+
+    def rule_names(self, table: str) -> set[str]:
+        """The names of a table's indexes and named constraints."""
+
+    def index_faults(self) -> list[str]:
+        """Indexes that the database itself finds broken; empty where a check of the whole file does that."""
+
+    def list_param(self, values: Iterable[int]) -> Any:
+        """Numbers as the one parameter of `in_list`."""
+
+    def moment_param(self, moment: datetime) -> Any:
+        """A timestamp as the parameter of a comparison."""
+
+    def read_moment(self, stored: Any) -> datetime | None:
+        """The timestamp that a statement returned, with its zone."""
+
+
+@lru_cache(maxsize=1)
+def dialect() -> Dialect:
+    """The dialect of the database in use, chosen once: it is asked for in every recall and store."""
+    found: Dialect = import_module(f"storage.{connection.vendor}.dialect").DIALECT
+    return found
