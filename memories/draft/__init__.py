@@ -46,6 +46,7 @@ __all__ = [
     "check_range",
     "check_tags",
     "clean_reason",
+    "edited_names",
 ]
 
 DEFAULT_CONFIDENCE = 0.7
@@ -143,6 +144,13 @@ EDITED: Final = tuple(
     for f in fields(EditDraft)
     if f.name in BY_NAME and BY_NAME[f.name].on_edit is not OnEdit.REFUSED
 )
+
+
+def edited_names(before: Draft, after: Draft) -> set[str]:
+    """The names of the fields that an edit changes."""
+    return {each.name for each in EDITED if getattr(before, each.name) != getattr(after, each.name)}
+
+
 # The fields that check_draft() cleans, or may change. Their defaults are clean.
 _CLEANED = tuple(each for each in STORED if each.name != "content")
 _CLEANERS = tuple(partial(each.kind.clean, field=each.name) for each in _CLEANED)

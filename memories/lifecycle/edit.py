@@ -18,7 +18,7 @@ from access.errors import Conflict, InvalidInput
 from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
 from access.models import Group
-from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
+from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
 from memories.draft.guarding import guard_draft, held_for_person
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
@@ -120,7 +120,6 @@ class EditDoubt:
     """Why a person must see a new text first (no reason: nobody must), and what withdrawn memories it restates.
 
     `guard`: the text waits in quarantine.
-
     `awaits`: the comparison with the withdrawn texts is owed; the trust that the text gets after it, empty if it waits
     for a curator in any case.
     """
@@ -162,18 +161,13 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
     memory = find_editable(actor, id_, change)
     now = as_draft(memory)
     draft = check_draft(replace(now, **change.wanted(), allow=change.allow))
-    draft = guard_draft(draft, memory.group, names=differences(now, draft))  # what was stored before stays
-    differing = differences(now, draft)
+    draft = guard_draft(draft, memory.group, names=edited_names(now, draft))  # what was stored before stays
+    differing = edited_names(now, draft)
     if not differing:
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
-
-
-def differences(before: Draft, after: Draft) -> set[str]:
-    """The names of the fields that an edit changes."""
-    return {field.name for field in EDITED if getattr(before, field.name) != getattr(after, field.name)}
 
 
 def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided: bool = False) -> EditResult:
