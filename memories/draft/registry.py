@@ -200,6 +200,7 @@ RECORD_FIELDS: Final = (
         older=False,
         inherit=any,
         not_in=frozenset(FieldInput),
+        is_in_history=False,  # its label says so
         label="From outside",
         help="it comes from outside the team: a file, a web page, the output of a tool",
     ),
