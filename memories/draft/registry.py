@@ -201,7 +201,7 @@ RECORD_FIELDS: Final = (
         inherit=any,
         not_in=frozenset(FieldInput),
         is_in_history=False,  # its label says so
-        label="From outside",
+        label="Outside",
         help="it comes from outside the team: a file, a web page, the output of a tool",
     ),
 )
