@@ -34,7 +34,7 @@ test: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests (TESTS=tes
 lint: .venv/.installed-dev ## check style, types, settings and migrations
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) -m mypy storage access relations memories sources maintenance loci_site
+	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) -m mypy storage guard access relations memories sources maintenance loci_site
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py check --fail-level WARNING
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py makemigrations --check --dry-run
 

@@ -34,6 +34,13 @@ class InvalidInput(LociError):
     status = 422
 
 
+class SensitiveText(InvalidInput):
+    """The text holds what the group's policy does not store, such as a password; `field` names the part."""
+
+    code = "sensitive_text"
+    may_allow = False  # the sender may vouch for all that was found
+
+
 class TooLarge(LociError):
     """The request is larger than the limit."""
 

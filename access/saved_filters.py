@@ -11,6 +11,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from access.groups.guarding import mask_words
 from access.models import SavedFilter
 from access.unstorable_text import refuse_unstorable
 
@@ -45,7 +46,7 @@ def save_filter(actor: Actor, *, list_name: str, name: str, values: FilterValues
     """
     if not actor.is_person or actor.user_id is None:
         raise NotPermitted("Only a logged-in person can save filters.")
-    name, pairs = clean_name(name), clean_values(values)
+    name, pairs = mask_words(clean_name(name))[:MAX_NAME_CHARS], clean_values(values)
     with transaction.atomic():
         own = _own_filters(actor).filter(list_name=list_name)
         before = own.filter(name=name).first()
@@ -97,7 +98,9 @@ def clean_name(name: str) -> str:
 
 def clean_values(values: FilterValues) -> list[list[str]]:
     """The non-empty values as sorted pairs; raises InvalidInput if there are none, too many or not storable ones."""
-    pairs = sorted([name, value] for name, value in values if value)
+    pairs = sorted(
+        [name, value] for name, value in ((name, mask_words(value)) for name, value in values) if value
+    )
     if not pairs:
         raise InvalidInput("The list is not filtered.", hint="Choose filters or search first.", field="asked")
     if len(pairs) > MAX_VALUES or any(len(part) > MAX_VALUE_CHARS for pair in pairs for part in pair):

@@ -40,10 +40,10 @@ GROUP = RecordKind(
     Group,
     (
         "id", "slug", "title", "instructions", "policy", "policy_confidence", "private", "archived", "created_at",
-        "updated_at", "created_by", "default_scope", "captures",
+        "updated_at", "created_by", "default_scope", "captures", "guard",
     ),
     moving=frozenset({"updated_at"}),
-    older={"default_scope": "", "captures": "review"},
+    older={"default_scope": "", "captures": "review", "guard": ""},
 )  # fmt: skip
 THREAD = RecordKind("thread", Thread, ("id", "name", "created_at"), ("group",))
 MEMORY = RecordKind(

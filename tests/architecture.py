@@ -10,13 +10,14 @@ from pathlib import Path
 
 # Each layer may import itself and these.
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "access": frozenset({"storage"}),
+    "access": frozenset({"storage", "guard"}),
     "storage": frozenset(),
-    "relations": frozenset({"storage", "access"}),
-    "memories": frozenset({"storage", "access", "relations"}),
-    "sources": frozenset({"storage", "access", "relations", "memories"}),
-    "maintenance": frozenset({"storage", "access", "relations", "memories"}),
-    "loci_site": frozenset({"storage", "access", "relations", "memories", "sources", "maintenance"}),
+    "guard": frozenset(),
+    "relations": frozenset({"storage", "guard", "access"}),
+    "memories": frozenset({"storage", "guard", "access", "relations"}),
+    "sources": frozenset({"storage", "guard", "access", "relations", "memories"}),
+    "maintenance": frozenset({"storage", "guard", "access", "relations", "memories"}),
+    "loci_site": frozenset({"storage", "guard", "access", "relations", "memories", "sources", "maintenance"}),
 }
 LAYERS = tuple(MAY_IMPORT)
 OTHER_CODE = ("tests", "bench")

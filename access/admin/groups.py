@@ -80,6 +80,7 @@ class GroupAdmin(LociAdmin):
         (None, {"fields": ("slug", "title", "instructions")}),
         ("Approval by a curator", {"fields": ("policy", "policy_confidence", "captures")}),
         ("Visibility", {"fields": ("private", "archived", "default_scope")}),
+        ("Sensitive text", {"fields": ("guard",)}),
         ("Created", {"fields": ("created_by", "created_at", "updated_at")}),
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
@@ -153,5 +154,5 @@ class GroupAdmin(LociAdmin):
 
 WAITING_WRITES = {"none": "nothing", "agents": "writes by agents", "all": "everything"}
 EDITABLE_FIELDS = frozenset(
-    {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures"}
+    {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures", "guard"}
 )

@@ -27,6 +27,7 @@ class Operation(TextChoices):
     PROPOSE = "propose", "propose: a change was proposed, or a proposal was decided"
     RELATE = "relate", "relate: a relation was stored"
     CHECKPOINT = "checkpoint", "checkpoint: a thread's state was saved"
+    GUARD = "guard", "guard: sensitive text was looked for, or kept"
     IMPORT = "import", "import: memories were imported from a file"
     EXPORT = "export", "export: memories were exported to a file"
     GROUP = "group", "group: a group was created or changed"

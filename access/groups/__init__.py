@@ -12,6 +12,7 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
+from access.groups.guarding import check_rules, guard_unreviewed
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
@@ -145,6 +146,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     check_slug(slug)
     check_texts(title=title)
     check_may_be_private(slug, private=private)
+    title = guard_unreviewed(None, title, field="title")
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
             raise Conflict(
@@ -192,7 +194,7 @@ def create_everyone(actor: Actor) -> Group:
 class GroupChange:
     """New values for a group; None leaves a value unchanged. set_private() changes whether it is private.
 
-    An empty `default_scope` follows the instance's rule.
+    An empty `default_scope` follows the instance's rule. `guard` has rules such as `personal=mask`, separated with commas.
     """
 
     title: str | None = None
@@ -202,6 +204,7 @@ class GroupChange:
     archived: bool | None = None
     default_scope: str | None = None
     captures: str | None = None
+    guard: str | None = None
 
 
 GroupTextCheck = Callable[[Actor, Group, str, str], None]
@@ -220,11 +223,18 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
     Raises:
         GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
         InvalidInput: a value is not allowed.
+        SensitiveText: the title or the instructions hold a secret.
         Conflict: the title or the instructions repeat a text that was withdrawn in the group.
     """
     found = find_group(actor, slug, right=ADMIN)
     check_change(change)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
+    if "guard" in wanted:
+        wanted["guard"] = check_rules(wanted["guard"])
+    for name in wanted.keys() & {"title", "instructions"}:
+        wanted[name] = guard_unreviewed(
+            found, wanted[name], field=name, allows_instructions=name == "instructions"
+        )
     with transaction.atomic():
         group = Group.objects.select_for_update().get(pk=found.pk)
         changed = {

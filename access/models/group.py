@@ -49,7 +49,8 @@ class Role(models.TextChoices):
 class Group(models.Model):
     """A group of people and agents that share memories; a private group has no global memories.
 
-    `default_scope` is its rule for memories whose author names no scope; empty for the instance's.
+    `default_scope` is its rule for memories whose author names no scope; empty for the instance's. `guard` has its rules
+    for sensitive text, `kind=treatment` each, separated with commas; access/groups/guarding.py reads them.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -67,6 +68,7 @@ class Group(models.Model):
     archived = models.BooleanField(default=False)
     default_scope = models.CharField(max_length=8, choices=ScopeRule, blank=True, default="")
     captures = models.CharField(max_length=8, choices=CaptureRule, default=CaptureRule.REVIEW)
+    guard = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     created_by = models.CharField(max_length=300, blank=True, default="", editable=False)

@@ -15,6 +15,7 @@ from access import SCOPES, audit
 from access.actor import ADMIN, ALL_SCOPES, CREATE_GROUP, HOOK, READ, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
+from access.groups.guarding import mask_words, safe_label
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
 from access.write_rate import writes_left
@@ -73,6 +74,7 @@ def create_token(
     bound = list(groups)
     check_within_rights(actor, wanted, bound)
     check_default_group(actor, default_group, bound)
+    name = mask_words(name)[:120]  # a mask may be longer than what it replaces
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
@@ -173,7 +175,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         user_id=token.user_id,
         token_key=token.key,
         token_id=token.id,
-        client=client,
+        client=safe_label(client),
         all_groups=everywhere,
         roles=roles,
         default_group=token.default_group.slug if token.default_group else "",

@@ -66,15 +66,18 @@ def retract_memory(
 @router.get("/log", response={**out.ERRORS, 200: curation.LogPage})
 def read_log(request: HttpRequest, filters: Query[LogQuery]) -> HttpResponse:
     """List the audit log, newest first: all of it for a superuser, else the rows about memories of the caller's groups."""
+    actor = actor_of(request)
     page = list_log(
-        actor_of(request),
+        actor,
         group=filters.group,
         memory=filters.memory,
         operation=filters.operation,
         cursor=filters.cursor,
         limit=filters.limit,
     )
-    return answer({"items": [log_json(row) for row in page.rows], "next": page.next})
+    return answer(
+        {"items": [log_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
+    )
 
 
 @router.get("/review/candidates", response={**out.ERRORS, 200: out.MemoryPage})

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
+from access.groups.guarding import findings_json
 from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
 from loci_site.api.responses import answer, answer_change, answer_write
@@ -130,4 +131,5 @@ def edited_json(edited: EditResult) -> dict[str, Any]:
         "changes": edited.changes,
         "why": edited.why,
     }
+    body |= findings_json(edited.findings)
     return body if edited.proposal is None else body | {"proposal": str(edited.proposal)}

@@ -1,5 +1,7 @@
 """Storing, correcting and flagging memories. The message afterwards states the actual outcome."""
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
@@ -9,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.errors import LociError, NotPermitted
+from access.groups.guarding import TextFinding
 from loci_site.app.forms import CorrectForm, FlagForm, StoreForm
 from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
 from loci_site.app.read import GROUP_IN_SESSION
@@ -69,6 +72,7 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
             form.refuse(refusal)
         else:
             messages.success(request, EDIT_MESSAGES[edited.outcome])
+            report_findings(request, edited.findings)
             return redirect("people:memory", str(edited.memory.id))
     return render_form(request, form, title="Correct a memory", button="Save the correction", memory=memory)
 
@@ -130,9 +134,16 @@ def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
         else ""
     )
     messages.success(request, STORE_MESSAGES[stored.outcome] + why)
+    report_findings(request, stored.findings)
     doubtful = [near for near in stored.neighbours if stored.outcome == Outcome.CREATED and near.why]
     if doubtful:
         messages.info(request, f"A similar memory exists: “{doubtful[0].memory.content[:160]}”")
+
+
+def report_findings(request: HttpRequest, findings: Iterable[TextFinding]) -> None:
+    """Add a message for each thing that the guard found in the text."""
+    for found in findings:
+        messages.info(request, f"Found {found.words}.")
 
 
 def render_form(

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from access.admin.vouching import offer_vouching, vouched_kinds
 from access.errors import LociError
 from access.models import Group
 from memories.draft import MAX_REASON_CHARS, UNCHANGED, Draft, EditDraft
@@ -34,6 +35,7 @@ class PeopleForm(forms.Form):
     def refuse(self, refusal: LociError) -> None:
         """Show a service's refusal at its field, or above the form if the form lacks that field."""
         self.add_error(refusal.field if refusal.field in self.fields else None, str(refusal))
+        offer_vouching(self, refusal)
 
 
 class StoreForm(PeopleForm):
@@ -72,6 +74,7 @@ class StoreForm(PeopleForm):
             scope=data["scope"],
             tags=split_tags(data["tags"]),
             valid_from=datetime.combine(day, time(12), tzinfo=UTC) if day else None,
+            allow=vouched_kinds(self),
         )
 
 
@@ -100,6 +103,7 @@ class CorrectForm(PeopleForm):
             content=UNCHANGED if is_same_text else data["content"],
             tags=UNCHANGED if tags == tuple(memory.tags) else tags,
             version=data["version"],
+            allow=vouched_kinds(self),
         )
 
 

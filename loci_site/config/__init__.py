@@ -16,6 +16,7 @@ from loci_site.config.sections import (
     SECTIONS,
     Access,
     Embedding,
+    Guard,
     Hooks,
     Maintenance,
     Retrieval,
@@ -59,6 +60,7 @@ class Config:
     maintenance: Maintenance = field(default_factory=Maintenance)
     access: Access = field(default_factory=Access)
     hooks: Hooks = field(default_factory=Hooks)
+    guard: Guard = field(default_factory=Guard)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 

@@ -9,6 +9,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
+from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from storage.sqlite.driver import DRIVER, Driver
 from storage.sqlite.features import find_missing_features
@@ -33,6 +34,18 @@ def check_home(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
 def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that off loopback the allowed host names are listed."""
     return host_messages(settings.LOCI)
+
+
+@register(TAG)
+def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that guard.floor names kinds and treatments that exist."""
+    try:
+        read_pairs(settings.LOCI.guard.floor)
+    except UnknownRule as error:
+        return [
+            Error(f"guard.floor: {error}", hint="Write kind=treatment, as in docs/guard.md.", id="loci.E005")
+        ]
+    return []
 
 
 def sqlite_messages(driver: Driver) -> list[CheckMessage]:

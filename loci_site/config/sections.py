@@ -321,6 +321,16 @@ class Hooks:
     )
 
 
+@dataclass(frozen=True)
+class Guard:
+    """[guard] what happens to secrets, personal data, hidden characters and injected instructions in texts."""
+
+    floor: tuple[str, ...] = key(
+        ("secret=mask",),
+        "Least treatment of each kind of finding, which no group goes below, such as personal=label or password=refuse.",
+    )
+
+
 SECTIONS: dict[str, type] = {
     "server": Server,
     "storage": Storage,
@@ -329,4 +339,5 @@ SECTIONS: dict[str, type] = {
     "maintenance": Maintenance,
     "access": Access,
     "hooks": Hooks,
+    "guard": Guard,
 }

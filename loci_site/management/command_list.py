@@ -53,7 +53,7 @@ GROUPS: Final = {
         "audit",
     ),
     "Import, export, backup": ("import", "export", "backup", "restore", "move"),
-    "Maintenance": ("compact", "cleanup", "retention", "reembed", "runs"),
+    "Maintenance": ("compact", "cleanup", "guard", "retention", "reembed", "runs"),
     "Measure and develop": ("evaluate", "reference"),
 }
 NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory and logs it."

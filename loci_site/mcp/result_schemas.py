@@ -40,6 +40,13 @@ class NearMemory(Answer):
     state: str
 
 
+class TextFindingAnswer(Answer):
+    """Something sensitive in the text, and what became of it."""
+
+    words: str
+    kind: str
+
+
 class StoreAnswer(WriteAnswer):
     """The result of a store."""
 
@@ -56,6 +63,7 @@ class StoreAnswer(WriteAnswer):
     near: list[NearMemory] = []
     embedding_owed: bool = False
     removed_characters: int = 0
+    findings: list[TextFindingAnswer] = []
 
 
 class ComingMemory(Answer):

@@ -26,6 +26,7 @@ from pydantic import AnyUrl
 
 from access.actor import READ, Actor
 from access.errors import InvalidInput, LociError, NotFound, NotPermitted
+from access.groups.guarding import safe_label
 from access.write_rate import check_write_rate
 from loci_site import __version__
 from loci_site.mcp import prompts, resources
@@ -214,4 +215,4 @@ def with_client(actor: Actor, context: Context[Any, Any] | None) -> Actor:
     if context is None or actor.client:
         return actor
     params = context.request_context.session.client_params
-    return replace(actor, client=params.client_info.name[:120]) if params else actor
+    return replace(actor, client=safe_label(params.client_info.name)[:120]) if params else actor

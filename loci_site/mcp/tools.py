@@ -102,6 +102,7 @@ async def store_memory(
     expires_at: Annotated[str, Field(description="forget it then")] = "",
     source: Annotated[str, Field(description="file, URL or person it comes from")] = "",
     metadata: dict[str, Any] = {},  # noqa: B006 - never mutated
+    allow: tuple[str, ...] = (),
 ) -> CallToolResult:
     """Store what later sessions should know: a decision, fact, preference, fix or lesson. Call it as soon as you learn
     one, once for each; people's preferences and house rules into the group 'everyone'. Storing it again confirms it; to correct it, pass the old id as supersedes. Dates are ISO 8601; no zone means UTC."""
@@ -120,6 +121,7 @@ async def store_memory(
         expires_at=parse_moment(expires_at, field="expires_at"),
         source=source,
         metadata=metadata,
+        allow=allow,
     )
     return await write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
 

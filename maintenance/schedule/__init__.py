@@ -18,6 +18,7 @@ from access.sign_in.expired_rows import tidy_access
 from maintenance.backups import backup_job
 from maintenance.backups.purge import is_purge_owed, purge_backups
 from maintenance.cycle.job import run_scheduled_cycle
+from maintenance.doctor.guard_scan import scan_stored
 from maintenance.embeddings.backfill import embed_owed, is_owed
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
@@ -35,6 +36,7 @@ JOBS: tuple[Job, ...] = (
     Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=run_scheduled_cycle),
     Job("retention", every=timedelta(days=1), work=enforce_retention),
     Job("link_heads", every=timedelta(minutes=1), work=link_heads, is_due=has_unlinked),
+    Job("guard_scan", every=timedelta(0), work=scan_stored),
     Job("tidy_access", every=timedelta(days=1), work=tidy_access),
     Job(
         "import",

@@ -16,6 +16,7 @@ JOB_DESCRIPTIONS: Final = {
     "purge_backups": "Removes purged memories from the backups that still contain them.",
     "cycle": "Decays, summarises, promotes and cleans up; each run can be undone as a whole.",
     "retention": "Deletes data past its retention time, such as old recalls.",
+    "guard_scan": "Looks for sensitive text in what is stored; runs on request.",
     "link_heads": "Links the ends of all chains of the audit log.",
     "tidy_access": "Deletes expired sessions, codes and sign-in attempts.",
     "import": "Checks and imports uploaded files.",

@@ -10,6 +10,7 @@ from unfold.widgets import (
 )
 
 from access.actor import CREATE_GROUP, WRITE, Actor
+from access.admin.vouching import vouched_kinds
 from access.groups import entered_groups
 from memories.admin.field_inputs import MemoryInput, as_input, form_fields, from_input
 from memories.draft import STORED, Draft
@@ -68,4 +69,6 @@ class DraftForm(forms.Form):
         data = self.cleaned_data
         values = {field.name: from_input(field.kind, data[field.name]) for field in FIELDS}
         group = data.get(NEW_GROUP) or data["group"]
-        return Draft(data["content"], **values, supersedes=data["supersedes"], group=group)
+        return Draft(
+            data["content"], **values, supersedes=data["supersedes"], group=group, allow=vouched_kinds(self)
+        )

@@ -6,6 +6,7 @@ from django import forms
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.confirm import ReasonForm
+from access.admin.vouching import vouched_kinds
 from memories.admin.field_inputs import as_input, form_fields, from_input
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in
@@ -42,4 +43,4 @@ class EditForm(ReasonForm):
             value = from_input(field.kind, data[field.name])
             if as_input(field.kind, value) != self.initial[field.name]:
                 changed[field.name] = value
-        return EditDraft(**changed, version=data["version"])
+        return EditDraft(**changed, version=data["version"], allow=vouched_kinds(self))

@@ -18,6 +18,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
+from access.admin.vouching import offer_vouching
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.draft_form import DraftForm
@@ -147,6 +148,7 @@ class MemoryAdmin(BulkActionsMixin):
                 return self.render(request, "admin/memories/memory/stored.html", context)
             except LociError as refusal:
                 show_error(form, refusal)
+                offer_vouching(form, refusal)
         context = {
             "title": "New memory",
             "form": form,
@@ -168,9 +170,12 @@ class MemoryAdmin(BulkActionsMixin):
             try:
                 edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
                 messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
+                for found in edited.findings:
+                    messages.info(request, f"Found {found.words}.")
                 return HttpResponseRedirect(self.url("change", edited.memory.id))
             except LociError as refusal:
                 show_error(form, refusal)
+                offer_vouching(form, refusal)
         back = self.url("change", memory.id)
         context = {"title": "Edit memory", "form": form, "button": "Save", "back": back}
         return self.render(request, "admin/loci/form.html", context)

@@ -9,7 +9,7 @@ from memories.queries.snapshot import as_json
 WORDED = frozenset(
     {
         "content", "type", "scope", "tags", "metadata", "source", "source_ref", "confidence", "importance", "valid_from",
-        "valid_to", "expires_at",
+        "valid_to", "expires_at", "outside",
     }
 )  # fmt: skip
 FURTHER = tuple(field for field in STORED if field.name not in WORDED)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from access.groups.guarding import safe_to_show
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
@@ -24,7 +25,7 @@ def turn_json(turn: NearTurn) -> dict[str, Any]:
         "date": as_json(memory.moment),
         "author": memory.author_name,
         "label": label_of(memory),
-        "content": turn.text,
+        "content": safe_to_show(turn.text),
         "is_cut": turn.is_cut,
     }
 

@@ -13,6 +13,7 @@ from access.audit.operations import Operation
 from access.audit_search import without_links
 from access.errors import NotPermitted
 from access.groups import EVERYONE, find_group
+from access.groups.guarding import safe_for_agents
 from access.models import AuditEntry, Group
 from access.models.audit import LEGACY
 from access.visibility import Narrowing
@@ -181,9 +182,13 @@ def has_live_version(end: str) -> Exists:
     return Exists(Memory.objects.filter(chain, state=State.LIVE))
 
 
-def log_json(entry: AuditEntry) -> dict[str, Any]:
-    """A row of the log as JSON values; `seq` counts within its chain, `payload` is None if a purge destroyed it."""
+def log_json(entry: AuditEntry, *, is_person: bool = False) -> dict[str, Any]:
+    """A row of the log as JSON values; `seq` counts within its chain, `payload` is None if a purge destroyed it.
+
+    Agents get payloads without secrets and instructions: they quote texts that wait for a person, too.
+    """
     payload = entry.payload_row.payload if hasattr(entry, "payload_row") else None
+    payload = payload if is_person else safe_for_agents(payload)
     return {
         "chain": entry.chain or LEGACY,
         "seq": entry.seq,
@@ -227,6 +232,7 @@ def group_json(group: Group) -> dict[str, Any]:
         "archived": group.archived,
         "default_scope": group.default_scope,
         "captures": group.captures,
+        "guard": group.guard,
         "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,
     }

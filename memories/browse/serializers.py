@@ -3,6 +3,7 @@
 from operator import attrgetter
 from typing import Any, Final
 
+from access.groups.guarding import findings_json, safe_to_show
 from memories.browse.inspection import Inspection, RecallReason
 from memories.browse.item_extras import alike_json, conflict_json, turn_json
 from memories.draft.kinds import Moment, Number
@@ -31,8 +32,10 @@ WITHHELD = "(withheld: the memory is quarantined)"
 
 
 def content_for(memory: Memory, *, is_person: bool) -> str:
-    """A memory's text; a quarantined one's only for a person, who has to judge it."""
-    return WITHHELD if memory.trust == Trust.QUARANTINED and not is_person else memory.content
+    """A memory's text; for agents without secrets and hidden characters, and none of a quarantined one."""
+    if is_person:
+        return memory.content
+    return WITHHELD if memory.trust == Trust.QUARANTINED else safe_to_show(memory.content)
 
 
 def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = False) -> Json:
@@ -47,7 +50,7 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     for name, digits in _ROUNDED:
         body[name] = round(body[name], digits)
     body["id"] = str(body["id"])
-    body["content"] = content_for(memory, is_person=is_person) if text is None else text
+    body["content"] = content_for(memory, is_person=is_person) if text is None else safe_to_show(text)
     if (thread := body["thread"]) is not None:
         body["thread"] = thread.name
     body["label"] = label_of(memory)
@@ -92,7 +95,7 @@ def neighbour_json(neighbour: Neighbour, stored: StoreResult) -> Json:
 
 def stored_json(stored: StoreResult) -> Json:
     """The result of a store."""
-    return {
+    body: Json = {
         "outcome": stored.outcome,
         "id": str(stored.memory.id) if stored.memory else None,
         "group": stored.group,
@@ -107,6 +110,7 @@ def stored_json(stored: StoreResult) -> Json:
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }
+    return body | findings_json(stored.findings)
 
 
 def item_json(item: Item) -> Json:

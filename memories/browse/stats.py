@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-from django.db.models import Count, Max, Model, Q, QuerySet
+from django.db.models import Count, Max, Model, Q, QuerySet, Sum
 from django.utils import timezone
 
 from access.actor import Actor
@@ -13,7 +13,7 @@ from access.groups import entered_groups, find_group
 from access.models import Group
 from memories.browse.feedback import feedback_in
 from memories.embedding import model_status
-from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, RecallLog
+from memories.models import Link, LinkKind, LinkStatus, Memory, MemoryFinding, Piece, RecallLog
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State, Trust
 from relations.models import Relation
@@ -45,6 +45,7 @@ class Stats:
     recalls_7_days: int
     feedback_used: int
     feedback_wrong: int
+    findings: dict[str, int]
     last_stored: str
     model: str
     model_state: str
@@ -89,10 +90,17 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         recalls_7_days=in_visible_groups(recent_recalls, actor, found).count(),
         feedback_used=feedback.used,
         feedback_wrong=feedback.wrong,
+        findings=count_findings(live),
         last_stored=totals["newest"].isoformat() if totals["newest"] else "",
         model=status.model_id,
         model_state=status.state,
     )
+
+
+def count_findings(live: QuerySet[Memory]) -> dict[str, int]:
+    """How often the guard found each kind in these memories."""
+    found = MemoryFinding.objects.filter(memory__in=live.order_by().values("key"))
+    return dict(found.values_list("kind").annotate(count=Sum("places")).order_by("kind"))
 
 
 def count_by(rows: QuerySet[Memory], column: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 
 from access.errors import InvalidInput
+from access.groups.guarding import TextFinding
 from memories.draft.checks import (
     MAX_REASON_CHARS,
     NUL_IN_JSON,
@@ -45,10 +46,13 @@ __all__ = [
     "check_range",
     "check_tags",
     "clean_reason",
+    "edited_names",
 ]
 
 DEFAULT_CONFIDENCE = 0.7
 DEFAULT_IMPORTANCE = 5
+NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
+WEB: Final = ("http://", "https://")  # a source like this is no memory of the team's own
 _HASHES = ("hash", "fold_hash")
 
 
@@ -67,7 +71,9 @@ class Draft:
 
     `group` None means the default; `scope` "" the default of the group (memories.draft.default_scope). `thread` names the
     conversation, `position` the place in it (None: after the last). `supersedes` is the id of the memory to replace.
-    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once.
+    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once. `allow` has
+    kinds of guessed secrets that the sender vouches for. `outside`: it comes from outside the team, as what has a web
+    address as its source always does. `findings` and `removed_characters` say what the checks did.
     """
 
     content: str
@@ -86,7 +92,10 @@ class Draft:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     expires_at: datetime | None = None
+    outside: bool = False
     removed_characters: int = 0
+    allow: tuple[str, ...] = ()
+    findings: tuple[TextFinding, ...] = ()
 
     @cached_property
     def hash(self) -> str:
@@ -117,10 +126,11 @@ class EditDraft:
     expires_at: datetime | Unset | None = UNCHANGED
     metadata: dict[str, Any] | Unset = UNCHANGED
     version: int | None = None
+    allow: tuple[str, ...] = ()
 
     def wanted(self) -> dict[str, Any]:
         """The fields that the caller names, with their values."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "version"}
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NO_FIELDS}
         return {name: value for name, value in named.items() if value is not UNCHANGED}
 
 
@@ -134,9 +144,17 @@ EDITED: Final = tuple(
     for f in fields(EditDraft)
     if f.name in BY_NAME and BY_NAME[f.name].on_edit is not OnEdit.REFUSED
 )
+
+
+def edited_names(before: Draft, after: Draft) -> set[str]:
+    """The names of the fields that an edit changes."""
+    return {each.name for each in EDITED if getattr(before, each.name) != getattr(after, each.name)}
+
+
 # The fields that check_draft() cleans, or may change. Their defaults are clean.
 _CLEANED = tuple(each for each in STORED if each.name != "content")
 _CLEANERS = tuple(partial(each.kind.clean, field=each.name) for each in _CLEANED)
+_OUTSIDE = [each.name for each in _CLEANED].index("outside")
 _DEFAULTS = tuple(getattr(Draft(""), each.name) for each in _CLEANED)
 _NAMES = ("content", "removed_characters", "thread", *(each.name for each in _CLEANED))
 _VALUES = attrgetter(*_NAMES)
@@ -156,6 +174,8 @@ def check_draft(draft: Draft) -> Draft:
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     thread = clean_line(draft.thread, field="thread", max_chars=200)
+    if draft.source.startswith(WEB):
+        checked[_OUTSIDE] = True
     values = (clean.text, clean.removed, thread, *checked)
     # Most imported texts are clean; copying the draft would take as long as checking it.
     if values == given:

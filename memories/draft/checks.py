@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from access.errors import InvalidInput
+from access.groups.guarding import mask_words
 from memories.language.cleaning import clean_line
 
 MAX_TAG_CHARS = 60
@@ -47,8 +48,8 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def clean_reason(reason: str) -> str:
-    """A reason on one line; it may be empty. Raises InvalidInput if it is no text or too long."""
-    return clean_line(reason, field="reason", max_chars=MAX_REASON_CHARS)
+    """A reason on one line, secrets masked; it may be empty. Raises InvalidInput if it is no text or too long."""
+    return mask_words(clean_line(reason, field="reason", max_chars=MAX_REASON_CHARS))
 
 
 def check_zone(moment: datetime, *, field: str) -> None:

@@ -194,6 +194,16 @@ RECORD_FIELDS: Final = (
     bookkeeping("author_name", Line(300)),  # answers call it `author`
     bookkeeping("client", Line(120)),
     bookkeeping("run", Id(), is_optional=True),
+    RecordField(
+        "outside",
+        Flag(),
+        older=False,
+        inherit=any,
+        not_in=frozenset(FieldInput),
+        is_in_history=False,  # its label says so
+        label="Outside",
+        help="it comes from outside the team: a file, a web page, the output of a tool",
+    ),
 )
 BY_NAME: Final[Mapping[str, RecordField]] = {field.name: field for field in RECORD_FIELDS}
 # Values of fields that an older export or log does not have yet.

@@ -18,6 +18,7 @@ from access.audit.operations import Operation
 from access.audit.retry import retried
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
+from access.groups.guarding import guard_unreviewed
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
@@ -78,12 +79,14 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """Relate two memories. Unknown names become entity memories; an existing relation is reinforced or ended.
 
     Raises:
+        SensitiveText: the predicate or a name holds what the group's policy refuses.
         InvalidInput: a name, the predicate or a time is not allowed.
         NotFound: the actor may see no memory with one of the ids.
         GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
+    found = check_may_write(actor, draft.group)
+    draft = guard_relation(draft, found)
     predicate = check_relation(draft)
-    check_may_write(actor, draft.group)
     draft = with_full_ids(actor, draft)
     evidence = [find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
     for name in ("subject", "object"):
@@ -179,6 +182,16 @@ def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
         known = find_entity(actor, group, clean_line(end, field=field, max_chars=MAX_NAME_CHARS))
         if known is None or known.trust == Trust.CANDIDATE:
             refuse_withdrawn_texts(actor, group, end, field=field, scope=scope)
+
+
+def guard_relation(draft: RelationDraft, group: Group | None) -> RelationDraft:
+    """The relation as the group's policy stores its words; nobody reviews them. Raises SensitiveText."""
+    safe = {
+        field: guard_unreviewed(group, value, field=field)
+        for field in ("subject", "predicate", "object")
+        if not is_memory_id(value := getattr(draft, field))
+    }
+    return replace(draft, **safe)
 
 
 def with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:

@@ -15,10 +15,12 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.audit.retry import retried
 from access.errors import Conflict, InvalidInput
+from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
 from access.models import Group
-from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
+from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
 from memories.draft.checks import check_ahead
+from memories.draft.guarding import guard_draft, held_for_person
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
@@ -36,6 +38,7 @@ from memories.store import (
     link_successor,
     move_ends,
     prepare_text,
+    record_findings,
     rows_called_off,
     withdrawn_doubt,
 )
@@ -69,7 +72,7 @@ class EditOutcome:
 class EditResult:
     """The result of an edit: the current (or queued) memory, the version it replaces, and the differences.
 
-    `proposal` is the id under which a change of other fields than the text waits.
+    `proposal` is the id under which a change of other fields than the text waits, `findings` what the guard found.
     """
 
     outcome: str
@@ -78,6 +81,7 @@ class EditResult:
     changes: dict[str, list[Any]]
     why: str = ""
     proposal: UUID | None = None
+    findings: tuple[TextFinding, ...] = ()
 
 
 @retried
@@ -96,6 +100,7 @@ def edit(
 
     Raises:
         InvalidInput, TooLarge: a value is not allowed, or no field is named.
+        SensitiveText: a new text holds what the group's policy refuses.
         Conflict: nothing differs, it is not live, it changed meanwhile, or the text is barred or live already.
         NotFound, NotPermitted: the actor may not see, or may not write, the memory.
     """
@@ -106,14 +111,16 @@ def edit(
         edited = carry_out_edit(actor, ready, reason=reason)
         transaction.set_rollback(dry_run)
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""
-    edited = replace(edited, why="; ".join(filter(None, (edited.why, owed_because))))
+    why = "; ".join(filter(None, (edited.why, owed_because)))
+    edited = replace(edited, why=why, findings=ready.draft.findings)
     return replace(edited, proposal=None) if dry_run else edited
 
 
 @dataclass(frozen=True)
 class EditDoubt:
-    """Why a person must see a new text first (both reasons empty: nobody must), and what withdrawn memories it restates.
+    """Why a person must see a new text first (no reason: nobody must), and what withdrawn memories it restates.
 
+    `guard`: the text waits in quarantine.
     `awaits`: the comparison with the withdrawn texts is owed; the trust that the text gets after it, empty if it waits
     for a curator in any case.
     """
@@ -122,18 +129,19 @@ class EditDoubt:
     policy: str = ""
     restates: tuple[Neighbour, ...] = ()
     awaits: str | None = None
+    guard: str = ""
 
     @property
     def why(self) -> str:
         """The reason in words."""
-        return self.withdrawn or self.policy
+        return self.guard or self.withdrawn or self.policy
 
     def holds(self, old: Memory) -> bool:
         """True if the new text waits beside the old one.
 
         A memory that recall does not return may get any text, since a person decides about it anyway.
         """
-        return bool(self.policy) or (bool(self.withdrawn) and old.trust in COUNTED)
+        return bool(self.guard or self.policy) or (bool(self.withdrawn) and old.trust in COUNTED)
 
 
 @dataclass(frozen=True)
@@ -153,8 +161,9 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
     """The part of edit() before its transaction; writes nothing. Raises as edit() does."""
     memory = find_editable(actor, id_, change)
     now = as_draft(memory)
-    draft = check_draft(replace(now, **change.wanted()))
-    differing = {field.name for field in EDITED if getattr(now, field.name) != getattr(draft, field.name)}
+    draft = check_draft(replace(now, **change.wanted(), allow=change.allow))
+    draft = guard_draft(draft, memory.group, names=edited_names(now, draft))  # what was stored before stays
+    differing = edited_names(now, draft)
     if not differing:
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     if "expires_at" in differing:
@@ -203,10 +212,10 @@ def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) 
         actor, EDIT_FIELDS, group=memory.group, memory=memory, version=memory_version(memory), arguments=wanted,
         reason=reason, why=why,
     )  # fmt: skip
-    differences: dict[str, list[Any]] = {
+    changed: dict[str, list[Any]] = {
         name: [as_json(getattr(memory, name)), value] for name, value in wanted.items()
     }
-    return EditResult(EditOutcome.QUEUED, memory, None, differences, why, proposal.id)
+    return EditResult(EditOutcome.QUEUED, memory, None, changed, why, proposal.id)
 
 
 def proposed_fields(arguments: dict[str, Any]) -> EditDraft:
@@ -255,10 +264,11 @@ def change_in_place(
     update_if_unchanged(memory, values)
     memory.refresh_from_db()
     refresh_around([memory])  # tags are searched as words
-    differences = changes(before, snapshot(memory))
-    payload = {"changes": differences, "reason": reason}
+    record_findings([(memory, draft.findings)])
+    changed = changes(before, snapshot(memory))
+    payload = {"changes": changed, "reason": reason}
     audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)
-    return EditResult(EditOutcome.CHANGED, memory, None, differences)
+    return EditResult(EditOutcome.CHANGED, memory, None, changed)
 
 
 def write_version(
@@ -301,7 +311,8 @@ def queue_edit(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: EditDoubt, now: datetime
 ) -> EditResult:
     """Write the new text as a candidate that replaces the old one on approval."""
-    new = insert_version(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
+    trust = Trust.QUARANTINED if doubt.guard else Trust.CANDIDATE
+    new = insert_version(actor, prepared, old.group, trust=trust, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
     note_doubt(actor, new, doubt)
     audit.append(
@@ -322,6 +333,8 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
         refuse_restated(actor, prepared, old)
         return EditDoubt()
     policy = held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
+    if quarantined := held_for_person(prepared.draft):
+        return EditDoubt(policy=policy, guard=quarantined)
     if prepared.draft.content == old.content:
         return EditDoubt(policy=policy)
     restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))

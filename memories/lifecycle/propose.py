@@ -18,6 +18,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
+from access.groups.guarding import guard_unreviewed
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
@@ -123,6 +124,7 @@ def propose(
 ) -> Proposal:
     """Record a proposal, and log it, in one transaction. The same one again returns the one that waits already."""
     reason, now = clean_reason(reason), now or timezone.now()
+    arguments = guard_unreviewed(group, arguments or {}, field="content")
     refuse_withdrawn_reason(actor, group, reason)
     expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
     with transaction.atomic():
@@ -131,11 +133,11 @@ def propose(
             verb=verb, group=group, memory=memory, subject=subject, version=version,
             token=actor.token_id, actor=actor.name,
         )  # fmt: skip
-        same = next((row for row in waiting.order_by("key") if row.arguments == (arguments or {})), None)
+        same = next((row for row in waiting.order_by("key") if row.arguments == arguments), None)
         if same is not None:
             return same
         proposal = Proposal.objects.create(
-            verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments or {},
+            verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments,
             reason=reason, why=why, actor=actor.name, via=actor.via, token=actor.token_id, client=actor.client[:120],
             created_at=now, expires_at=expires,
         )  # fmt: skip

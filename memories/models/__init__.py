@@ -1,6 +1,7 @@
 """Tables of the app memories."""
 
 from memories.models.feedback import Feedback, FeedbackVerdict
+from memories.models.finding import FindingStatus, MemoryFinding
 from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.models.memory import Memory
@@ -16,12 +17,14 @@ __all__ = [
     "Checkpoint",
     "Feedback",
     "FeedbackVerdict",
+    "FindingStatus",
     "IndexChange",
     "IndexState",
     "Link",
     "LinkKind",
     "LinkStatus",
     "Memory",
+    "MemoryFinding",
     "Piece",
     "Proposal",
     "ProposalStatus",

@@ -43,6 +43,7 @@ class Memory(models.Model):
     confidence = models.FloatField(default=0.7)
     importance = models.PositiveSmallIntegerField(default=5)
     pinned = models.BooleanField(default=False)
+    outside = models.BooleanField(default=False)
     access_count = models.PositiveIntegerField(default=0, editable=False)
     last_accessed = models.DateTimeField(null=True, blank=True, editable=False)
     decayed_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -9,6 +9,7 @@ from memories.queries.versions import has_lapsed
 from memories.types import State, Trust, Type
 
 PROMOTED_SOURCE = "loci:promote"  # of a fact that maintenance made from repeated events
+OUTSIDE = "outside"  # of what came from a file, a web page or a tool, and not from the team
 PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
 
@@ -22,6 +23,8 @@ def label_of(memory: Memory, *, now: datetime | None = None) -> str:
         labels.append(memory.trust)
     if memory.source == PROMOTED_SOURCE and memory.trust == Trust.ACTIVE:
         labels.append("derived: events repeat it")
+    if memory.outside:
+        labels.append(OUTSIDE)
     return ", ".join(filter(None, labels))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from access.groups.guarding import safe_to_show
 from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.models.short_id import short_id
@@ -36,8 +37,8 @@ def escape_all(value: Any) -> Any:
 
 
 def escape(text: str) -> str:
-    """The text with everything that looks like a mark of ours made harmless."""
-    plain = _MARK.sub(r"&lt;\1", text)
+    """The text as agents get it, with everything that looks like a mark of ours made harmless."""
+    plain = _MARK.sub(r"&lt;\1", safe_to_show(text))
     # A mark in look-alike letters, or with invisible ones in it, misleads whoever reads as people do.
     is_disguised = _OPENERS.search(plain) is not None and _MARK.search(fold(plain)) is not None
     return _OPENERS.sub("&lt;", plain) if is_disguised else plain

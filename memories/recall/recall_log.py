@@ -15,6 +15,7 @@ from django.db import DatabaseError, close_old_connections, connection, transact
 from django.db.models import F, TextField, Value
 from django.db.models.functions import Coalesce, Greatest
 
+from access.groups.guarding import mask_words
 from access.tokens import PENDING_TOKEN_USES, TOKEN_USE_HOOKS, flush_token_use
 from memories.models import Memory, RecallLog
 from memories.store.withdrawn.tombstones import purged_texts
@@ -117,7 +118,7 @@ def write_recalls(recalls: Sequence[PendingRecall]) -> None:
                 actor=recall.actor,
                 via=recall.via,
                 mode=recall.mode,
-                query=recall.query,
+                query=mask_words(recall.query),
                 hits=pack_hits(recall.hits),
                 duration_ms=recall.duration_ms,
                 abstained=recall.abstained,

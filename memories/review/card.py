@@ -24,6 +24,7 @@ from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
 from memories.review.links import visible_links
 from memories.review.proposals import find_proposal, target_of
 from memories.review.queue import COUNTS, CardKind
+from memories.review.sensitive import describe, open_findings
 from memories.search.base import search_index
 from memories.store.neighbours import ComparedText, compare_all
 from memories.store.pieces import as_vector, indexed_model
@@ -134,7 +135,8 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
     evidence = [
         link.target for link in links if link.kind == LinkKind.EVIDENCE and link.source_id == memory.root_key
     ][:MAX_EVIDENCE]
-    kind = card_kind(memory, is_promoted=bool(evidence))
+    sensitive = open_findings(memory)
+    kind = card_kind(memory, is_promoted=bool(evidence), is_sensitive=bool(sensitive))
     return Card(
         kind=kind,
         id=memory.id,
@@ -143,7 +145,7 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
         beside=tuple(beside[:BESIDE]),
         choices=choices_of(kind, beside),
         evidence=tuple(evidence),
-        reason=find_dispute_reason(memory) if kind == CardKind.DISPUTED else find_store_reason(memory),
+        reason=describe(sensitive) if kind == CardKind.SENSITIVE else find_reason(memory),
         feedback=feedback_about(memory),
     )
 
@@ -256,15 +258,22 @@ def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice
         approve = replace(approve, undo=UNDO_REPLACING)
     if kind == CardKind.QUARANTINED:
         return (approve, reject)
+    if kind == CardKind.SENSITIVE:
+        return (CHOICES["mask"], CHOICES["quarantine"], CHOICES["keep"], edit, reject)
     pair = (merge, replace_other) if any(one.counts for one in beside) else ()
     return (approve, reject, edit, *pair)
 
 
-def card_kind(memory: Memory, *, is_promoted: bool) -> CardKind:
-    """The kind of a memory's card; a candidate that rests on evidence is a promotion."""
+def card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) -> CardKind:
+    """The kind of a memory's card; a candidate that rests on evidence is a promotion.
+
+    A disputed memory with sensitive text is first of all that.
+    """
     if memory.trust == Trust.CANDIDATE:
         return CardKind.PROMOTION if is_promoted else CardKind.CANDIDATE
-    return CardKind.QUARANTINED if memory.trust == Trust.QUARANTINED else CardKind.DISPUTED
+    if memory.trust == Trust.QUARANTINED:
+        return CardKind.QUARANTINED
+    return CardKind.SENSITIVE if is_sensitive else CardKind.DISPUTED
 
 
 def read_links(actor: Actor, memory: Memory) -> list[Link]:
@@ -336,6 +345,11 @@ def find_authorship(memory: Memory) -> Authorship:
     return Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, token)
 
 
+def find_reason(memory: Memory) -> str:
+    """Why a memory waits: what was said with its dispute, or as the store answered."""
+    return find_dispute_reason(memory) if memory.trust == Trust.DISPUTED else find_store_reason(memory)
+
+
 def find_dispute_reason(memory: Memory) -> str:
     """The reason given with the latest dispute; empty if there is none."""
     last = rows_about(memory, Operation.DISPUTE).order_by("-key").first()
@@ -344,7 +358,7 @@ def find_dispute_reason(memory: Memory) -> str:
 
 def find_store_reason(memory: Memory) -> str:
     """Why a candidate waits, as the store that wrote it answered; empty if the log does not say."""
-    if memory.trust != Trust.CANDIDATE:
+    if memory.trust not in (Trust.CANDIDATE, Trust.QUARANTINED):
         return ""
     first = rows_about(memory, Operation.STORE).order_by("key").first()
     return str(first.payload.get("why", "")) if first is not None else ""

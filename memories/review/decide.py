@@ -26,6 +26,7 @@ from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
 from memories.review.proposals import approve_proposal, reject_proposal
+from memories.review.sensitive import OLD_VERSION, keep_approved, keep_text, mask_values
 from memories.types import Trust
 
 MAX_AT_ONCE: Final = 500
@@ -72,7 +73,8 @@ class Choice:
 
     `key` presses its button; without a key it has none. `past` is the outcome in a word, `help` its line in the list of
     keys, and `undo` the effect of undoing it, empty if it cannot be undone. `takes_other`: it is about two memories;
-    `takes_text`: with a new text, which is embedded before the transaction; `at_once`: for many memories at once.
+    `takes_text`: with a new text, which is embedded before the transaction, as is one that the decision itself makes
+    (`makes_text`); `at_once`: for many memories at once.
     `preview` is its name in the preview of recall; without one, it is not previewed.
     """
 
@@ -86,6 +88,7 @@ class Choice:
     preview: str = ""
     takes_other: bool = False
     takes_text: bool = False
+    makes_text: bool = False
     is_dangerous: bool = False
     at_once: bool = False
 
@@ -106,7 +109,7 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
     choice = CHOICES[decision.verb]
     if decision.proposal and decision.verb not in ("approve", "reject"):
         raise InvalidInput("A proposal is approved or rejected.", field="verb")
-    embeds = decision.content and choice.takes_text
+    embeds = choice.makes_text or (decision.content and choice.takes_text)
     with nullcontext() if embeds and not dry_run else transaction.atomic():
         steps = choice.carry_out(actor, decision)
         if decision.link and decision.verb != "dismiss":
@@ -150,7 +153,9 @@ def approve_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     if decision.proposal:
         done, entries = approve_proposal(actor, decision.proposal, reason=decision.reason)
         return [DecisionResult(done.consequences, done.id, entries)]
-    return [_result(verbs.approve(actor, _single_id(decision), reason=decision.reason))]
+    done = verbs.approve(actor, _single_id(decision), reason=decision.reason)
+    keep_approved(actor, done.id)
+    return [_result(done)]
 
 
 def reject_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
@@ -176,6 +181,25 @@ def edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[DecisionRes
     """Edit, then approve. Two transactions, since the text is embedded first; a refused approval keeps the edit."""
     edited = edit_text(actor, decision)
     return [*edited, *approve_one(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
+
+
+def mask_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Write the memory's text without the values that a scan found."""
+    edited = mask_values(actor, _single_id(decision), reason=decision.reason)
+    lines = ("a new version has the text without them", OLD_VERSION)
+    return [DecisionResult(lines, edited.memory.id)]  # no undo: the guard would mask the former text again
+
+
+def quarantine_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Keep the memory away from agents."""
+    return [_result(verbs.quarantine(actor, _single_id(decision), reason=decision.reason))]
+
+
+def keep_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Leave sensitive text as it is."""
+    memory, _ = keep_text(actor, _single_id(decision), reason=decision.reason)
+    lines = ("the text stays as it is", "secrets of a certain format reach no agent")
+    return [DecisionResult(lines, memory.id, _last_entry(memory.id, Operation.GUARD))]
 
 
 def merge_pair(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
@@ -264,6 +288,12 @@ CHOICES: Final[dict[str, Choice]] = {
                undo="the two are separate again", preview="merge", takes_other=True, takes_text=True),
         Choice("supersede", replace_other, "s", "Replace", "Replaced", "replace the selected memory by it",
                undo="both are live again", preview="replace", takes_other=True),
+        Choice("mask", mask_one, "h", "Mask", "Masked", "mask the values in a new version",
+               makes_text=True),
+        Choice("quarantine", quarantine_one, "q", "Quarantine", "Quarantined", "quarantine: agents never see it",
+               undo="its former trust comes back", at_once=True),
+        Choice("keep", keep_one, "y", "Keep", "Kept", "keep sensitive text as it is",
+               undo="it is listed again", at_once=True),
         Choice("dismiss", dismiss_link, "d", "Dismiss", "Dismissed", "dismiss: both stay as they are",
                undo="the link is open again", at_once=True),
     )

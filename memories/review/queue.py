@@ -1,6 +1,6 @@
 """The review deck: everything that waits for a person's decision, in one order.
 
-A card is a waiting memory (candidate, promotion, disputed, quarantined) or an open link between two trusted memories
+A card is a waiting memory (candidate, promotion, disputed, quarantined), a memory with sensitive text, or an open link between two trusted memories
 (conflict, duplicate), or a proposal: a change that waits. If one end of a link itself waits, the link appears on that
 memory's card.
 """
@@ -24,6 +24,7 @@ from memories.entities.statements import visible_keys
 from memories.lifecycle.propose import KINDS, is_stale, waiting_proposals
 from memories.models import Link, LinkKind, LinkStatus, Memory, Proposal
 from memories.queries.versions import head_keys
+from memories.review.sensitive import find_sensitive
 from memories.types import State, Trust
 
 CAP: Final = 500  # per kind; counting further helps nobody
@@ -40,6 +41,7 @@ class CardKind(StrEnum):
     CONFLICT = "conflict"
     DISPUTED = "disputed"
     PROPOSAL = "proposal"
+    SENSITIVE = "sensitive"
     CANDIDATE = "candidate"
     PROMOTION = "promotion"
     DUPLICATE = "duplicate"
@@ -138,6 +140,7 @@ def review_deck(
         links[kind] = find_open_links(actor, kind, groups)
         keys[kind] = [link.key for link in links[kind]]
     proposals = find_open_proposals(groups)
+    keys[CardKind.SENSITIVE] = find_sensitive(groups, limit=CAP + 1)
     keys[CardKind.PROPOSAL] = [row.key for row in proposals]
     counts = {kind: CardCount(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in keys[kind][:CAP]][:limit]

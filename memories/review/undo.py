@@ -24,6 +24,7 @@ from memories.models import Link, LinkStatus
 from memories.queries.versions import find_memory
 from memories.review.links import visible_links
 from memories.review.proposals import find_proposal, reopen
+from memories.review.sensitive import undo_keep
 
 MAX_ENTRIES: Final = 6  # a decision writes at most three
 
@@ -136,4 +137,5 @@ UNDO: Final[dict[str, Callable[[Actor, AuditEntry], tuple[str, ...]]]] = {
     Operation.UNPIN: undo_change,
     Operation.LINK: reopen_link,
     Operation.PROPOSE: undo_proposal,
+    Operation.GUARD: undo_keep,
 }

@@ -14,6 +14,7 @@ from access.audit.operations import Operation
 from access.audit.retry import retried
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
+from access.groups.guarding import guard_unreviewed, mask_words
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
@@ -55,12 +56,15 @@ def save_checkpoint(
 
     Raises:
         InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
+        SensitiveText: it holds what the group's policy refuses, or what would wait for a person.
         Conflict: a string in it, or a sentence of one, is a text that was withdrawn in the group.
     """
     body = check_state(state)
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
         resolved = find_or_create_group(actor, group, right=WRITE)
+        body = guard_unreviewed(resolved.group, body, field="state")
+        name = mask_words(name, group=resolved.group)
         hold_groups([resolved.group.key])
         refuse_withdrawn_texts(actor, resolved.group, body, field="state")
         refuse_withdrawn_texts(actor, resolved.group, name, field="thread")

@@ -19,6 +19,7 @@ from access.audit.operations import Operation
 from access.audit.retry import retried
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
+from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import Draft
@@ -43,6 +44,7 @@ from memories.store.pieces import one_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
+from memories.store.writes.findings import record_findings
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.plans import (
     call_off_plan,
@@ -90,6 +92,7 @@ __all__ = [
     "prepare_store",
     "prepare_text",
     "put_plan_back",
+    "record_findings",
     "replace_memory",
     "restated_withdrawn",
     "rows_called_off",
@@ -117,6 +120,7 @@ class StoreResult:
     is_embedding_owed: bool = False
     owed_because: str = ""  # empty: no model is available
     removed_characters: int = 0
+    findings: tuple[TextFinding, ...] = ()
     next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
 
 
@@ -130,6 +134,7 @@ def store(actor: Actor, draft: Draft) -> StoreResult:
 
     Raises:
         InvalidInput, TooLarge: the draft is invalid; `field` names the part.
+        SensitiveText: it holds what the group's policy refuses, such as a password.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used. Nothing is written on any error.
     """
     check_ahead(draft.expires_at, field="expires_at")
@@ -169,6 +174,7 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         group_created=resolved.created,
         is_embedding_owed=prepared.embedded.is_owed and is_new,
         removed_characters=prepared.draft.removed_characters,
+        findings=prepared.draft.findings,
         next_steps={
             neighbour.id: neighbour.next_step
             for neighbour in (result.neighbours if is_live else ())

@@ -6,7 +6,7 @@ of a batch; only a text that changed at its source costs a few of its own.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -21,8 +21,10 @@ from access.actor import WRITE, Actor
 from access.audit.retry import retried
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
+from access.groups.guarding import count_kinds
 from access.models import Group
 from memories.draft import Draft, check_draft
+from memories.draft.guarding import guard_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft, log_refusal, write_drafts
 from memories.store.existing import find_sources
@@ -58,6 +60,7 @@ class BatchResult:
     unchanged: int = 0
     queued: int = 0
     refused: tuple[Refusal, ...] = ()
+    findings: Mapping[str, int] = field(default_factory=dict)  # by kind
     ids: tuple[UUID | None, ...] = ()
 
 
@@ -114,7 +117,9 @@ def store_many(
     default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=default) for d in drafts)
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
-    checked = _batches((_checked(index, draft, are_checked) for index, draft in enumerate(placed)), most=most)
+    checked = _batches(
+        (_checked(groups, index, draft, are_checked) for index, draft in enumerate(placed)), most=most
+    )
     done: Batch = []
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
@@ -130,19 +135,21 @@ def store_many(
         reinforced=outcomes.count(Outcome.REINFORCED),
         unchanged=outcomes.count(Outcome.UNCHANGED),
         queued=outcomes.count(Outcome.QUEUED),
+        findings=count_kinds(each for p in done for each in p.draft.findings),
         refused=tuple(Refusal(p.index, p.why) for p in done if p.outcome == Outcome.REFUSED),
         ids=tuple(None if p.outcome == Outcome.REFUSED else p.id for p in done),
     )
 
 
-def _checked(index: int, draft: Draft, is_checked: bool) -> _Pending:
+def _checked(groups: "_Groups", index: int, draft: Draft, is_checked: bool) -> _Pending:
     pending = _Pending(index, draft)
     try:
         if draft.supersedes is not None or draft.position is not None:
             raise InvalidInput(
                 "A bulk store takes neither supersedes nor position.", hint="Store it on its own."
             )
-        pending.draft = draft if is_checked else check_draft(draft)
+        checked = draft if is_checked else check_draft(draft)
+        pending.draft = guard_draft(checked, groups.find(draft.group))
         pending.columns = text_columns(pending.draft)
     except LociError as error:
         pending.refuse(error)

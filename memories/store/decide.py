@@ -10,6 +10,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
 from memories.draft import Draft
+from memories.draft.guarding import held_for_person
 from memories.language.same_fact import Sameness
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
@@ -227,7 +228,8 @@ def decide_new(
     """
     old, neighbours = context.replaces, context.neighbours
     retire = (RetireLapsed(lapsed),) if lapsed is not None else ()
-    same = find_restated_neighbour(context)
+    quarantined = held_for_person(context.draft)
+    same = find_restated_neighbour(context) if not quarantined else None
     if same is not None:
         reinforce = Reinforce(same.memory, earlier_start(actor, same.memory, context.draft))
         writes = (*retire, keep_wording(actor, context, same.memory, now=now), reinforce)
@@ -236,8 +238,8 @@ def decide_new(
         )
     restated = find_withdrawn_doubt(actor, context)
     held = write_doubt(actor, context)
-    doubt = restated or ("" if context.is_probed else UNPROBED) or held
-    trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
+    doubt = quarantined or restated or ("" if context.is_probed else UNPROBED) or held
+    trust = Trust.QUARANTINED if quarantined else Trust.CANDIDATE if doubt else Trust.ACTIVE
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     ended = None if doubt or old or lapsed else find_ended_chain(context)
     after = None if doubt else old or lapsed or ended
@@ -246,11 +248,11 @@ def decide_new(
     )
     target = find_approval_target(context) if doubt else None
     has_links = after is not None or target is not None
-    links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
+    links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours and not quarantined else ()
     if doubt:
         approval = (LinkSuccessor(row, target),) if target is not None else ()
         # What restates a withdrawn text or is held back waits for a curator, whatever the owed comparison finds.
-        after_probe = "" if restated or held else Trust.ACTIVE.value
+        after_probe = "" if quarantined or restated or held else Trust.ACTIVE.value
         probe = () if context.is_probed else (AwaitProbe(row, after_probe),)
         writes = (*retire, insert, *approval, *links, *probe)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
@@ -339,6 +341,7 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
     hold = context.prepared.hold
     return (
         hold
+        or held_for_person(context.draft)
         or policy_doubt(actor, context.group, context.draft.confidence)
         or replacing_doubt(actor, context)
     )

@@ -10,6 +10,7 @@ from access.errors import Conflict, GroupNotFound
 from access.groups import check_slug, find_group
 from access.models import Group
 from memories.draft import Draft, check_draft
+from memories.draft.guarding import guard_draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
@@ -79,6 +80,7 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
         draft = replace(draft, valid_from=timezone.now())  # a replacement is true from now on
     group = check_may_write(actor, draft.group)
+    draft = guard_draft(draft, group)
     prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
     return replace(prepared, superseded=superseded)
 

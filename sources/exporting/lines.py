@@ -10,9 +10,10 @@ from access.actor import Actor
 from access.audit.chains import OWN
 from access.models import AuditEntry, AuditHead, Group
 from access.models.audit import LEGACY
-from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
+from memories.models import Checkpoint, Link, Memory, MemoryFinding, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
 from relations.models import EntityAlias, Relation
+from sources.exporting.seal import SEAL, seal_of
 from sources.exporting.vectors import piece_record
 from sources.format import (
     ALIAS,
@@ -41,7 +42,8 @@ def export_lines(
     keys = [group.key for group in groups]
     visible = Memory.objects.filter(as_q(listed_by(actor, None)), group__in=keys)
     for group in groups:
-        yield row_line(GROUP, group)
+        line = row_line(GROUP, group)
+        yield sealed(line) if group.guard else line
     yield from row_lines(THREAD, Thread.objects.filter(group__in=keys), "group")
     yield from memory_lines(visible, vectors=vectors)
     links = Link.objects.filter(source__in=visible, target__in=visible)
@@ -85,11 +87,21 @@ def memory_lines(memories: "QuerySet[Memory]", *, vectors: bool) -> Iterator[dic
     """Lines of memories, oldest first, so that a chain's root comes before its versions."""
     rows = memories.select_related(*MEMORY.references).order_by("key")
     rows = rows.prefetch_related("pieces") if vectors else rows
+    found = MemoryFinding.objects.filter(memory__in=memories.order_by().values("key"))
+    checked = frozenset(found.values_list("memory", flat=True))
     for memory in rows.iterator(chunk_size=CHUNK_ROWS):
         line = row_line(MEMORY, memory)
+        if memory.key in checked:
+            sealed(line)
         if vectors:
             line["pieces"] = [piece_record(p) for p in sorted(memory.pieces.all(), key=lambda p: p.ordinal)]
         yield line
+
+
+def sealed(line: dict[str, Any]) -> dict[str, Any]:
+    """The line with this store's seal: what the guard found in it was looked at here."""
+    line[SEAL] = seal_of(line["kind"], line["row"])
+    return line
 
 
 def relation_lines(rows: "QuerySet[Relation]") -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Import of another store's audit log: row by row under its origin, as long as each row follows its chain's last one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -27,11 +27,13 @@ TEXTS = ("operation", "subject", "actor", "via", "client", "digest", "hash")
 @dataclass
 class ChainIntake:
     """Imports the log lines of one import in order. `own` is this store's id: rows of its own chains are only compared.
+    `may_keep` says of a payload and its memory's id whether the payload may be stored.
 
     `heads`, `broken` and `dropped` go by origin and chain.
     """
 
     own: str
+    may_keep: Callable[[Any, str], bool] = lambda payload, memory_id: True
     added: int = 0
     unchanged: int = 0
     purged: int = 0
@@ -50,6 +52,7 @@ class ChainIntake:
         _ENTRIES.add(rows)
         barred = self._purged([row.memory_id for row in rows])
         kept = [p for p in payloads if p.entry.memory_id not in barred or p.entry.operation in TEXTLESS]
+        kept = [p for p in kept if self.may_keep(p.payload, str(p.entry.memory_id))]
         self.purged += len(payloads) - len(kept)
         _PAYLOADS.add(kept)
         for origin, chain in {(row.origin, row.chain) for row in rows}:

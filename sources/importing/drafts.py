@@ -7,9 +7,10 @@ from pathlib import Path
 from uuid import UUID
 
 from access import audit
-from access.actor import Actor
+from access.actor import CURATE, Actor
 from access.audit.operations import Operation
-from access.errors import LociError
+from access.errors import LociError, NotPermitted
+from access.groups.guarding import mask_words
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft
@@ -87,6 +88,7 @@ class DraftIntake:
     run: UUID = field(default_factory=new_id)
     counts: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    findings: Counter[str] = field(default_factory=Counter)
     faults: list[LineFault] = field(default_factory=list)
     sample: list[dict[str, str]] = field(default_factory=list)
 
@@ -98,7 +100,7 @@ class DraftIntake:
         """Store a batch's drafts, then its relations."""
         result = store_many(
             self.actor,
-            part.drafts,
+            part.drafts if self.rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
             encoder=self.encoder,
             on_progress=by_line_number(part, on_progress),
             dry_run=self.dry_run,
@@ -114,6 +116,7 @@ class DraftIntake:
                 Outcome.QUEUED: result.queued,
             }
         )
+        self.findings += Counter(result.findings)
         self.skipped += part.skipped
         unstored = {refusal.index for refusal in result.refused}
         rest = (draft for at, draft in enumerate(part.drafts) if at not in unstored)
@@ -143,13 +146,14 @@ class DraftIntake:
 
     def finish(self) -> LinesReport:
         """Log the import if it changed something; return the report."""
+        source = mask_words(self.rules.source)
         has_changed = self.counts.total() > self.counts[Outcome.UNCHANGED]
         if has_changed and not self.dry_run:
             payload = {"counts": dict(self.counts)}
-            audit.append(self.actor, Operation.IMPORT, subject=f"source:{self.rules.source}", payload=payload)
+            audit.append(self.actor, Operation.IMPORT, subject=f"source:{source}", payload=payload)
         counts = self.counts
         return LinesReport(
-            source=self.rules.source,
+            source=source,
             lines=counts.total() + len(self.faults) + self.skipped.total(),
             created=counts[Outcome.CREATED],
             reinforced=counts[Outcome.REINFORCED],
@@ -158,6 +162,7 @@ class DraftIntake:
             faults=tuple(self.faults),
             related=counts[RELATED],
             skipped=dict(self.skipped),
+            findings=dict(self.findings),
             sample=tuple(self.sample),
             run=str(self.run) if has_changed and not self.dry_run else "",
         )
@@ -192,6 +197,7 @@ def import_drafts(
         NotFound: the file cannot be opened.
         StrictStop: `strict`, and a line was rejected; the lines before it are stored.
     """
+    check_as_own(actor, rules)
     intake = DraftIntake(actor, rules, encoder, dry_run)
     for part in split_batches(read(path, rules), strict=strict):
         intake.take(part, on_progress=on_progress)
@@ -202,6 +208,14 @@ def import_drafts(
         first = report.faults[0]
         raise StrictStop(f"Line {first.line}: {first.why}", hint="The lines before it are stored.")
     return report
+
+
+def check_as_own(actor: Actor, rules: LineRules) -> None:
+    """Raise NotPermitted if texts are to count as the team's own, and the actor may not curate."""
+    if rules.as_own and not actor.may(CURATE):
+        raise NotPermitted(
+            "Only a curator may import texts as the team's own.", hint="Leave out --as-own.", field="as_own"
+        )
 
 
 def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:

@@ -49,6 +49,7 @@ class LineRules:
 
     `waiting` "" means as usual for the format; texts from before `since` are left out. `places` choose groups by the
     place at the origin, the first that matches. `with_turns` imports turns of a format that leaves them out by default.
+    `as_own`: the texts are the team's own; else they count as from outside.
     """
 
     source: str
@@ -59,6 +60,7 @@ class LineRules:
     since: datetime | None = None
     places: tuple[PlaceRule, ...] = field(default=())
     with_turns: bool = False
+    as_own: bool = False
 
     def group_of_place(self, place: str) -> str | None:
         """The group of a place at the origin, None if no rule matches it; NOWHERE: it is left out."""

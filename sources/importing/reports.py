@@ -4,6 +4,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Protocol
 
+from access.groups.guarding import mask_words
+from guard import kind_of
 from memories.draft import Draft
 from memories.language.plurals import format_count
 from memories.store.withdrawn.tombstones import key_missing_text
@@ -67,6 +69,7 @@ class LinesReport:
     sample: tuple[dict[str, str], ...] = ()
     run: str = ""
     unit: str = "line"
+    findings: dict[str, int] = field(default_factory=dict)  # by kind, as the guard found them
 
     def counts(self) -> list[tuple[str, int]]:
         """The results that occurred."""
@@ -87,6 +90,7 @@ class LinesReport:
             f"{format_count(self.lines, self.unit)} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
             f"{self.reinforced} restated, {self.queued} waiting for a curator, {relations}{len(self.faults)} not stored."
             f"{left_out}"
+            f"{found_text(self.findings)}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -133,6 +137,12 @@ class RestoreReport:
         return dataclasses.asdict(self)
 
 
+def found_text(findings: dict[str, int]) -> str:
+    """What the guard found in the texts, as a sentence; empty if nothing."""
+    kinds = ", ".join(f"{count} {kind_of(kind).label}" for kind, count in sorted(findings.items()))
+    return f" Found: {kinds}." if kinds else ""
+
+
 def lines_were(lines: int, unit: str = "line") -> str:
     """A number of lines with its verb: "1 line was", "2 lines were"."""
     return f"{format_count(lines, unit)} {'was' if lines == 1 else 'were'}"
@@ -140,4 +150,8 @@ def lines_were(lines: int, unit: str = "line") -> str:
 
 def sample_of(draft: Draft) -> dict[str, str]:
     """A draft as a report shows it."""
-    return {"type": draft.type, "group": draft.group or "", "content": draft.content[:SAMPLE_CHARS]}
+    return {
+        "type": draft.type,
+        "group": draft.group or "",
+        "content": mask_words(draft.content)[:SAMPLE_CHARS],
+    }

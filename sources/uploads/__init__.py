@@ -21,6 +21,7 @@ from django.utils import timezone
 from access.actor import CREATE_GROUP, WRITE, Actor, Via
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, TooLarge
 from access.groups import find_group
+from access.groups.guarding import mask_words
 from access.tokens import actor_for_user
 from sources.importing import choose_importer
 from sources.importing.importer import Importer, LineRules
@@ -80,14 +81,14 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_for
     if rules.group:
         find_group(actor, rules.group, right=WRITE)
     check_size(sent.size)
-    name = clean_file_name(sent.name)
+    name = mask_words(clean_file_name(sent.name))[:200]
     if own_uploads(actor).filter(finished_at=None).count() >= MAX_WAITING:
         raise Conflict(
             f"You already have {MAX_WAITING} unfinished files.", hint="Import or discard them first."
         )
     upload = Upload(
         user_id=actor.user_id, name=name, size=sent.size, group=rules.group, type=rules.type, scope=rules.scope,
-        source=rules.source[:200], format=file_format, waiting=rules.waiting,
+        source=mask_words(rules.source or PurePosixPath(name).stem)[:200], format=file_format, waiting=rules.waiting,
     )  # fmt: skip
     write_file(upload, sent.chunks)
     try:

@@ -23,6 +23,7 @@ from tests.access.rights_page import PAGE, rights_page
 
 OURS = (
     "storage",
+    "guard",
     "access",
     "relations",
     "memories",

@@ -45,7 +45,7 @@ NO_DELETE: Final = (
 YES_NO = {"yes": True, "no": False}
 INSTANCE = "instance"  # the word for no rule of the group's own
 CHANGEABLE = (
-    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures"
+    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
 )  # fmt: skip
 Act = Callable[[dict[str, Any]], str]
 
@@ -141,6 +141,7 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"
     )
+    action.add_argument("--guard", metavar="RULES", help="treatment of sensitive text, such as personal=mask")
     add_dry_run(action)
 
 
@@ -199,6 +200,8 @@ def show(options: dict[str, Any]) -> str:
         lines.append(f"default scope {group.get_default_scope_display()}")
     if group.captures != CaptureRule.REVIEW:
         lines.append(f"captures {group.get_captures_display()}")
+    if group.guard:
+        lines.append(f"guard {group.guard}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
     return "\n".join([*lines, *member_lines(group)])
@@ -231,6 +234,7 @@ def update(options: dict[str, Any]) -> str:
         policy=options.get("policy"),
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
+        guard=options.get("guard"),
         default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
         captures=options.get("captures"),
     )
@@ -360,6 +364,7 @@ def group_row(group: Group) -> dict[str, Any]:
         "archived": group.archived,
         "default_scope": group.default_scope,
         "captures": group.captures,
+        "guard": group.guard,
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],

@@ -23,6 +23,7 @@ from memories.review.queue import (
     find_open_proposals,
     may_review,
 )
+from memories.review.sensitive import find_sensitive
 from memories.types import State, Trust
 
 RECENT_RUNS = timedelta(days=14)
@@ -152,6 +153,7 @@ def review_figures(actor: Actor, group: Group | None) -> list[Figure]:
 
     return [
         figure("proposed changes", CardKind.PROPOSAL, "edit_note"),
+        figure("sensitive texts", CardKind.SENSITIVE, "policy"),
         figure("open conflicts", CardKind.CONFLICT, "compare_arrows"),
         figure("possible duplicates", CardKind.DUPLICATE, "content_copy"),
     ]
@@ -161,6 +163,7 @@ def count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
     """The proposals and links of these groups that have a card in the Review, at most CAP of each; None: all groups."""
     found = {
         CardKind.PROPOSAL: len(find_open_proposals(groups)),
+        CardKind.SENSITIVE: len(find_sensitive(groups, limit=CAP)),
         CardKind.CONFLICT: len(find_open_links(actor, CardKind.CONFLICT, groups)),
         CardKind.DUPLICATE: len(find_open_links(actor, CardKind.DUPLICATE, groups)),
     }

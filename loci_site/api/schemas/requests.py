@@ -42,12 +42,17 @@ class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
     )
     thread: str = ""
     supersedes: str | None = Field(None, description="Id of the memory that this one replaces.")
+    allow: list[str] = Field([], description="Kinds of guessed secrets that are none, such as password.")
 
     def draft(self) -> Draft:
         """The draft for store()."""
-        values = self.model_dump(exclude={"supersedes", "tags", "scope"})
+        values = self.model_dump(exclude={"supersedes", "tags", "scope", "allow"})
         return Draft(
-            **values, scope=self.scope or "", tags=tuple(self.tags), supersedes=self.supersedes or None
+            **values,
+            scope=self.scope or "",
+            tags=tuple(self.tags),
+            supersedes=self.supersedes or None,
+            allow=tuple(self.allow),
         )
 
 
@@ -58,16 +63,17 @@ class EditIn(edited_fields(Body)):  # type: ignore[misc]
         None, description="The version that was read; a newer one is a conflict."
     )
     reason: str = ""
+    allow: list[str] = Field([], description="Kinds of guessed secrets that are none, such as password.")
 
     def edit(self) -> EditDraft:
         """The edit with the sent fields only; null clears a field that may be empty."""
-        named = {name: getattr(self, name) for name in self.model_fields_set - {"reason"}}
+        named = {name: getattr(self, name) for name in self.model_fields_set - {"reason", "allow"}}
         for name, value in named.items():
             if value is None and name != "version" and not BY_NAME[name].is_optional:
                 raise InvalidInput(f"'{name}' cannot be null.", hint="Leave it out to keep it.", field=name)
         if "tags" in named:
             named["tags"] = tuple(named["tags"])
-        return EditDraft(**named)
+        return EditDraft(**named, allow=tuple(self.allow))
 
 
 class VerbIn(Body):
@@ -268,6 +274,10 @@ class GroupEditIn(Body):
     )
     captures: str | None = Field(
         None, description="Whether what hooks capture waits for a person (review) or counts at once (live)."
+    )
+    guard: str | None = Field(
+        None,
+        description="Rules for sensitive text, such as 'personal=mask, injection=label'; empty: the defaults.",
     )
 
 

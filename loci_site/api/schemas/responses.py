@@ -55,6 +55,19 @@ class Written(Document):
     undo: str | None = Field(description="POST /undo takes it for 24 hours, from the same token.")
 
 
+class FindingOut(Document):
+    """What the guard found in a text, and what became of it; never the value."""
+
+    field: str
+    kind: str
+    family: str
+    start: int
+    end: int
+    confidence: float
+    treatment: str
+    words: str
+
+
 class StoredOut(Written):
     """The result of a store: created, reinforced, unchanged or queued."""
 
@@ -71,6 +84,7 @@ class StoredOut(Written):
     near: list[NearOut]
     embedding_owed: bool
     removed_characters: int
+    findings: list[FindingOut] = None  # type: ignore[assignment]  # absent if the guard found nothing
 
 
 class EditedOut(Written):
@@ -82,6 +96,7 @@ class EditedOut(Written):
     changes: dict[str, list[Any]]
     why: str
     proposal: str = None  # type: ignore[assignment]  # absent unless fields other than the text wait
+    findings: list[FindingOut] = None  # type: ignore[assignment]  # absent if the guard found nothing
 
 
 class CertificateOut(Document):
@@ -283,6 +298,7 @@ class GroupOut(Document):
     archived: bool
     default_scope: str
     captures: str
+    guard: str
     created_at: str
     created_by: str
 
@@ -314,6 +330,7 @@ class StatsOut(Document):
     recalls_7_days: int
     feedback_used: int
     feedback_wrong: int
+    findings: dict[str, int] = Field(description="How often the guard found each kind in live memories.")
     last_stored: str
     model: str
     model_state: str

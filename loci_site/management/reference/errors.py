@@ -7,7 +7,7 @@ from importlib import import_module
 from access.errors import LociError
 from loci_site.management.reference import markdown as md
 
-PACKAGES = ("storage", "access", "relations", "memories", "sources", "maintenance", "loci_site")
+PACKAGES = ("storage", "guard", "access", "relations", "memories", "sources", "maintenance", "loci_site")
 # Modules that do work when imported, or need another database.
 SKIPPED = frozenset({"migrations", "management", "asgi", "worker", "postgres", "reference"})
 INTRO = """\

@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
+from access.groups.guarding import safe_label
 from loci_site.config.csp import DATA as POLICY
 from loci_site.mcp.auth import acting_as
 from loci_site.mcp.server import run_tool
@@ -131,7 +132,7 @@ def _with_headers(send: Send) -> Send:
 
 async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Receive) -> None:
     """Run the tool and send what it answers; a stream is opened for one that takes long, so that no proxy gives up."""
-    caller = replace(actor, client=call.client) if call.client and not actor.client else actor
+    caller = replace(actor, client=safe_label(call.client)) if call.client and not actor.client else actor
     working = asyncio.ensure_future(run_tool(caller, call.tool, call.arguments))
     watching = asyncio.ensure_future(_gone(receive))
     is_open = False

@@ -14,6 +14,7 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
+from access.groups.guarding import mask_words
 from memories.language.cleaning import clean_line, first_words
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
@@ -69,7 +70,7 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
         NotFound: no tombstone in force in a group that the actor may enter has that id.
         InvalidInput: the id is malformed, or the reason is too long.
     """
-    reason = clean_line(reason, field="reason", max_chars=MAX_REASON)
+    reason = mask_words(clean_line(reason, field="reason", max_chars=MAX_REASON))
     wanted = full_id(actor, id_)
     if not actor.is_person:
         raise NotPermitted(

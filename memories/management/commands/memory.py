@@ -6,10 +6,12 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.errors import InvalidInput
+from access.groups.guarding import findings_json
 from access.tokens import operator
 from memories.browse.serializers import change_json, memory_json
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in
+from memories.entities.find_person import PersonMentions, find_person
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_count, format_memory_count
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
@@ -27,6 +29,7 @@ examples:
   loci memory merge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f 0190c2a5-0f3a-7d21-8e6b-5d1f0e8a4c77 --dry-run
   loci memory edit 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --content "The port is 8082." --tag ports
   loci memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --yes --json
+  loci memory find-person "Anna Berg"
 """
 VERBS: Final = offered_by(Face.COMMAND)
 HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]
@@ -74,6 +77,9 @@ class Command(FaceCommand):
             )
             action.add_argument("--json", action="store_true", help="answer as one JSON object")
         add_edit_fields(parsers["edit"])
+        person = actions.add_parser("find-person", help="list everything that names somebody")
+        person.add_argument("name", help="the name as it is written")
+        person.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Wait for the model only if a text has to be embedded."""
@@ -83,6 +89,8 @@ class Command(FaceCommand):
     def act(self, options: dict[str, Any]) -> int:
         if options["verb"] == "edit":
             return self._edit(options)
+        if options["verb"] == "find-person":
+            return self._find_person(options)
         done = run_verb(options)
         if options["json"]:
             self.print_json(change_json(done))
@@ -110,12 +118,52 @@ class Command(FaceCommand):
             self.print_table(
                 [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
             )
+            for found in edited.findings:
+                self.stdout.write(f"Found {printable(found.words)}.")
         return 0
+
+    def _find_person(self, options: dict[str, Any]) -> int:
+        found = find_person(operator(), options["name"])
+        if options["json"]:
+            self.print_json(mentions_json(found))
+            return 0
+        self.print_table(
+            [
+                [str(each.memory.id), each.memory.group.slug, each.memory.state, ", ".join(each.where)]
+                for each in found.memories
+            ]
+        )
+        self.print_table([[str(each.id), each.group.slug, "checkpoint", ""] for each in found.checkpoints])
+        self.stdout.write(
+            f"{format_memory_count(len(found.memories))} and {format_count(len(found.checkpoints), 'checkpoint')}."
+        )
+        if found.memories:
+            self.stdout.write("To destroy one with all its copies: loci memory purge ID --yes")
+        return 0
+
+
+def mentions_json(found: PersonMentions) -> dict[str, Any]:
+    """What names a person, as JSON values; texts are left out."""
+    return {
+        "memories": [
+            {
+                "id": str(each.memory.id),
+                "group": each.memory.group.slug,
+                "state": each.memory.state,
+                "where": list(each.where),
+            }
+            for each in found.memories
+        ],
+        "checkpoints": [{"id": str(each.id), "group": each.group.slug} for each in found.checkpoints],
+    }
 
 
 def add_edit_fields(action: argparse.ArgumentParser) -> None:
     """Add the options of `memory edit`."""
     action.add_argument("--content", default="", help="the new text; - reads standard input")
+    action.add_argument(
+        "--allow", action="append", default=[], metavar="KIND", help="a guessed secret that is none: password"
+    )
     add_field_options(action, FIELDS, is_edit=True)
 
 
@@ -148,7 +196,7 @@ def read_edit(options: dict[str, Any]) -> EditDraft:
     named = read_fields(options, FIELDS)
     if options["content"]:
         named["content"] = read_text(options["content"])
-    return EditDraft(**named)
+    return EditDraft(**named, allow=tuple(options["allow"]))
 
 
 def edit_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
@@ -160,7 +208,7 @@ def edit_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
         "changes": edited.changes,
         "why": edited.why,
         "dry_run": dry_run,
-    }
+    } | findings_json(edited.findings)
 
 
 def result_lines(done: ChangeResult) -> list[str]:

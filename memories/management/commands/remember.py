@@ -57,6 +57,13 @@ class Command(FaceCommand):
             "--thread", default="", metavar="NAME", help="the thread (conversation) it belongs to"
         )
         parser.add_argument("--supersedes", metavar="ID", help="id of the memory that this one replaces")
+        parser.add_argument(
+            "--allow",
+            action="append",
+            default=[],
+            metavar="KIND",
+            help="a guessed secret that is none: password",
+        )
 
     def act(self, options: dict[str, Any]) -> int:
         draft = read_draft(options)
@@ -85,6 +92,7 @@ def read_draft(options: dict[str, Any]) -> Draft:
         group=options["group"],
         thread=options["thread"],
         supersedes=options["supersedes"] or None,
+        allow=tuple(options["allow"]),
         **read_fields(options, FIELDS),
     )
 
@@ -110,6 +118,7 @@ def outcome_lines(stored: StoreResult) -> list[str]:
         lines.append("The embedding model is not available yet: until then it is found by words only.")
     if stored.removed_characters:
         lines.append(f"{stored.removed_characters} control characters were removed.")
+    lines += [f"Found {printable(each.words)}." for each in stored.findings]
     return lines
 
 

@@ -57,6 +57,7 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "pieces": f"{counted.pieces}, {counted.pieces_owed} without vectors yet",
         "recalls": f"{counted.recalls_7_days} in 7 days",
         "feedback": f"{counted.feedback_used} used, {counted.feedback_wrong} wrong",
+        "sensitive text": list_counts(counted.findings),
         "last stored": counted.last_stored[:19] or "never",
         "model": f"{counted.model} ({counted.model_state})",
     }

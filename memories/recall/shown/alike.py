@@ -74,10 +74,10 @@ def says_the_same(one: Memory, other: Memory) -> bool:
     return compare(one.content, other.content, cosine=1.0, same_cosine=1.0).sameness is Sameness.SAME
 
 
-def preference(memory: Memory) -> tuple[int, float, int]:
-    """The order in which equals are kept: the most trusted first, then the newest."""
+def preference(memory: Memory) -> tuple[int, bool, float, int]:
+    """The order in which equals are kept: the most trusted first, the team's own before one from outside, then the newest."""
     trust = _BEST_TRUST.index(memory.trust) if memory.trust in _BEST_TRUST else len(_BEST_TRUST)
-    return trust, -memory.moment.timestamp(), -memory.key
+    return trust, memory.outside, -memory.moment.timestamp(), -memory.key
 
 
 def describe_alike(memory: Memory, others: Sequence[Memory], group: str) -> str:

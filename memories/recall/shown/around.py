@@ -28,7 +28,7 @@ MIN_ROOM = 20  # tokens; less holds no turn
 
 # What the Visibility, labels and the answer read: whole rows take twice as long.
 COLUMNS: Final = (
-    "key", "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "tags", "source", "confidence",
+    "key", "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "outside", "tags", "source", "confidence",
     "importance", "valid_from", "valid_to", "valid_to_known_at", "created_at", "retired_at", "expires_at", "author_name",
 )  # fmt: skip
 

@@ -7,12 +7,14 @@ replacement, a link) are carried out singly, after everything collected before t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from access import audit
 from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
+from access.groups.guarding import count_kinds
 from access.models import Group
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import after_snapshots, snapshot
@@ -21,6 +23,7 @@ from memories.store.pieces import insert_pieces
 from memories.store.prepare import PreparedDraft
 from memories.store.search_columns import context_of, refresh_contexts_beside, thread_neighbours
 from memories.store.threads import append_to_threads, set_contexts, take_place
+from memories.store.writes.findings import record_findings
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.reinforce import reinforce
 from memories.store.writes.rows import add_names, new_row, set_previous_version
@@ -227,6 +230,7 @@ class Executor:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
         add_names(rows)
+        record_findings((write.row, write.prepared.draft.findings) for write in self._inserts)
         self._events += stored_events(self._inserts)
 
     def _insert_wordings(self) -> None:
@@ -238,6 +242,7 @@ class Executor:
             write.row.superseded_by = write.into
         MEMORIES.add([write.row for write in self._wordings])
         insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
+        record_findings((write.row, write.prepared.draft.findings) for write in self._wordings)
         self._events += [
             AuditEvent(
                 Operation.MERGE,
@@ -257,10 +262,17 @@ def stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
             Operation.STORE,
             write.row.id,
             write.row.group.id,
-            payload=payload.value() | {"why": write.why} if write.why else payload,
+            payload=payload.value() | noted if (noted := notes_of(write)) else payload,
         )
         for write, payload in zip(inserts, after_snapshots(rows), strict=True)
     ]
+
+
+def notes_of(write: Insert) -> dict[str, Any]:
+    """What the log says beside the new row: why it waits, and how often the guard found each kind."""
+    found = write.prepared.draft.findings
+    why = {"why": write.why} if write.why else {}
+    return why | {"guard": count_kinds(found)} if found else why
 
 
 def insert_placed(write: Insert) -> None:
@@ -274,6 +286,7 @@ def insert_placed(write: Insert) -> None:
     MEMORIES.add([row])
     insert_pieces([(row, write.prepared.embedded)])
     add_names([row])
+    record_findings([(row, write.prepared.draft.findings)])
     if row.state == State.LIVE:
         refresh_contexts_beside(row, beside)
 

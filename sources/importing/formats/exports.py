@@ -3,10 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
@@ -18,6 +16,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Thread
+from memories.store import record_findings
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys
@@ -40,6 +39,8 @@ from sources.format import (
 from sources.importing.audit_chain import ChainIntake
 from sources.importing.barred import find_barred, hold_dressed
 from sources.importing.existing import id_name, natural_name, stored_rows
+from sources.importing.export_lines import ExportLine, evidence_ids, split_records
+from sources.importing.guarding import ExportGuard
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
 from sources.importing.references import Targets, is_id
@@ -49,15 +50,6 @@ from sources.importing.rows import build_row, insert_rows
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
 _BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
-
-
-@dataclass(frozen=True)
-class ExportLine:
-    """One line of an export: its number, its row's columns, and the whole JSON object."""
-
-    number: int
-    record: dict[str, Any]
-    whole: dict[str, Any]
 
 
 def is_export(path: Path) -> Recognition:
@@ -75,8 +67,10 @@ def run_restore(
     dry_run: bool = False,
     strict: bool = False,
 ) -> RestoreReport:
-    """`restore_export()` as every importer is called; the rules do not apply."""
-    return restore_export(actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict)
+    """`restore_export()` as every importer is called; of the rules only `as_own` applies."""
+    return restore_export(
+        actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict, is_own=rules.as_own
+    )
 
 
 def restore_export(
@@ -87,10 +81,12 @@ def restore_export(
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
     strict: bool = False,
+    is_own: bool = False,
 ) -> RestoreReport:
     """Import the rows of an export that are not in the store yet, one transaction per batch of lines; repeatable.
 
-    A line whose id exists here with other content is rejected. The file's audit log is verified row by row and stored
+    Texts pass the guard: secrets are masked, and what this store did not check itself is treated as any new text, unless
+    `is_own`. A line whose id exists here with other content is rejected. The file's audit log is verified row by row and stored
     under its origin; this store's log records its head.
 
     Raises:
@@ -103,7 +99,9 @@ def restore_export(
             "Only an admin of the whole store may import an export.", hint="Run 'loci import' on the server."
         )
     lines = read_lines(path)
-    intake = ExportIntake(actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run)
+    intake = ExportIntake(
+        actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run, is_own=is_own
+    )
     # Later lines refer to earlier ones, so a dry run keeps its rows until the end.
     with transaction.atomic() if dry_run else nullcontext():
         fault = take_all(intake, lines, on_progress=on_progress, strict=strict)
@@ -172,6 +170,7 @@ class ExportIntake:
     origin: str
     encoder: Encoder | None = None
     dry_run: bool = False
+    is_own: bool = False
     added: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
     faults: list[LineFault] = field(default_factory=list)
@@ -182,7 +181,8 @@ class ExportIntake:
 
     def __post_init__(self) -> None:
         self.targets = Targets()
-        self.chain = ChainIntake(instance_id())
+        self.guard = ExportGuard(self.is_own)
+        self.chain = ChainIntake(instance_id(), may_keep=self.guard.may_keep_payload)
 
     def take(self, batch: list[RawLine]) -> list[LineFault]:
         """Import lines of one kind; return the rejected ones."""
@@ -238,6 +238,9 @@ class ExportIntake:
 
     def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:
         faults, lines = split_records(kind, raw)
+        refused = [(line, self.guard.check(kind, line.whole, self.targets.groups)) for line in lines]
+        faults += [LineFault(line.number, why) for line, why in refused if why]
+        lines = [line for line, why in refused if not why]
         stored = stored_rows(kind, [line.record for line in lines])
         fresh = []
         for line in lines:
@@ -344,6 +347,9 @@ class ExportIntake:
                 found = [self.targets.memory(id_) for id_ in evidence_ids(line)]
                 evidence += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
         insert_pieces(pieces)
+        if kind is MEMORY and self.guard.findings:
+            rows = [row for _, _, row in inserted if isinstance(row, Memory)]
+            record_findings((row, self.guard.findings.get(str(row.id), ())) for row in rows)
         RelationEvidence.objects.bulk_create(evidence)
 
     def _link_successors(self) -> int:
@@ -362,29 +368,6 @@ class ExportIntake:
             row.superseded_by = found.get(self.successors[name])
         Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
         return sum(row.superseded_by is None for row in rows.values())
-
-
-def split_records(kind: RecordKind, raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
-    """Separate lines without a row, which are rejected, from lines with one.
-
-    Columns that an older export does not have get their value of that time.
-    """
-    faults, lines = [], []
-    for line in raw:
-        record = line.value.get("row")
-        if isinstance(record, dict):
-            for name, value in kind.older.items():
-                record.setdefault(name, copy(value))
-            lines.append(ExportLine(line.number, record, line.value))
-        else:
-            faults.append(LineFault(line.number, "it has no 'row'"))
-    return faults, lines
-
-
-def evidence_ids(line: ExportLine) -> list[str]:
-    """Ids of the memories that are evidence of a relation."""
-    named = line.whole.get("evidence")
-    return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []
 
 
 EXPORT = Importer(

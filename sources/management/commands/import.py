@@ -64,6 +64,9 @@ class Command(BaseCommand):
         parser.add_argument("--type", default="", choices=["", *Type.values], metavar="TYPE",
                             help="type of every text; default: as the format says")  # fmt: skip
         parser.add_argument("--scope", default=Scope.GROUP, choices=Scope.values, help="default: group")
+        parser.add_argument(
+            "--as-own", action="store_true", help="the texts are the team's own, not from outside"
+        )
         parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
         parser.add_argument("--strict", action="store_true", help="stop at the first rejected line")
         parser.add_argument("--undo", default="", metavar="RUN", help="take back the import with this id")
@@ -106,6 +109,7 @@ class Command(BaseCommand):
             since=parse_moment(options["since"], field="since") if options["since"] else None,
             places=read_places(options["map"]) if options["map"] else (),
             with_turns=options["turns"],
+            as_own=options["as_own"],
         )
         total = count_lines(path) if importer.has_lines and path.is_file() else None
         unit = "line" if importer.has_lines else "record"

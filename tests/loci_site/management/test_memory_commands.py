@@ -143,8 +143,9 @@ def test_errors_are_json_where_the_answer_would_be(run: Run) -> None:
 
 
 def test_text_that_would_drive_a_terminal_is_made_visible(run: Run) -> None:
-    # Neither C1 controls nor marks of direction are lost on the way in as text; they must not act on the way out.
-    id_ = remember(run, "Right\u202eleft and \u2066more\u2069 text.")
+    # What is older than the guard has marks of direction; they must not act on the way out.
+    id_ = remember(run, "Right left and more text.")
+    Memory.objects.filter(id=id_).update(content="Right\u202eleft and \u2066more\u2069 text.")
     for said in (run("recall", "right left", "--group", "ledger").out, run("inspect", id_).out):
         assert "\u202e" not in said
         assert "\\x202e" in said

@@ -25,7 +25,7 @@ from memories.admin.edit_form import EditForm
 from memories.browse.history import history_of
 from memories.browse.serializers import memory_json
 from memories.draft import EDITED, STORED, Draft, EditDraft
-from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
+from memories.draft.kinds import Flag, Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.draft.registry import (
     BY_NAME,
     RECORD_FIELDS,
@@ -62,11 +62,14 @@ FIRST = {
     "valid_to_known_at", "created_at", "retired_at", "state_changed_at", "updated_at", "expires_at", "author_name",
     "client", "run",
 }  # fmt: skip
-PLACE = {"group", "thread", "position", "supersedes", "removed_characters"}  # of a draft, not of its memory
-NOT_FOR_AGENTS = {"source_ref", "expires_at"}
+# Of a draft, not of its memory: its place, what its sender vouches for, and what the checks said.
+CHECKED = {"removed_characters", "findings"}
+PLACE = {"group", "thread", "position", "supersedes", "allow"} | CHECKED
+NOT_FOR_AGENTS = {"source_ref", "expires_at", "outside"}
 # A merge leaves them as the survivor has them, and a summary or a proposed fact has its own.
 OWN_OF_EACH = {
     "content", "type", "scope", "metadata", "source", "source_ref", "valid_from", "valid_to", "expires_at",
+    "outside",
 }  # fmt: skip
 MONDAY = datetime(2031, 5, 5, 8, tzinfo=UTC)
 
@@ -86,6 +89,8 @@ def sample(field: RecordField, *, other: bool = False) -> Any:
             return ("b",) if other else ("a", "ä")
         case Metadata():
             return {"n": 2} if other else {"n": [1, None]}
+        case Flag():
+            return not other
         case Line(most):
             return "B" * most if other else "A b"
     raise AssertionError(f"no sample of a {type(field.kind).__name__}: add one")
@@ -142,19 +147,19 @@ def test_a_field_fits_its_column(field: RecordField) -> None:
 
 def test_a_draft_and_an_edit_have_the_fields_of_the_registry() -> None:
     assert {f.name for f in fields(Draft)} - PLACE == {f.name for f in RECORD_FIELDS if f.is_stored}
-    assert {f.name for f in fields(EditDraft)} - {"version"} == {
+    assert {f.name for f in fields(EditDraft)} - {"version", "allow"} == {
         f.name for f in RECORD_FIELDS if f.on_edit is not OnEdit.REFUSED
     }
 
 
 def test_a_rest_body_has_every_field_of_a_draft_and_of_an_edit() -> None:
-    assert set(MemoryIn.model_fields) == {f.name for f in fields(Draft)} - {"removed_characters"}
+    assert set(MemoryIn.model_fields) == {f.name for f in fields(Draft)} - CHECKED
     assert set(EditIn.model_fields) == {f.name for f in fields(EditDraft)} | {"reason"}
 
 
 def test_a_merge_a_summary_and_a_proposed_fact_take_over_every_other_field() -> None:
     assert {field.name for field in STORED if field.merge is None} == OWN_OF_EACH - {"valid_from"}
-    assert {field.name for field in STORED if field.inherit is None} == OWN_OF_EACH
+    assert {field.name for field in STORED if field.inherit is None} == OWN_OF_EACH - {"outside"}
 
 
 @pytest.mark.model

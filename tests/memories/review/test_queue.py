@@ -13,7 +13,7 @@ from access.groups.members import set_member
 from access.models import Group
 from access.tokens import operator
 from memories.lifecycle.verbs import dispute, forget, reject, verify
-from memories.models import Link, Memory
+from memories.models import Link, Memory, MemoryFinding
 from memories.review.card import link_card, memory_card
 from memories.review.queue import CAP, CardCount, CardKind, curated_keys, may_review, review_deck
 from tests.memories.builders import add_piece, keep, kept, row, unit_vector
@@ -54,19 +54,21 @@ def test_the_deck_has_every_kind_in_the_order_of_harm(alice: User, ledger: Group
     same, against = tie("duplicate", one, two), tie("conflict", two, three)
     verify(person(alice), one.id)
     proposed = forget(agent(alice), one.id)
+    leaking = row(ledger, "leaking")
+    MemoryFinding.objects.create(memory=leaking, kind="github-token", treatment="mask", status="open")
 
     deck = review_deck(person(alice))
 
     assert kinds(deck) == [
-        "conflict", "disputed", "proposal", "candidate", "promotion", "duplicate", "quarantined",
+        "conflict", "disputed", "proposal", "sensitive", "candidate", "promotion", "duplicate", "quarantined",
     ]  # fmt: skip
     assert [card.id for card in deck.cards] == [
-        against.id, doubted.id, proposed.proposal, waits.id, promoted.id, same.id, held.id,
+        against.id, doubted.id, proposed.proposal, leaking.id, waits.id, promoted.id, same.id, held.id,
     ]  # fmt: skip
     assert {kind.value: count.value for kind, count in deck.counts.items()} == dict.fromkeys(
         [kind.value for kind in CardKind], 1
     )
-    assert str(deck.total) == "7"
+    assert str(deck.total) == "8"
     # Of a link the newer memory is the one to be decided.
     assert (deck.cards[0].memory.content, deck.cards[0].other.content) == ("three", "two")
 
@@ -204,7 +206,7 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
         Link.objects.get_or_create(
             kind="evidence", source=Memory.objects.get(content="promoted 0"), target=event
         )
-    assert queries(lambda: review_deck(actor)) == few <= 15
+    assert queries(lambda: review_deck(actor)) == few <= 16
     assert queries(lambda: memory_card(actor, Memory.objects.get(content="promoted 0").id)) == few_card <= 12
 
 

@@ -1,0 +1,26 @@
+"""A box for people whose text was refused although it holds no password: it appears beside the refusal."""
+
+from typing import Final
+
+from django import forms
+
+from access.errors import LociError, SensitiveText
+from guard import KINDS, Family
+
+VOUCHED: Final = "vouched"
+GUESSED: Final = tuple(name for name, kind in KINDS.items() if kind.family is Family.GUESSED)
+
+
+def offer_vouching(form: forms.Form, refusal: LociError) -> None:
+    """Add the box to the form if the refusal names guessed kinds that the sender may allow."""
+    if isinstance(refusal, SensitiveText) and refusal.may_allow:
+        form.fields[VOUCHED] = forms.BooleanField(
+            required=False,
+            label="It holds no password or key",
+            help_text="The check guesses from the words around a value. Tick this if it is wrong, and save again.",
+        )
+
+
+def vouched_kinds(form: forms.Form) -> tuple[str, ...]:
+    """The guessed kinds that the person vouches for."""
+    return GUESSED if form.data.get(VOUCHED) else ()

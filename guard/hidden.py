@@ -1,0 +1,228 @@
+"""Characters that people do not see: found where no script needs them, removed, and decoded for the person who decides.
+
+What stays: emoji joiners and flags, joiners between letters of scripts that use them, bidirectional marks in texts with
+right-to-left letters, line-break hints in scripts without spaces, soft hyphens in long words, one variation selector after
+a symbol.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from guard.findings import GuardFinding
+
+# Cyrillic and Greek letters that look like Latin ones, for words that mix scripts.
+LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕԁһԛԝɡνοιαρεκτАВЕКМНОРСТХІЈЅΙ", "aeopcyxijsdhqwgvoiapektABEKMHOPCTXIJSI"
+)
+MIN_MESSAGE_TAGS: Final = 8  # tag characters outside flags: a word of a message, not a slip
+_HIDDEN = re.compile(
+    "["
+    "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u180e\u034f\u061c\ufff9-\ufffb"
+    "\ufe00-\ufe0f\U000e0000-\U000e007f\U000e0100-\U000e01ef\U0001d173-\U0001d17a\u115f\u1160\u3164\uffa0"
+    "]+"
+)
+_WORD = re.compile("[^\\W\\d_]+(?:\u00ad+[^\\W\\d_]+)+")
+MIN_HYPHENATED: Final = 10  # letters of a word that soft hyphens may divide, into parts of three and more
+_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,8}\U000e007f")
+_OTHER_LETTERS = re.compile("[\u0370-\u052f]")
+_LETTERS = re.compile(r"[^\W\d_]{3,60}")
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+_BIDI: Final = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BIDI_OVERRIDES: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_JOINERS: Final = frozenset("\u200c\u200d")
+_SPACES: Final = frozenset("\u200b\u2060\ufeff\u180e")
+_TAGS: Final = (0xE0000, 0xE007F)
+_MORE_SELECTORS: Final = (0xE0100, 0xE01EF)
+# Scripts that join letters or break lines with invisible characters, as ranges of code points.
+_NEEDS_INVISIBLE: Final = (
+    (0x0590, 0x08FF),  # Hebrew, Arabic, Syriac, …
+    (0x0900, 0x109F),  # Indic scripts, Thai, Lao, Tibetan, Myanmar
+    (0x1100, 0x11FF),  # Hangul
+    (0x1780, 0x18AF),  # Khmer, Mongolian
+    (0x1A00, 0x1CFF),
+    (0x2E80, 0x9FFF),  # CJK
+    (0xA000, 0xABFF),
+    (0xAC00, 0xD7FF),  # Hangul
+    (0xF900, 0xFDFF),
+    (0xFE70, 0xFEFC),
+    (0x10A00, 0x11FFF),
+    (0x20000, 0x3FFFF),  # CJK
+)
+_EMOJI: Final = (
+    (0x2000, 0x2BFF),
+    (0x1F000, 0x1FAFF),
+    (0x3030, 0x303D),
+    (0x3297, 0x3299),
+    (0xA9, 0xAE),
+    (0x23, 0x39),
+)
+
+
+def find_hidden(text: str) -> list[GuardFinding]:
+    """Runs of hidden characters that no script needs; `hidden-message` where they can spell a word."""
+    if text.isascii():
+        return []
+    if _HIDDEN.search(text) is None:
+        return find_look_alikes(text)
+    spans = list(hidden_spans(text))
+    tags = sum(1 for start, end in spans for c in text[start:end] if is_smuggled(c))
+    kind = "hidden-message" if tags >= MIN_MESSAGE_TAGS else "hidden-text"
+    return [
+        GuardFinding(kind if any(map(is_smuggled, text[start:end])) else "hidden-text", (start, end), 1.0)
+        for start, end in spans
+    ] + find_look_alikes(text)
+
+
+def find_look_alikes(text: str) -> list[GuardFinding]:
+    """Words that mix Latin letters with Cyrillic or Greek ones: a hint, since some names do."""
+    if _OTHER_LETTERS.search(text) is None:
+        return []
+    return [
+        GuardFinding("look-alike-letters", match.span(), 0.5)
+        for match in _LETTERS.finditer(text)
+        if not match.group().isascii() and has_mixed_scripts(match.group())
+    ]
+
+
+def hidden_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of hidden characters that do not belong where they are."""
+    flags = {place for match in _FLAG.finditer(text) for place in range(*match.span())}
+    flags |= hyphenation(text)
+    has_right_to_left = _RIGHT_TO_LEFT.search(text) is not None
+    for match in _HIDDEN.finditer(text):
+        start, end = match.span()
+        before = text[start - 1] if start else ""
+        after = text[end] if end < len(text) else ""
+        run = match.group()
+        hidden = [
+            place
+            for place, character in enumerate(run, start)
+            if place not in flags
+            and not is_needed(character, before, after, run=run, is_bidi_text=has_right_to_left)
+        ]
+        yield from _runs(hidden)
+
+
+def hyphenation(text: str) -> set[int]:
+    """The places of soft hyphens that divide long words into syllables, as typesetting does."""
+    if "\u00ad" not in text:
+        return set()
+    kept: set[int] = set()
+    for match in _WORD.finditer(text):
+        parts = match.group().split("\u00ad")
+        if sum(map(len, parts)) >= MIN_HYPHENATED and min(map(len, parts)) >= 3:
+            kept |= {place for place in range(*match.span()) if text[place] == "\u00ad"}
+    return kept
+
+
+def _runs(places: list[int]) -> Iterator[tuple[int, int]]:
+    begin = 0
+    for index, place in enumerate(places):
+        if index + 1 == len(places) or places[index + 1] != place + 1:
+            yield places[begin], place + 1
+            begin = index + 1
+
+
+def is_needed(character: str, before: str, after: str, *, run: str, is_bidi_text: bool) -> bool:
+    """True if a script or an emoji needs the character between these two visible ones."""
+    code = ord(character)
+    if character in _BIDI:
+        return is_bidi_text
+    if _in(code, _TAGS):
+        return False
+    if 0xFE00 <= code <= 0xFE0F or _in(code, _MORE_SELECTORS):
+        # One selector after a character chooses its look; more of them carry data.
+        is_one = (
+            sum(1 for each in run if 0xFE00 <= ord(each) <= 0xFE0F or _in(ord(each), _MORE_SELECTORS)) == 1
+        )
+        can_vary = needs_invisible(before) or (code < _MORE_SELECTORS[0] and is_symbol(before))
+        return is_one and can_vary
+    if len(run) > 3:
+        return False
+    if character in _JOINERS:
+        is_emoji = is_symbol(before) and (is_symbol(after) or after == "")
+        return is_emoji or (needs_invisible(before) or needs_invisible(after))
+    if character in _SPACES:
+        return needs_invisible(before) or needs_invisible(after)
+    if 0x2061 <= code <= 0x2064:
+        return len(run) == 1 and not (
+            before.isascii() and after.isascii() and before.isalpha() and after.isalpha()
+        )
+    # Hangul fillers, musical and annotation marks.
+    return len(run) == 1 and (needs_invisible(before) or needs_invisible(after))
+
+
+def needs_invisible(character: str) -> bool:
+    """True for a letter of a script that joins letters or breaks lines with invisible characters."""
+    return bool(character) and any(_in(ord(character), span) for span in _NEEDS_INVISIBLE)
+
+
+def is_symbol(character: str) -> bool:
+    """True for an emoji, or for what one may begin with."""
+    return bool(character) and any(_in(ord(character), span) for span in _EMOJI)
+
+
+def is_smuggled(character: str) -> bool:
+    """True for a character that stands for an ASCII letter or a byte: tags and the selectors beyond the sixteenth."""
+    return _in(ord(character), _TAGS) or _in(ord(character), _MORE_SELECTORS)
+
+
+def _in(code: int, span: tuple[int, int]) -> bool:
+    return span[0] <= code <= span[1]
+
+
+def decode_hidden(run: str) -> str:
+    """The message that hidden characters spell, made printable; empty if they spell none."""
+    letters = []
+    for character in run:
+        code = ord(character)
+        if _in(code, _TAGS):
+            letters.append(chr(code - _TAGS[0]))
+        elif _in(code, _MORE_SELECTORS):
+            letters.append(chr((code - _MORE_SELECTORS[0] + 16) & 0xFF))
+    return "".join(c if c.isprintable() else "·" for c in letters)
+
+
+def in_plain_sight(run: str) -> str:
+    """What takes the place of hidden characters: nothing, or the message that a person has to see; look-alikes as Latin."""
+    if run[0].isalpha() and has_mixed_scripts(run):
+        return run.translate(LOOK_ALIKES)
+    message = decode_hidden(run)
+    return f" [hidden text: {message}] " if len(message) >= MIN_MESSAGE_TAGS else ""
+
+
+def escape_hidden(text: str) -> str:
+    """The text with hidden characters made visible, for what was stored before they were removed."""
+    if text.isascii() or _HIDDEN.search(text) is None:
+        return text
+    parts, at = list[str](), 0
+    for start, end in hidden_spans(text):
+        parts += (
+            text[at:start],
+            f"[{end - start} hidden characters]" if end - start > 1 else "[hidden character]",
+        )
+        at = end
+    return "".join((*parts, text[at:])) if at else text
+
+
+def without_hidden(text: str) -> tuple[str, list[int] | None]:
+    """The text as people see it, and the place of each of its characters in `text`; None if nothing was hidden."""
+    if text.isascii():
+        return text, None
+    if _HIDDEN.search(text) is None:
+        return text, None
+    hidden = {place for start, end in hidden_spans(text) for place in range(start, end)} | hyphenation(text)
+    if not hidden:
+        return text, None
+    places = [place for place in range(len(text)) if place not in hidden]
+    return "".join(text[place] for place in places), places
+
+
+def has_mixed_scripts(word: str) -> bool:
+    """True if a word has Latin letters beside Cyrillic or Greek ones, which look alike."""
+    scripts = {unicodedata.name(c, "").partition(" ")[0] for c in word if c.isalpha()}
+    return "LATIN" in scripts and not scripts.isdisjoint({"CYRILLIC", "GREEK"})

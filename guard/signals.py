@@ -1,0 +1,95 @@
+"""Signs of an instruction to an AI: one alone is ordinary, two that belong together and stand close are a hint for a person."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+import re2
+
+from guard.findings import GuardFinding
+from guard.patterns import Pattern
+
+DATA: Final = Path(__file__).parent / "data" / "signals.toml"
+KIND: Final = "injected-instruction"
+CONFIDENCE: Final = 0.6
+MAX_SPANS: Final = 50  # of one sign in a text
+MEMORY_BYTES: Final = 64 << 20  # for the automaton of all signs
+# RE2's \w knows ASCII alone.
+_WORD: Final = re.compile(r"\[([^\]\\]*)\\w|\\w")
+
+Span = tuple[int, int]
+
+
+class Signs:
+    """The signs and the pairs that count, from the data file."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            data = tomllib.load(file)
+        self._sources: dict[str, str] = {name: in_any_script(each) for name, each in data["signs"].items()}
+        self._patterns = {name: Pattern(source) for name, source in self._sources.items()}
+        self._names = tuple(self._sources)
+        self._pairs: tuple[tuple[str, ...], ...] = tuple(tuple(each.split()) for each in data["pairs"])
+        self._reach: int = data["reach"]
+
+    @cached_property
+    def _all(self) -> "re2._Set":
+        options = re2.Options()
+        options.never_capture = True
+        options.log_errors = False
+        options.max_mem = MEMORY_BYTES
+        made = re2.Set.SearchSet(options)
+        for source in self._sources.values():
+            made.Add(source)
+        made.Compile()
+        return made
+
+    def find(self, text: str) -> Iterator[GuardFinding]:
+        """A finding for each group of signs that belong together and stand within reach of each other."""
+        present = {self._names[index] for index in self._all.Match(text) or ()}
+        wanted = [pair for pair in self._pairs if present.issuperset(pair)]
+        if not wanted:
+            return
+        names = {name for pair in wanted for name in pair}
+        spans = {name: [*self._patterns[name].spans(text)][:MAX_SPANS] for name in names}
+        for pair in wanted:
+            found = first_together([spans[name] for name in pair], self._reach)
+            if found is not None:
+                yield GuardFinding(KIND, found, CONFIDENCE)
+
+
+def in_any_script(source: str) -> str:
+    """The pattern, any case, with letters of every script where it says word characters."""
+
+    def widened(match: re.Match[str]) -> str:
+        inside = match.group(1)
+        return r"[\pL\pN_]" if inside is None else rf"[{inside}\pL\pN_"
+
+    return f"(?i){_WORD.sub(widened, source)}"
+
+
+def first_together(signs: Sequence[Sequence[Span]], reach: int) -> Span | None:
+    """The span of the first places, one of each sign, that do not overlap and lie within `reach` characters; or None."""
+    for first in signs[0]:
+        chosen = [first]
+        for others in signs[1:]:
+            near = next((span for span in others if is_near([*chosen, span], reach)), None)
+            if near is None:
+                break
+            chosen.append(near)
+        else:
+            return min(span[0] for span in chosen), max(span[1] for span in chosen)
+    return None
+
+
+def is_near(spans: Sequence[Span], reach: int) -> bool:
+    """True if the spans lie within reach, and none overlaps another."""
+    is_close = max(end for _, end in spans) - min(start for start, _ in spans) <= reach
+    return is_close and all(one[1] <= other[0] or other[1] <= one[0] for one, other in combinations(spans, 2))
+
+
+SIGNS: Final = Signs(DATA)

@@ -1,0 +1,199 @@
+"""A scan of what is stored for sensitive text: it finds, proposes, and quarantines where the group's policy says so.
+
+Works in short transactions and notes how far it is, so that a scan that was stopped goes on where it was. A memory is not
+looked at twice for the same kind: what a person kept stays kept.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.db import transaction
+
+from access import audit
+from access.actor import ADMIN, Actor
+from access.audit.chains import OWN
+from access.audit.operations import Operation
+from access.errors import LociError, NotFound, NotPermitted
+from access.groups.guarding import policy_of
+from access.models import AuditEntry
+from guard import GuardTreatment, find
+from guard.policy import STRICTNESS
+from memories.lifecycle.target import change_fields
+from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
+from memories.models import FindingStatus, IndexState, Memory, MemoryFinding
+from memories.queries.versions import parse_id
+from memories.store.policy import protection
+from memories.types import State, Trust
+from storage.canonical_json import canonical_json
+
+BATCH_ROWS: Final = 200  # per transaction
+CURSOR: Final = "guard_scan"  # in index_state: the scan's id, the last key and how many were looked at
+LOOKED_AT: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
+Report = Callable[[int, int], object]
+
+
+@dataclass
+class ScanReport:
+    """What a scan found: kinds with their places, the memories to decide about, those quarantined, those only noted."""
+
+    id: UUID
+    looked_at: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    proposed: int = 0
+    quarantined: int = 0
+    noted: int = 0
+    dry_run: bool = False
+    continued: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return vars(self) | {"id": str(self.id), "kinds": dict(sorted(self.kinds.items()))}
+
+    def __str__(self) -> str:
+        if not self.kinds:
+            return f"looked at {self.looked_at}, found nothing new"
+        return f"looked at {self.looked_at}: {self.proposed} to decide, {self.quarantined} quarantined, {self.noted} noted"
+
+
+def scan_stored(
+    actor: Actor, *, dry_run: bool = False, report: Report = lambda done, total: None
+) -> ScanReport:
+    """Look at every live memory that agents may get, or that waits; a stopped scan is continued.
+
+    Secrets and other values that the policy would mask or refuse are listed for a person (the Review, "sensitive"); what it
+    would quarantine is quarantined, unless a person stands behind the memory. A dry run only counts, from the beginning.
+
+    Raises:
+        NotPermitted: the actor does not administer all groups.
+    """
+    if not (actor.all_groups and actor.may(ADMIN)):
+        raise NotPermitted("Only an admin of all groups may scan what is stored.")
+    scan, last = (ScanReport(uuid4(), dry_run=True), 0) if dry_run else read_cursor()
+    rows = Memory.objects.filter(state=State.LIVE, trust__in=LOOKED_AT).select_related("group")
+    total = rows.filter(key__gt=last).count() + scan.looked_at
+    while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
+        last = batch[-1].key
+        with transaction.atomic():
+            scan_batch(actor, batch, scan)
+            scan.looked_at += len(batch)
+            if not dry_run:
+                write_cursor(scan, last)
+        report(scan.looked_at, total)
+    if not dry_run:
+        with transaction.atomic():
+            IndexState.objects.filter(name=CURSOR).delete()
+            payload = scan.as_json() | {"action": "scan"}
+            audit.append(actor, Operation.GUARD, subject=f"scan:{scan.id}", payload=payload)
+    return scan
+
+
+def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
+    """Look at some memories and record what is new, inside the transaction."""
+    known = set(
+        MemoryFinding.objects.filter(memory__in=[row.key for row in batch]).values_list("memory", "kind")
+    )
+    for memory in batch:
+        places = Counter(each.kind for text in texts_of(memory) for each in find(text))
+        fresh = {kind: count for kind, count in places.items() if (memory.key, kind) not in known}
+        if fresh:
+            record(actor, memory, fresh, scan)
+
+
+def texts_of(memory: Memory) -> list[str]:
+    """The texts of a memory in which values may stand."""
+    others = [*memory.tags, memory.source, memory.source_ref]
+    return [
+        memory.content,
+        *filter(None, others),
+        *([canonical_json(memory.metadata)] if memory.metadata else []),
+    ]
+
+
+def record(actor: Actor, memory: Memory, fresh: dict[str, int], scan: ScanReport) -> None:
+    """Count the new kinds of a memory, and unless it is a dry run write them and quarantine by policy."""
+    policy = policy_of(memory.group)
+    treatments = {kind: policy.treatment(kind) for kind in fresh}
+    strictest = max(treatments.values(), key=STRICTNESS.__getitem__)
+    waits = [kind for kind, each in treatments.items() if STRICTNESS[each] >= STRICTNESS[GuardTreatment.MASK]]
+    holds = GuardTreatment.QUARANTINE in treatments.values() and not protection(memory)
+    scan.kinds += Counter(fresh)
+    scan.quarantined += holds
+    scan.proposed += bool(waits) and not holds
+    scan.noted += not waits
+    if scan.dry_run:
+        return
+    status = FindingStatus.HELD if holds else FindingStatus.OPEN
+    MemoryFinding.objects.bulk_create(
+        MemoryFinding(
+            memory=memory, kind=kind, places=count, treatment=treatments[kind].value, scan=scan.id,
+            status=status if kind in waits else FindingStatus.TREATED,
+        )
+        for kind, count in fresh.items()
+    )  # fmt: skip
+    if holds:
+        reason = f"scan {scan.id}: {', '.join(sorted(fresh))} ({strictest})"
+        change_fields(
+            actor, memory, Operation.TRUST, {"trust": Trust.QUARANTINED}, (), reason=reason, dry_run=False
+        )
+
+
+def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
+    """Take a scan back: memories that it quarantined get their trust again, what it listed is listed no longer.
+
+    Returns how many memories got their trust again, and how many findings went. What somebody decided since stays.
+
+    Raises:
+        NotPermitted: the actor does not administer all groups.
+        NotFound: no scan of that id found anything.
+    """
+    if not (actor.all_groups and actor.may(ADMIN)):
+        raise NotPermitted("Only an admin of all groups may undo a scan.")
+    scan = parse_id(id_)
+    found = MemoryFinding.objects.filter(scan=scan).select_related("memory__group")
+    if not found.exists():
+        raise NotFound("No scan of that id found anything.", hint="'loci guard scan' names the id.")
+    held = {each.memory.key: each.memory for each in found.filter(status=FindingStatus.HELD)}
+    restored = 0
+    with transaction.atomic():
+        for memory in held.values():
+            restored += give_trust_back(actor, memory, scan)
+        gone, _ = found.exclude(status=FindingStatus.KEPT).delete()
+        payload = {"action": "undo", "restored": restored, "findings": gone}
+        audit.append(actor, Operation.GUARD, subject=f"scan:{scan}", payload=payload)
+    return restored, gone
+
+
+def give_trust_back(actor: Actor, memory: Memory, scan: UUID) -> bool:
+    """Reverse the row of the log by which the scan quarantined a memory; False if it has changed since."""
+    rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id, operation=Operation.TRUST)
+    for entry in rows.select_related("payload_row").order_by("-key"):
+        if str(entry.payload.get("reason", "")).startswith(f"scan {scan}:"):
+            try:
+                REVERSALS[Operation.TRUST](RowUndo(actor, entry, memory, f"scan {scan} was undone"))
+            except LociError:
+                return False
+            return True
+    return False
+
+
+def read_cursor() -> tuple[ScanReport, int]:
+    """The scan that was stopped, with the last key that it looked at; a new one if there is none."""
+    value = IndexState.objects.filter(name=CURSOR).values_list("value", flat=True).first()
+    if not value:
+        return ScanReport(uuid4()), 0
+    id_, last, *counts = value.split()
+    looked_at, proposed, quarantined, noted = map(int, counts)
+    scan = ScanReport(UUID(id_), looked_at, Counter(), proposed, quarantined, noted, continued=True)
+    found = MemoryFinding.objects.filter(scan=scan.id).values_list("kind", "places")
+    for kind, places in found:
+        scan.kinds[kind] += places
+    return scan, int(last)
+
+
+def write_cursor(scan: ScanReport, last: int) -> None:
+    """Note how far the scan is, in the transaction of its batch."""
+    value = f"{scan.id} {last} {scan.looked_at} {scan.proposed} {scan.quarantined} {scan.noted}"
+    IndexState.objects.update_or_create(name=CURSOR, defaults={"value": value})

@@ -1,0 +1,124 @@
+"""Sensitive text that was stored before the guard looked: a scan lists it, and a person masks, quarantines or keeps it."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from access import audit
+from access.actor import CURATE, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict
+from access.groups.guarding import mask_found
+from access.models import AuditEntry
+from guard import kind_of
+from memories.draft import EditDraft, clean_reason
+from memories.lifecycle.edit import EditResult, edit
+from memories.lifecycle.target import find_head, require_person
+from memories.models import FindingStatus, Memory, MemoryFinding
+from memories.types import State, Trust
+
+# What agents may get now; a quarantined or rejected memory has its own card.
+SHOWN = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
+OLD_VERSION = "the former version still holds it, for people only; purge destroys it"
+
+
+def find_sensitive(groups: list[int] | None, *, limit: int) -> list[int]:
+    """The keys of the live memories in which a scan found something that nobody has decided about, oldest first."""
+    rows = MemoryFinding.objects.filter(
+        status=FindingStatus.OPEN, memory__state=State.LIVE, memory__trust__in=SHOWN
+    )
+    if groups is not None:
+        rows = rows.filter(memory__group__in=groups)
+    return list(rows.order_by("memory").values_list("memory", flat=True).distinct()[:limit])
+
+
+def open_findings(memory: Memory) -> list[MemoryFinding]:
+    """What a scan found in this version, and nobody has decided about."""
+    return list(MemoryFinding.objects.filter(memory=memory, status=FindingStatus.OPEN).order_by("kind"))
+
+
+def describe(findings: Iterable[MemoryFinding]) -> str:
+    """The findings in words, without a value."""
+    parts = (
+        f"{kind_of(each.kind).label}{f' ({each.places} places)' if each.places > 1 else ''}"
+        for each in findings
+    )
+    return f"it seems to hold {', '.join(parts)}"
+
+
+def mask_values(actor: Actor, id_: str | UUID, *, reason: str) -> EditResult:
+    """Write a new version with the found values masked.
+
+    Raises:
+        Conflict: no scan found anything in it, or nothing in its text.
+        NotFound, NotPermitted: the actor may not see it, or may not curate its group.
+    """
+    memory, findings = find_open(actor, id_)
+    masked = mask_found(memory.content, {each.kind for each in findings})
+    if masked == memory.content:
+        raise Conflict(
+            "The text itself holds none of it: it is in the tags, the metadata or the source.",
+            hint="Edit the memory, or quarantine it.",
+        )
+    edited = edit(actor, memory.id, EditDraft(content=masked), reason=reason)
+    settle(actor, findings)
+    return edited
+
+
+def keep_text(actor: Actor, id_: str | UUID, *, reason: str) -> tuple[Memory, int]:
+    """Leave the text as it is and list it no longer; the memory and the number of kinds. Logged.
+
+    Raises:
+        Conflict: no scan found anything in it.
+        NotFound, NotPermitted: the actor may not see it, or may not curate its group.
+    """
+    memory, findings = find_open(actor, id_)
+    settle(actor, findings)
+    payload = {
+        "action": FindingStatus.KEPT,
+        "kinds": [each.kind for each in findings],
+        "reason": clean_reason(reason),
+    }
+    audit.append(actor, Operation.GUARD, memory_id=memory.id, group=memory.group.id, payload=payload)
+    return memory, len(findings)
+
+
+def undo_keep(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """List the findings again that a row of the log says were kept."""
+    kept = MemoryFinding.objects.filter(
+        memory__id=entry.memory_id or UUID(int=0),
+        kind__in=entry.payload.get("kinds", []),
+        status=FindingStatus.KEPT,
+    )
+    if entry.payload.get("action") != FindingStatus.KEPT or not kept.exists():
+        raise Conflict("It was undone already, or the memory is gone.", hint="Nothing was changed.")
+    first = kept.select_related("memory__group")[0].memory
+    kept.update(status=FindingStatus.OPEN, settled_by="")
+    payload = {"action": FindingStatus.OPEN, "undone": entry.name}
+    audit.append(actor, Operation.GUARD, memory_id=first.id, group=first.group.id, payload=payload)
+    return ("it is listed as sensitive again",)
+
+
+def keep_approved(actor: Actor, memory_id: UUID) -> None:
+    """Somebody approved a quarantined text: what a scan found in it is decided too."""
+    rows = MemoryFinding.objects.filter(
+        memory__id=memory_id, status__in=[FindingStatus.OPEN, FindingStatus.HELD]
+    )
+    rows.update(status=FindingStatus.KEPT, settled_by=actor.name[:300])
+
+
+def find_open(actor: Actor, id_: str | UUID) -> tuple[Memory, list[MemoryFinding]]:
+    """The memory's current version with its open findings, for a person who may curate."""
+    memory = find_head(actor, id_, right=CURATE)
+    require_person(actor, "decide about the sensitive text of")
+    findings = open_findings(memory)
+    if not findings:
+        raise Conflict(
+            f"Nothing sensitive is open in {memory.id}.", hint="Somebody may have decided already."
+        )
+    return memory, findings
+
+
+def settle(actor: Actor, findings: Iterable[MemoryFinding]) -> None:
+    """Mark findings as decided."""
+    keys = [each.key for each in findings]
+    MemoryFinding.objects.filter(key__in=keys).update(status=FindingStatus.KEPT, settled_by=actor.name[:300])
