@@ -146,9 +146,7 @@ def test_embedded_instructions_are_not_in_an_instructions_place(house: House, le
     for face in ("recall_memory", "recall_memory by id", "resource of the memory"):
         assert ORDER not in outside(said[face]), face
     inspected = outside(said["memory_inspect"]).strip()
-    assert json.loads(inspected)["memory"]["tags"] == [ORDER.lower()], (
-        "beside the text stands JSON, a value each"
-    )
+    assert ORDER.lower() not in inspected.lower(), "what is stored beside the text stands between marks too"
     titles = [line for line in said["get_context"].splitlines() if line.startswith("## ")]
     assert [title for title in titles if ORDER in title] == []
     group_words = said["get_context"].split("## Instructions of the group")

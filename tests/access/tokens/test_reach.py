@@ -73,7 +73,7 @@ def test_scopes_beyond_a_role_are_not_listed_as_rights(
 def test_a_command_makes_the_operators_token(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("token", "create", "operator", "--admin", "--json")
     made = json.loads(capsys.readouterr().out)
-    rights = ["read", "write", "curate", "admin"]
+    rights = ["read", "write", "curate", "admin", "hook"]
     assert made["scopes"] == ["admin", "create-group", "curate", "hook", "read", "write"]
     assert made["reaches"] == [{"group": "*", "role": "admin", "may": rights}]
     with pytest.raises(CommandError, match="not allowed with argument"):

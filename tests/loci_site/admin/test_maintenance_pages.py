@@ -24,8 +24,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def expired(remember: Remember, *texts: str, group: str = "ledger") -> list[Memory]:
-    """Store expired memories."""
-    at = timezone.now() - timedelta(minutes=1)
+    """Store memories that have just expired: one that expired a minute ago is refused."""
+    at = timezone.now() - timedelta(seconds=20)
     return [remember(said, group=group, expires_at=at) for said in texts]
 
 

@@ -118,7 +118,7 @@ def test_an_unknown_thread_is_answered_with_those_that_there_are(agent: Agent) -
 
 def test_a_thread_of_a_group_that_is_closed_stays_closed(agent: Agent, users: dict[str, User]) -> None:
     stranger = make_agent(users["charlie"], "read")
-    assert "Nothing is stored yet in 'ledger'." in stranger.error(
+    assert "Nothing is stored yet in 'ledger'. You cannot make the group" in stranger.error(
         "memory_inspect", thread="rounding", group="ledger"
     )
     cursor = agent.answer("memory_inspect", thread="rounding")["next"]

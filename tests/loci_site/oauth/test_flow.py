@@ -86,7 +86,7 @@ def test_a_person_leaves_out_a_right_and_groups(alice: User, ledger: Group, gard
     assert "scope write" in refused["content"][0]["text"]
     assert not result(given["access_token"], "memory_stats", group="garden").get("isError")
     foreign = result(given["access_token"], "memory_stats", group="ledger")
-    assert "There is no group 'ledger'" in foreign["content"][0]["text"]
+    assert "Nothing is stored yet in 'ledger'" in foreign["content"][0]["text"]
 
 
 def test_a_program_may_no_more_than_the_person_may_now(program: Program, bob: User, ledger: Group) -> None:
@@ -95,7 +95,7 @@ def test_a_program_may_no_more_than_the_person_may_now(program: Program, bob: Us
     Membership.objects.filter(user=bob).update(role="viewer")
     assert result(secret, "store_memory", content="Bob may not any more.", group="ledger")["isError"]
     Membership.objects.filter(user=bob).delete()
-    assert "There is no group" in result(secret, "memory_stats", group="ledger")["content"][0]["text"]
+    assert "Nothing is stored yet" in result(secret, "memory_stats", group="ledger")["content"][0]["text"]
     User.objects.filter(pk=bob.pk).update(is_active=False)
     assert call(secret, "memory_stats").status_code == 401
 
