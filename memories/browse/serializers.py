@@ -33,9 +33,8 @@ WITHHELD = "(withheld: the memory is quarantined)"
 
 def content_for(memory: Memory, *, is_person: bool) -> str:
     """A memory's text; for agents without secrets and hidden characters, and none of a quarantined one."""
-    if is_person:
-        return memory.content
-    return WITHHELD if memory.trust == Trust.QUARANTINED else safe_to_show(memory.content)
+    shown = WITHHELD if memory.trust == Trust.QUARANTINED else safe_to_show(memory.content)
+    return memory.content if is_person else shown
 
 
 def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = False) -> Json:

@@ -341,9 +341,8 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
     if prepared.is_probed(old.group.key):
         return EditDoubt(restated, policy, restates)
     counts = not (restated or policy) and old.trust in COUNTED
-    return EditDoubt(
-        restated or UNPROBED, policy, restates, awaits=trust_after_edit(actor, old) if counts else ""
-    )
+    awaits = trust_after_edit(actor, old) if counts else ""
+    return EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
 
 
 def find_restated(

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from access.actor import Actor
 from access.groups import UnknownGroup, find_known_group
+from access.groups.guarding import mask_words
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
@@ -204,7 +205,7 @@ def gather_parts(
 
 def gather_relevant(gathering: Gathering, query: str, answer: RecallResult | None) -> Part:
     """What answers the query as a recall does, best first; a note if nothing does, or if all of it is in the pack already."""
-    title = f"Relevant to: {escape(' '.join(query.split())[:200])}"
+    title = f"Relevant to: {escape(mask_words(' '.join(query.split())[:200]))}"
     items = [
         PackItem(item.memory, item.text, item.label, "relevant to the query", item.score)
         for item in (answer.items if answer else ())

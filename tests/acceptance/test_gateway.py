@@ -48,7 +48,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/recall/recall_log.py": "how often it was recalled",
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",
-    "sources/importing/audit_chain.py": "the log of an export",
+    "sources/importing/restoring/audit_chain.py": "the log of an export",
     "sources/importing/formats/exports.py": "the successors of an export's rows",
 }
 LOG = "access/audit/__init__.py"  # makes its own rows by copying as well

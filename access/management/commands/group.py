@@ -356,15 +356,7 @@ def group_row(group: Group) -> dict[str, Any]:
     """The group as a dict for JSON."""
     return {
         "slug": group.slug,
-        "title": group.title,
-        "instructions": group.instructions,
-        "policy": group.policy,
-        "policy_confidence": group.policy_confidence,
-        "private": group.private,
-        "archived": group.archived,
-        "default_scope": group.default_scope,
-        "captures": group.captures,
-        "guard": group.guard,
+        **{name: getattr(group, name) for name in CHANGEABLE},
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],

@@ -36,15 +36,15 @@ from sources.format import (
     RecordKind,
     differences,
 )
-from sources.importing.audit_chain import ChainIntake
 from sources.importing.barred import find_barred, hold_dressed
 from sources.importing.existing import id_name, natural_name, stored_rows
-from sources.importing.export_lines import ExportLine, evidence_ids, split_records
-from sources.importing.guarding import ExportGuard
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.reports import RestoreReport
+from sources.importing.restoring.audit_chain import ChainIntake
+from sources.importing.restoring.export_lines import ExportLine, evidence_ids, split_records
+from sources.importing.restoring.guarding import ExportGuard
 from sources.importing.rows import build_row, insert_rows
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
