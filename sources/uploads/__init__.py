@@ -88,7 +88,7 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_for
         )
     upload = Upload(
         user_id=actor.user_id, name=name, size=sent.size, group=rules.group, type=rules.type, scope=rules.scope,
-        source=mask_words(rules.source or PurePosixPath(name).stem)[:200], format=file_format, waiting=rules.waiting,
+        source=mask_words(rules.source)[:200], format=file_format, waiting=rules.waiting,
     )  # fmt: skip
     write_file(upload, sent.chunks)
     try:
