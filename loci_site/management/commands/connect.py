@@ -33,7 +33,7 @@ examples:
   loci connect codex --dry-run                             what would be written
   loci connect cursor --scope project                      files of this folder, which name ${LOCI_TOKEN} and no secret
   loci connect gemini --hooks start                        only the start of sessions; 'none' for no hooks
-  loci connect claude-code --place ~/work/ledger=ledger    the group of a folder, or of a repository's address
+  loci connect claude-code --place ~/code/ledger=ledger    the group of a folder, or of a repository's address
   loci connect claude-code --url https://loci.firm.example --token loci_…    a server on another machine
   loci connect --status
 """
