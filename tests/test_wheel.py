@@ -62,7 +62,16 @@ def test_the_loci_of_a_checkout_speaks_of_loci(tmp_path: Path) -> None:
     """`make serve` and `.venv/bin/loci` show what can be typed again, with spaces in the checkout's path too."""
     checkout = tmp_path / "my checkout"
     checkout.mkdir()
-    for package in ("storage", "guard", "access", "relations", "memories", "sources", "maintenance", "loci_site"):
+    for package in (
+        "storage",
+        "guard",
+        "access",
+        "relations",
+        "memories",
+        "sources",
+        "maintenance",
+        "loci_site",
+    ):
         (checkout / package).symlink_to(REPOSITORY / package)
     make_environment(checkout / ".venv")
     shutil.copy(REPOSITORY / "Makefile", checkout)
