@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from access.connect import program_called
+from loci_site.management.reference.errors import PACKAGES
 from tests.loci_site.server.running import READY, Running, free_port
 from tests.settings import REPOSITORY
 from tests.wheel import build_wheel, install_wheel, make_environment, outside
@@ -62,16 +63,7 @@ def test_the_loci_of_a_checkout_speaks_of_loci(tmp_path: Path) -> None:
     """`make serve` and `.venv/bin/loci` show what can be typed again, with spaces in the checkout's path too."""
     checkout = tmp_path / "my checkout"
     checkout.mkdir()
-    for package in (
-        "storage",
-        "guard",
-        "access",
-        "relations",
-        "memories",
-        "sources",
-        "maintenance",
-        "loci_site",
-    ):
+    for package in PACKAGES:
         (checkout / package).symlink_to(REPOSITORY / package)
     make_environment(checkout / ".venv")
     shutil.copy(REPOSITORY / "Makefile", checkout)

@@ -147,7 +147,7 @@ def once(requests: list[str], name: str) -> list[str]:
 
 
 def never(requests: list[str], name: str) -> list[str]:
-    """A failure if a fact stands in a request."""
+    """A failure if a request contains a fact."""
     if not requests:
         return [f"{name}: the model was not asked"]
     return [f"{name}: a fact was injected" for text in requests if FACT in text or OTHER in text]

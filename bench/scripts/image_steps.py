@@ -1,6 +1,6 @@
 """The steps of the Dockerfile without a container daemon, in a new folder: `python -m bench.scripts.image_steps`.
 
-Every RUN of the stages `build` and `model` is run as it stands there, in a copy of the build context; absolute paths of the image become
+Every RUN of the stages `build` and `model` is run as written, in a copy of the build context; absolute paths of the image become
 folders below the new one, through the ARGs. Then the program starts with the ENV of the last stage, and its HEALTHCHECK must succeed.
 """
 

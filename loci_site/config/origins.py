@@ -46,7 +46,7 @@ def effective_settings(config: Config, env: Mapping[str, str]) -> list[SettingRo
 
 
 def checked(spec: Any, value: Any, config: Config) -> Any:
-    """The file's value in the key's type; as it stands in the file if it is not allowed."""
+    """The file's value in the key's type; the file's own text if it is not allowed."""
     try:
         return spec.checked(value, base=config.home)
     except ValueError:

@@ -22,7 +22,7 @@ _CODE_LINE = re.compile(
     r"^(?:\s{4,}\S|.*[{};]\s*$|\s*(?:def|class|import|from|return|const|let|var|function)\s)"
 )
 _SWITCH = re.compile(r"^\s*/?loci[ :](off|on)\s*$", re.I)
-# Words that point into the conversation: what they mean stands there, not in the memory.
+# Words that point into the conversation: what they mean was said there and is not in the memory.
 POINTS_HERE = re.compile(
     r"\b(?:this|that|these|those|the (?:last|previous|first|second|third|other|same|next))"
     r" (?:[\w-]+ )?(?:file|function|method|class|loop|line|block|test|module|variable|edit|change|option|one|"

@@ -94,7 +94,7 @@ async def start_capture(actor: Actor, call: HookCall) -> None:
 
 
 def forget_task(task: "asyncio.Task[int]") -> None:
-    """Let a task go that has ended; log what it failed of."""
+    """Forget a task that has ended, and log the error if it failed."""
     UNDER_WAY.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.error("A capture failed.", exc_info=error)

@@ -37,10 +37,10 @@ class StoreCopies(Protocol):
         """Write the copy with its changes to its file."""
 
     def discard(self, folder: Path) -> None:
-        """Give up what copies of files in this folder take beyond the files."""
+        """Free what copies of files in this folder take up beyond the files."""
 
     def discard_leftovers(self) -> None:
-        """Give up what copies of killed processes take; nobody else makes copies meanwhile."""
+        """Free what copies of killed processes take up; nobody else makes copies meanwhile."""
 
     def faults(self, *, is_quick: bool) -> list[str]:
         """What the database finds wrong with the opened store."""

@@ -82,33 +82,6 @@ class HybridHits:
     rows: Mapping[int, RankingFields] = field(default_factory=dict)
 
 
-class ScoredMatches(Protocol):
-    """Texts that match a keyword query (memories.search.keyword.KeywordMatches)."""
-
-    def scored(self, rows: Mapping[int, RankingFields]) -> dict[int, float]:
-        """The scores of those of the rows that match."""
-
-
-def combine_hits(
-    words: list[Hit],
-    nearest: list[Hit],
-    rows: Mapping[int, RankingFields],
-    *,
-    also: Collection[int],
-    matches: ScoredMatches,
-    cosines: Callable[[Collection[int]], dict[int, float]],
-) -> HybridHits:
-    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
-
-    `rows` are the visible ones; `cosines` scores memories by vector.
-    """
-    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
-    extra = {*also}.intersection(rows) - by_vector - by_words
-    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
-    wanted = (by_words - by_vector) | extra
-    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)
-
-
 def resolve_vector(vector: AnyVector) -> Vector:
     """The vector; waits while it is being computed."""
     return vector.result() if isinstance(vector, Future) else vector

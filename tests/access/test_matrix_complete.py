@@ -12,6 +12,7 @@ from mcp import Client
 from access.actor import CURATE, WRITE, Actor, Via
 from access.tokens import operator
 from loci_site.api import api
+from loci_site.management.reference.errors import PACKAGES
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from loci_site.oauth.urls import urlpatterns as oauth_patterns
@@ -21,17 +22,7 @@ from memories.lifecycle.verbs import offered_by
 from tests.access.matrix import PLACES, read_matrix
 from tests.access.rights_page import PAGE, rights_page
 
-OURS = (
-    "storage",
-    "guard",
-    "access",
-    "relations",
-    "memories",
-    "sources",
-    "maintenance",
-    "loci_site",
-    "loci_site.hooks",
-)
+OURS = (*PACKAGES, "loci_site.hooks")
 # The right that a rule of the matrix demands in the memory's group.
 RIGHTS = {
     "memory-write": WRITE,

@@ -10,9 +10,11 @@ from django.test import override_settings
 from pytest_django import Settings
 
 from access.tokens import operator
+from maintenance.backups.folder import backups_folder
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
+from tests.maintenance.folders import empty_folder
 from tests.people import alice, bob, charlie, garden, ledger  # noqa: F401 - fixtures
 
 Remember = Callable[..., Memory]
@@ -28,6 +30,14 @@ def remember(ledger: object) -> Remember:  # noqa: F811
         return stored.memory
 
     return remembered
+
+
+@pytest.fixture
+def no_backups() -> Iterator[None]:
+    """The folder of backups is empty before and after."""
+    empty_folder(backups_folder())
+    yield
+    empty_folder(backups_folder())
 
 
 @pytest.fixture

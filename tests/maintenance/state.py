@@ -29,3 +29,8 @@ def _fields(model: type[Model]) -> list[str]:
 def index_faults() -> list[str]:
     """Differences between the indexes and the rows."""
     return search_index().find_errors()
+
+
+def stored_texts() -> list[str]:
+    """The texts of all memories, sorted."""
+    return sorted(Memory.objects.values_list("content", flat=True))

@@ -19,6 +19,17 @@ from memories.store.search_columns import context_of, filter_tokens
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 MODEL = "test-model"
+# A question, the note that answers it, and notes that share a word with it and do not.
+PORT_QUESTION = "What is the deploy port of the staging server?"
+PORT_NOTE = "The deploy port of the staging server is 8081."
+NOTES_BESIDE = (
+    "The deploy of the website runs on Thursdays.",
+    "The port of Rotterdam ships our printers.",
+    "Backups of the ledger go to Falkenstein.",
+    "The staging server is rebuilt each Monday.",
+    "Ines reviews every change of the server's certificates.",
+    "The on-call phone is with Bo this month.",
+)
 
 
 def day(offset: int) -> datetime:

@@ -13,10 +13,9 @@ from memories.search.base import (
     HybridHits,
     Period,
     Vector,
-    combine_hits,
-    resolve_vector,
 )
-from memories.search.keyword import NO_MATCHES, best_words, find_count_errors, find_matches
+from memories.search.combined import find_by_words, find_separately
+from memories.search.keyword import find_count_errors
 from memories.search.moments import find_dated
 from memories.search.postgresql.large_rooms import tend_large_rooms
 from memories.search.postgresql.postings import GIN_POSTINGS
@@ -65,23 +64,20 @@ class PostgresqlEngine:
         also: Collection[int] = (),
     ) -> HybridHits:
         """The best `limit` memories of each search that has a query, with their true scores in the other search."""
-        visible = RowReader(partial(read_visible, visibility=visibility))
-        # While another core computes the vector.
-        matches = find_matches(match, visibility, GIN_POSTINGS) if match is not None else NO_MATCHES
-        words = best_words(matches, visible, limit=limit)
-        resolved = resolve_vector(vector) if vector is not None else None
-        nearest = find_nearest(resolved, visibility, visible, limit=limit) if resolved is not None else []
-        rows = visible({*(hit.key for hit in (*words, *nearest)), *also})
-
-        def cosines(keys: Collection[int]) -> dict[int, float]:
-            return score_memories(keys, resolved) if resolved is not None else {}
-
-        return combine_hits(words, nearest, rows, also=also, matches=matches, cosines=cosines)
+        return find_separately(
+            match,
+            vector,
+            visibility,
+            postings=GIN_POSTINGS,
+            nearest=lambda query, visible: find_nearest(query, visibility, visible, limit=limit),
+            cosines=score_memories,
+            limit=limit,
+            also=also,
+        )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        visible = RowReader(partial(read_visible, visibility=visibility))
-        return best_words(find_matches(match, visibility, GIN_POSTINGS), visible, limit=limit)
+        return find_by_words(match, visibility, postings=GIN_POSTINGS, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""

@@ -18,13 +18,12 @@ from memories.search.base import (
     HybridHits,
     Period,
     Vector,
-    combine_hits,
-    resolve_vector,
 )
+from memories.search.combined import find_by_words, find_separately
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
 from memories.search.in_memory.table_rows import best_per_memory
-from memories.search.keyword import NO_MATCHES, best_words, find_count_errors, find_matches
+from memories.search.keyword import find_count_errors
 from memories.search.moments import find_dated
 from memories.search.query_terms import Match
 from memories.search.rows import (
@@ -83,22 +82,20 @@ class SqliteEngine:
         table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
             return find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
-        visible = RowReader(partial(read_visible, visibility=visibility))
-        matches = find_matches(match, visibility, FTS_POSTINGS) if match is not None else NO_MATCHES
-        words = best_words(matches, visible, limit=limit)
-        vector = resolve_vector(vector) if vector is not None else None
-        nearest = self._find_nearest(table, vector, visibility, limit) if vector is not None else []
-        rows = visible({*(hit.key for hit in (*words, *nearest)), *also})
-
-        def cosines(keys: Collection[int]) -> dict[int, float]:
-            return score_vectors(keys, vector, table=table) if vector is not None else {}
-
-        return combine_hits(words, nearest, rows, also=also, matches=matches, cosines=cosines)
+        return find_separately(
+            match,
+            vector,
+            visibility,
+            postings=FTS_POSTINGS,
+            nearest=lambda query, _: self._find_nearest(table, query, visibility, limit),
+            cosines=lambda keys, query: score_vectors(keys, query, table=table),
+            limit=limit,
+            also=also,
+        )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        visible = RowReader(partial(read_visible, visibility=visibility))
-        return best_words(find_matches(match, visibility, FTS_POSTINGS), visible, limit=limit)
+        return find_by_words(match, visibility, postings=FTS_POSTINGS, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""

@@ -22,9 +22,9 @@ from memories.search.base import (
     HybridHits,
     RankingFields,
     Vector,
-    combine_hits,
     resolve_vector,
 )
+from memories.search.combined import combine_hits
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable
 from memories.search.in_memory.table_rows import best_per_memory

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -25,25 +25,18 @@ from maintenance.jobs import job_actor
 from maintenance.schedule import JOBS
 from memories.lifecycle.verbs import retract
 from memories.models import Memory
-from tests.maintenance.folders import empty_folder
+from tests.maintenance.state import stored_texts
 
 Remember = Callable[..., Memory]
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def no_backups() -> Iterator[None]:
-    empty_folder(backups_folder())
-    yield
-    empty_folder(backups_folder())
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_backups")]
 
 
 def contents_of(archive: Path, folder: Path) -> list[str]:
     folder.mkdir()
     unpack(archive, folder)
     with use_copy(folder / copies().part):
-        return sorted(Memory.objects.values_list("content", flat=True))
+        return stored_texts()
 
 
 def test_a_backup_holds_the_store_the_keys_and_what_they_are(remember: Remember, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +25,18 @@ from memories.models import Memory
 from memories.search.base import search_index
 from storage.compiled_queries import fetch
 from tests.loci_site.server.running import environment
-from tests.maintenance.folders import empty_folder
+from tests.maintenance.state import stored_texts
 from tests.postgres import database_url
 from tests.settings import REPOSITORY
 
 Remember = Callable[..., Memory]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.postgresql,
+    pytest.mark.usefixtures("no_backups"),
+]
 PORT, LATER = "The port is 8081", "The owner is Dana"
-
-
-@pytest.fixture(autouse=True)
-def no_backups() -> Iterator[None]:
-    empty_folder(backups_folder())
-    yield
-    empty_folder(backups_folder())
-
-
-def contents() -> list[str]:
-    return sorted(Memory.objects.values_list("content", flat=True))
 
 
 def test_a_backup_leaves_no_database_behind(remember: Remember) -> None:
@@ -112,7 +105,7 @@ def test_while_another_process_uses_the_store_nothing_is_restored(remember: Reme
             restore_backup(operator(), made.path)
         with pytest.raises(CommandError, match="Stop Loci"):
             call_command("restore", made.path.name, "--yes")
-    assert contents() == [LATER, PORT]
+    assert stored_texts() == [LATER, PORT]
 
 
 def test_what_is_written_during_a_restore_is_not_lost(
@@ -127,7 +120,7 @@ def test_what_is_written_during_a_restore_is_not_lost(
 
     with pytest.raises(Conflict, match="wrote to the store meanwhile"):
         restore_backup(operator(), made.path, progress=write_at_the_end)
-    assert contents() == [LATER, PORT]
+    assert stored_texts() == [LATER, PORT]
 
 
 KILLS = {
@@ -159,11 +152,11 @@ def test_a_kill_at_any_point_leaves_the_old_store_or_the_new_whole(
         command = [sys.executable, "-m", "tests.maintenance.backups.killed_restore", str(made), point]
         assert subprocess.run(command, cwd=REPOSITORY, env=around, check=False).returncode == 9, point
         with connect_to(name):
-            assert contents() == KILLS[point], point
+            assert stored_texts() == KILLS[point], point
             assert is_log_whole()
             assert search_index().find_errors() == []
             restore_backup(operator(), made)  # nothing that was left is in the way
-            assert contents() == [PORT], point
+            assert stored_texts() == [PORT], point
             assert copy_names() == []
         drop_databases(
             name

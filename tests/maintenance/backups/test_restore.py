@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -34,25 +34,14 @@ from memories.search.base import search_index
 from memories.store import store
 from tests.loci_site.server.running import environment
 from tests.maintenance.events import TOMATOES, drive, happen, turn_of
-from tests.maintenance.folders import empty_folder
+from tests.maintenance.state import stored_texts
 from tests.people import make_token
 from tests.settings import REPOSITORY
 
 Remember = Callable[..., Memory]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_backups")]
 PORT, QUEUE, LATER = "The port is 8081", "The queue is called ledger-events", "The owner is Dana"
-
-
-@pytest.fixture(autouse=True)
-def no_backups() -> Iterator[None]:
-    empty_folder(backups_folder())
-    yield
-    empty_folder(backups_folder())
-
-
-def contents() -> list[str]:
-    return sorted(Memory.objects.values_list("content", flat=True))
 
 
 def test_a_preview_tells_what_would_be_lost_and_changes_nothing(remember: Remember) -> None:
@@ -73,7 +62,7 @@ def test_a_preview_tells_what_would_be_lost_and_changes_nothing(remember: Rememb
     # The purge took the queue out of the backup, so nothing but the port is in it.
     assert seen.groups == (GroupDifference("ledger", in_backup=1, now=3, lost=2),)
     assert (seen.lost, seen.returned, seen.purged_again) == (2, 0, 0)
-    assert contents() == sorted([PORT, LATER, "The topic is called ledger-events"])
+    assert stored_texts() == sorted([PORT, LATER, "The topic is called ledger-events"])
 
 
 def test_the_store_is_as_it_was_and_the_undo_brings_the_present_back(remember: Remember) -> None:
@@ -81,14 +70,14 @@ def test_the_store_is_as_it_was_and_the_undo_brings_the_present_back(remember: R
     made = make_backup(operator())
     remember(LATER)
     done = restore_backup(operator(), made.path)
-    assert contents() == [PORT]
+    assert stored_texts() == [PORT]
     assert search_index().find_errors() == []
     assert is_log_whole()
     assert AuditEntry.objects.get(operation="backup").subject == f"backup:{made.path.name}"
     assert done.before is not None
     assert done.before.name.startswith("before-restore-")
     restore_backup(operator(), done.before)
-    assert contents() == [LATER, PORT]
+    assert stored_texts() == [LATER, PORT]
 
 
 def test_what_was_retracted_since_stays_retracted(remember: Remember) -> None:
@@ -126,7 +115,7 @@ def test_what_was_purged_since_is_destroyed_again(remember: Remember, tmp_path: 
     purge(operator(), secret.id, reason="asked for")
     done = restore_backup(operator(), own.path)
     assert done.carried.purged == 1
-    assert contents() == [PORT]
+    assert stored_texts() == [PORT]
     assert store(operator(), Draft("Quokkazebu rides to Xanthippolis", group="ledger")).outcome == "refused"
     if connection.vendor != "sqlite":
         return
@@ -161,7 +150,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(remember: Rememb
     made.path.write_bytes(data)
     with pytest.raises(InvalidInput, match=r"damaged|cut off"):
         restore_backup(operator(), made.path)
-    assert contents() == [LATER, PORT]
+    assert stored_texts() == [LATER, PORT]
     assert [path for path in backups_folder().iterdir() if path.name.startswith("before")] == []
 
 
@@ -213,7 +202,7 @@ def test_a_backup_with_older_tables_is_brought_up_to_date(remember: Remember, tm
     remember(LATER)
     done = restore_backup(operator(), older_backup)
     assert done.migrated == seen.migrations
-    assert contents() == [PORT]
+    assert stored_texts() == [PORT]
     assert search_index().find_errors() == []
 
 
@@ -244,7 +233,7 @@ def test_a_store_that_cannot_be_read_is_set_aside(remember: Remember, tmp_path: 
     broken.write_bytes(b"SQLite format 3\0" + b"\xff" * 20_000)
     with use_copy(broken):
         done = restore_backup(operator(), made.path)
-        assert contents() == [PORT]
+        assert stored_texts() == [PORT]
     assert done.warning.startswith("the present store cannot be read")
     assert done.before is not None
     assert (done.before / "memory.db").read_bytes().startswith(b"SQLite format 3\0\xff\xff")
@@ -255,7 +244,7 @@ def test_where_there_is_no_store_yet_it_is_simply_put_there(remember: Remember, 
     made = make_backup(operator())
     with use_copy(tmp_path / copies().part):
         done = restore_backup(operator(), made.path)
-        assert contents() == [PORT]
+        assert stored_texts() == [PORT]
     assert done.before is None
 
 
@@ -284,9 +273,9 @@ def test_while_another_process_has_the_store_open_nothing_is_restored(remember: 
         with pytest.raises(CommandError, match="Stop Loci"):
             call_command("restore", made.path.name, "--yes", stdout=StringIO())
         other.communicate("")
-    assert contents() == [LATER, PORT]
+    assert stored_texts() == [LATER, PORT]
     restore_backup(operator(), made.path)
-    assert contents() == [PORT]
+    assert stored_texts() == [PORT]
 
 
 def test_the_command_asks_shows_and_names_the_undo(remember: Remember) -> None:
@@ -297,11 +286,11 @@ def test_the_command_asks_shows_and_names_the_undo(remember: Remember) -> None:
     assert "1 memories are newer than the backup and would be lost" in out.getvalue()
     with pytest.raises(CommandError, match="Add --yes"):
         call_command("restore", made.path.name, "--json", stdout=StringIO())
-    assert contents() == [LATER, PORT]
+    assert stored_texts() == [LATER, PORT]
     call_command("restore", made.path.name, "--yes", "--json", stdout=(out := StringIO()))
     said = json.loads(out.getvalue())
     assert said["undo"].startswith("loci restore before-restore-")
-    assert contents() == [PORT]
+    assert stored_texts() == [PORT]
 
 
 KILLS = {
@@ -335,8 +324,8 @@ def test_a_kill_at_any_point_leaves_the_old_store_or_the_new_whole(
         home = tmp_path / point.replace(":", "-")
         with use_copy(home / "memory.db"):
             assert copies().faults(is_quick=False) == [], point
-            assert contents() == expected, point
+            assert stored_texts() == expected, point
             assert is_log_whole()
             restore_backup(operator(), made.path)  # nothing that was left is in the way
-            assert contents() == [PORT], point
+            assert stored_texts() == [PORT], point
     shutil.rmtree(tmp_path / "unpack")

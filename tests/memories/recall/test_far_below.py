@@ -6,31 +6,23 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.embedding import Encoder
 from memories.recall import RecallRequest, RecallResult, recall
-from tests.memories.builders import kept
+from tests.memories.builders import NOTES_BESIDE, PORT_NOTE, PORT_QUESTION, kept
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 
 FAR = "it is far below the best (a request that names max_results gets it)"
-OTHERS = (
-    "The deploy of the website runs on Thursdays.",
-    "The port of Rotterdam ships our printers.",
-    "Backups of the ledger go to Falkenstein.",
-    "The staging server is rebuilt each Monday.",
-    "Ines reviews every change of the server's certificates.",
-    "The on-call phone is with Bo this month.",
-)
 
 
 @pytest.fixture
 def asked(alice: User, ledger: Group, encoder: Encoder) -> None:
-    for text in (*OTHERS, "The deploy port of the staging server is 8081."):
+    for text in (*NOTES_BESIDE, PORT_NOTE):
         kept(person(alice), text, group="ledger")
 
 
 def answer(alice: User, max_results: int | None = None) -> RecallResult:
     request = RecallRequest(
-        "What is the deploy port of the staging server?",
+        PORT_QUESTION,
         group="ledger",
         max_results=max_results,
         explain=True,

@@ -9,25 +9,15 @@ from memories.recall import RecallRequest, recall
 from memories.sessions.context_pack import ContextPack, get_context
 from memories.sessions.sections import Section
 from tests.acceptance.house import House
-from tests.memories.builders import kept
+from tests.memories.builders import NOTES_BESIDE, PORT_NOTE, PORT_QUESTION, kept
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
-QUESTION = "What is the deploy port of the staging server?"
-RIGHT = "The deploy port of the staging server is 8081."
-OTHERS = (
-    "The deploy of the website runs on Thursdays.",
-    "The port of Rotterdam ships our printers.",
-    "Backups of the ledger go to Falkenstein.",
-    "The staging server is rebuilt each Monday.",
-    "Ines reviews every change of the server's certificates.",
-    "The on-call phone is with Bo this month.",
-)
 
 
 @pytest.fixture
 def stored(alice: User, ledger: Group, encoder: Encoder) -> None:
-    for text in (*OTHERS, RIGHT):
+    for text in (*NOTES_BESIDE, PORT_NOTE):
         kept(person(alice), text, group="ledger")
 
 
@@ -38,10 +28,10 @@ def relevant(pack: ContextPack) -> Section:
 
 @pytest.mark.usefixtures("stored")
 def test_it_leaves_out_what_recall_leaves_out(alice: User) -> None:
-    found = recall(person(alice), RecallRequest(QUESTION, group="ledger"))
-    pack = get_context(person(alice), group="ledger", query=QUESTION, token_budget=5000)
+    found = recall(person(alice), RecallRequest(PORT_QUESTION, group="ledger"))
+    pack = get_context(person(alice), group="ledger", query=PORT_QUESTION, token_budget=5000)
     assert [item.memory.id for item in relevant(pack).items] == [item.memory.id for item in found.items]
-    assert len(found.items) < len(OTHERS)
+    assert len(found.items) < len(NOTES_BESIDE)
 
 
 @pytest.mark.usefixtures("stored")
@@ -58,7 +48,7 @@ def test_it_says_that_nothing_answers(alice: User, ledger: Group) -> None:
 
 
 def test_an_empty_group_says_so_as_well(alice: User, ledger: Group, encoder: Encoder) -> None:
-    text = get_context(person(alice), group="ledger", query=QUESTION).text
+    text = get_context(person(alice), group="ledger", query=PORT_QUESTION).text
     assert "Nothing is stored in 'ledger' yet." in text
     assert "Nothing stored answers this." in text
 
@@ -67,11 +57,11 @@ def test_an_empty_group_says_so_as_well(alice: User, ledger: Group, encoder: Enc
 def test_a_long_right_one_is_cut_and_no_smaller_one_takes_its_place(
     alice: User, ledger: Group, encoder: Encoder, budget: int
 ) -> None:
-    for text in OTHERS:
+    for text in NOTES_BESIDE:
         kept(person(alice), text, group="ledger")
-    long = f"{RIGHT} " + " ".join(f"Step {n} of the deploy is checked by hand." for n in range(80))
+    long = f"{PORT_NOTE} " + " ".join(f"Step {n} of the deploy is checked by hand." for n in range(80))
     right = kept(person(alice), long, group="ledger")
-    section = relevant(get_context(person(alice), group="ledger", query=QUESTION, token_budget=budget))
+    section = relevant(get_context(person(alice), group="ledger", query=PORT_QUESTION, token_budget=budget))
     assert [item.memory.id for item in section.items][:1] == [right.id]
     assert section.items[0].is_cut
     assert len(section.items) == 1

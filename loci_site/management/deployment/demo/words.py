@@ -51,7 +51,7 @@ INSTRUCTIONS = {
 MIAS = (
     "Invoices are mailed at six in the morning, Lisbon time, after the nightly close.",
     "Customers abroad get their invoices without value-added tax once their number is checked.",
-    "The glossary of the ledger stands in the handbook under accounting.",
+    "The glossary of the ledger is in the handbook under accounting.",
 )
 RELATIONS = [
     ("Ledger", "uses", "PostgreSQL"),

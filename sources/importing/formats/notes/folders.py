@@ -1,6 +1,6 @@
 """What all formats of notes have in common: the notes of a folder or zip, and the drafts of their sections."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -55,6 +55,16 @@ def notes_of(
             yield FoundNote(name, split_note(tree.text(name)))
         except LociError as error:
             yield FoundNote(name, Note({}, ""), f"{name}: {error.message}")
+
+
+def source_of_tree(format_name: str) -> Callable[[Path], str]:
+    """Reads the source of a tree's notes, with the tree's name: two folders may have notes of the same name."""
+
+    def source(path: Path) -> str:
+        with FileTree(path) as tree:
+            return f"{format_name}:{tree.name}"
+
+    return source
 
 
 def may_be_notes(path: Path) -> bool:

@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from sources.importing.formats.notes.folders import NOTES, may_be_notes, notes_of, section_records
+from sources.importing.formats.notes.folders import (
+    NOTES,
+    may_be_notes,
+    notes_of,
+    section_records,
+    source_of_tree,
+)
 from sources.importing.formats.notes.locus import is_locus_note, locus_record
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree, is_hidden
@@ -29,17 +35,11 @@ def read_markdown(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
                 yield from section_records(found)
 
 
-def vault_source(path: Path) -> str:
-    """The source of a folder's notes: two folders may have notes of the same name."""
-    with FileTree(path) as tree:
-        return f"markdown:{tree.name}"
-
-
 MARKDOWN = record_importer(
     "markdown",
     "a Markdown file, or a folder or zip of them",
     endings=(*NOTES, ".zip"),
     recognises=is_markdown,
     read=read_markdown,
-    source=vault_source,
+    source=source_of_tree("markdown"),
 )

@@ -9,7 +9,7 @@ from typing import Final
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import Type
-from sources.importing.formats.notes.folders import notes_of, section_records
+from sources.importing.formats.notes.folders import notes_of, section_records, source_of_tree
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
@@ -68,17 +68,11 @@ def link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> 
     yield from (SourceRecord(skipped=NO_NOTE) for _, b in links if b.lower() not in titles)
 
 
-def vault_source(path: Path) -> str:
-    """The source of a vault's notes."""
-    with FileTree(path) as tree:
-        return f"obsidian:{tree.name}"
-
-
 OBSIDIAN = record_importer(
     "obsidian",
     "an Obsidian vault (folder or zip)",
     endings=(".zip",),
     recognises=is_vault,
     read=read_vault,
-    source=vault_source,
+    source=source_of_tree("obsidian"),
 )
