@@ -35,12 +35,31 @@ FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config", "DatabaseWrapper"})
 MAX_FILE_LINES = 400
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+READ = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @lru_cache(maxsize=2000)
 def parse(text: str) -> ast.Module:
     """The syntax tree of a file, which many rules read."""
     return ast.parse(text)
+
+
+@lru_cache(maxsize=2000)
+def nodes_of(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of a file's syntax tree that a rule reads."""
+    return tuple(node for node in ast.walk(parse(text)) if isinstance(node, READ))
+
+
+@lru_cache(maxsize=2000)
+def imports_inside(text: str) -> frozenset[int]:
+    """Lines of the imports inside of functions."""
+    return frozenset(
+        node.lineno
+        for function in nodes_of(text)
+        if isinstance(function, FunctionNode)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +78,7 @@ class Source:
         return self.path.split("/", 1)[0]
 
     def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
+        return (node for node in nodes_of(self.text) if isinstance(node, kinds))
 
 
 def sources(root: Path, *, folders: tuple[str, ...]) -> list[Source]:
@@ -207,15 +226,9 @@ def hidden_imports(root: Path) -> list[str]:
     found = []
     for source in sources(root, folders=LAYERS):
         lines = source.text.splitlines()
-        inside = {
-            node.lineno
-            for function in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef)
-            for node in ast.walk(function)
-            if isinstance(node, ast.Import | ast.ImportFrom)
-        }
         found += [
             f"{source.path}:{line}: {lines[line - 1].strip()}"
-            for line in sorted(inside)
+            for line in sorted(imports_inside(source.text))
             if "PLC0415" not in lines[line - 1]
         ]
     return found

@@ -196,7 +196,13 @@ def limited(home: Path, *words: str, most: int = LIMITED) -> subprocess.Complete
     return subprocess.run(
         [sys.executable, "manage.py", *words],
         cwd=REPOSITORY,
-        env={**os.environ, "LOCI_HOME": str(home), "LOCI_PORT": str(free_port())},
+        # A module compiled here would be cut off at the limit, and every later process would read the rest.
+        env={
+            **os.environ,
+            "LOCI_HOME": str(home),
+            "LOCI_PORT": str(free_port()),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         timeout=60,

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,6 +14,7 @@ import pytest
 from storage.sqlite.driver import DRIVER
 from tests.loci_site.server.running import free_port
 from tests.settings import MODELS, REPOSITORY
+from tests.shell import Shell, shell
 
 STORE = (
     REPOSITORY / "tests" / "fixtures" / "store-0.1.0.zip"
@@ -30,26 +33,26 @@ def old_home(tmp_path: Path) -> Path:
     return home
 
 
-def loci(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
-    command = [sys.executable, "manage.py", *arguments]
-    return subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def loci(old_home: Path) -> Iterator[Shell]:
+    with shell(old_home) as commands:
+        yield commands
 
 
-def restored(store: Path, home: Path) -> Path:
-    """A new home with what is in this backup."""
+@contextmanager
+def restored(store: Path, home: Path) -> Iterator[Shell]:
+    """Commands on a new home with what is in this backup."""
     home.mkdir(mode=0o700)
     (home / "models").symlink_to(MODELS)
-    result = loci(home, "restore", str(store), "--yes")
-    assert (result.returncode, result.stderr) == (0, "")
-    return home
+    with shell(home) as loci:
+        result = loci("restore", str(store), "--yes")
+        assert (result.returncode, result.stderr) == (0, "")
+        yield loci
 
 
-def chains_of(home: Path) -> list[list[str]]:
+def chains_of(loci: Shell) -> list[list[str]]:
     """The lines of `audit verify`, without its head and what to keep."""
-    return [line.split() for line in loci(home, "audit", "verify").stdout.splitlines()[1:-1]]
+    return [line.split() for line in loci("audit", "verify").stdout.splitlines()[1:-1]]
 
 
 def migrations_of_memories(home: Path, change: str = "") -> set[str]:
@@ -65,49 +68,47 @@ def migrations_of_memories(home: Path, change: str = "") -> set[str]:
         database.close()
 
 
-def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Path) -> None:
-    migrated = loci(old_home, "migrate", "-v0")
+def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Path, loci: Shell) -> None:
+    migrated = loci("migrate", "-v0")
     assert (migrated.returncode, migrated.stderr) == (0, "")
-    examined = loci(old_home, "doctor")
+    examined = loci("doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-    assert chains_of(old_home) == [["legacy", "41", "1", "-", "41", "unbroken"]]
-    assert loci(old_home, "remember", "The door is blue.", "--group", "ledger").returncode == 0
-    assert chains_of(old_home) == [
+    assert chains_of(loci) == [["legacy", "41", "1", "-", "41", "unbroken"]]
+    assert loci("remember", "The door is blue.", "--group", "ledger").returncode == 0
+    assert chains_of(loci) == [
         ["legacy", "41", "1", "-", "-", "unbroken"],
         ["ledger", "1", "0", "-", "1", "unbroken"],
         ["heads", "1", "0", "-", "-", "unbroken"],
     ]
-    stats = json.loads(loci(old_home, "stats", "--group", "ledger", "--json").stdout)
+    stats = json.loads(loci("stats", "--group", "ledger", "--json").stdout)
     assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (23, 19, 25, 0)
-    found = json.loads(
-        loci(old_home, "recall", "how long are backups kept", "--group", "ledger", "--json").stdout
-    )
+    found = json.loads(loci("recall", "how long are backups kept", "--group", "ledger", "--json").stdout)
     assert found["results"][0]["content"] == "Backups are kept for 30 days."
 
 
-def test_the_upgrade_says_which_tombstones_recognise_other_dress(old_home: Path) -> None:
-    lines = loci(old_home, "migrate").stdout.splitlines()
+def test_the_upgrade_says_which_tombstones_recognise_other_dress(old_home: Path, loci: Shell) -> None:
+    lines = loci("migrate").stdout.splitlines()
     assert "  Added a mark to 1 tombstone, so that the text is recognised in other dress." in lines
     assert [line for line in lines if "1 tombstone of purged texts cannot get that mark" in line]
 
 
-def test_the_old_names_leave_the_table_of_migrations(old_home: Path) -> None:
-    assert loci(old_home, "migrate", "-v0").returncode == 0
+def test_the_old_names_leave_the_table_of_migrations(old_home: Path, loci: Shell) -> None:
+    assert loci("migrate", "-v0").returncode == 0
     present = {path.stem for path in Path("memories/migrations").glob("[0-9]*.py")}
     assert "0001_schema" in present
     assert migrations_of_memories(old_home) == present
 
 
 @pytest.mark.parametrize(("look", "status"), [("--plan", 0), ("--check", 1)])
-def test_a_look_at_the_migrations_adopts_nothing(old_home: Path, look: str, status: int) -> None:
+def test_a_look_at_the_migrations_adopts_nothing(old_home: Path, loci: Shell, look: str, status: int) -> None:
     """Migrations after the squashed ones are pending in such a store, which --check reports."""
     before = migrations_of_memories(old_home)
-    looked = loci(old_home, "migrate", look)
+    looked = loci("migrate", look)
     assert (looked.returncode, looked.stderr) == (status, "")
     assert migrations_of_memories(old_home) == before
 
 
-def test_two_processes_at_once_adopt_a_store_once(old_home: Path) -> None:
+def test_two_processes_at_once_adopt_a_store_once(old_home: Path, loci: Shell) -> None:
     """The other process adopts it just before this one gets the write lock."""
     program = """
 import subprocess, sys
@@ -140,23 +141,19 @@ with connection.execute_wrapper(let_another_go_first):
     assert recorded == 5  # one per app
 
 
-def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(old_home: Path) -> None:
+def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(old_home: Path, loci: Shell) -> None:
     left = migrations_of_memories(old_home, "DELETE FROM django_migrations WHERE name = '0006_fewer_indexes'")
     assert len(left) == 5
     for command in (["migrate"], ["up", "--port", str(free_port())]):
-        refused = loci(old_home, *command)
+        refused = loci(*command)
         assert refused.returncode != 0
         assert "lacks the migration memories.0006_fewer_indexes" in refused.stderr
         assert "Open it once with Loci 0.1.0" in refused.stderr
     assert migrations_of_memories(old_home) == left
 
 
-def test_a_backup_of_the_old_migrations_is_restored(old_home: Path, tmp_path: Path) -> None:
-    home = tmp_path / "new"
-    home.mkdir(mode=0o700)
-    (home / "models").symlink_to(MODELS)
-    restored = loci(home, "restore", str(STORE), "--yes")
-    assert (restored.returncode, restored.stderr) == (0, "")
-    assert loci(home, "doctor").returncode == 0
-    found = json.loads(loci(home, "recall", "which port", "--group", "ledger", "--json").stdout)
+def test_a_backup_of_the_old_migrations_is_restored(tmp_path: Path) -> None:
+    with restored(STORE, tmp_path / "new") as loci:
+        assert loci("doctor").returncode == 0
+        found = json.loads(loci("recall", "which port", "--group", "ledger", "--json").stdout)
     assert found["results"][0]["content"] == "The port is 9001 🦉."

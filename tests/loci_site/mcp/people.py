@@ -78,20 +78,32 @@ def make_agent(user: User, *scopes: str, default_group: Group | None = None) -> 
     return Agent(actor_for_token(made.token, via=Via.MCP), made.secret)
 
 
-@pytest.fixture
-def users(db: None) -> dict[str, User]:
+def make_users() -> dict[str, User]:
     return {name: User.objects.create_user(name) for name in ("alice", "bob", "charlie")}
 
 
-@pytest.fixture
-def groups(users: dict[str, User]) -> dict[str, Group]:
+def make_groups(users: dict[str, User]) -> dict[str, Group]:
     ledger = make_group("ledger", admin=users["alice"], contributor=users["bob"])
     return {"ledger": ledger, "payroll": make_group("payroll", admin=users["alice"])}
 
 
+def make_alice(users: dict[str, User], groups: dict[str, Group]) -> Agent:
+    return make_agent(users["alice"], READ, WRITE, CURATE, CREATE_GROUP, default_group=groups["ledger"])
+
+
+@pytest.fixture
+def users(db: None) -> dict[str, User]:
+    return make_users()
+
+
+@pytest.fixture
+def groups(users: dict[str, User]) -> dict[str, Group]:
+    return make_groups(users)
+
+
 @pytest.fixture
 def alice(users: dict[str, User], groups: dict[str, Group]) -> Agent:
-    return make_agent(users["alice"], READ, WRITE, CURATE, CREATE_GROUP, default_group=groups["ledger"])
+    return make_alice(users, groups)
 
 
 @pytest.fixture

@@ -4,20 +4,33 @@ import re
 from itertools import pairwise
 
 import pytest
+from django.contrib.auth.models import User
 
+from access.models import Group
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall.recall_log import COUNTER
 from memories.store.pieces import available_encoder
 from tests.fences import inside
-from tests.loci_site.mcp.people import Agent, text_of
+from tests.loci_site.mcp.people import Agent, make_alice, make_groups, make_users, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 LONG = " ".join(f"Line {n} of the ledger is rounded half to even." for n in range(60))
 
 
-@pytest.fixture
-def memory(alice: Agent) -> str:
+@pytest.fixture(scope="module")
+def users(shared_rows: None) -> dict[str, User]:
+    return make_users()
+
+
+@pytest.fixture(scope="module")
+def groups(users: dict[str, User]) -> dict[str, Group]:
+    return make_groups(users)
+
+
+@pytest.fixture(scope="module")
+def memory(users: dict[str, User], groups: dict[str, Group], encoder: object) -> str:
     """A memory with a long text, versions, relations, fields and log."""
+    alice = make_alice(users, groups)
     made = alice.answer(
         "store_memory", content=LONG, tags=["rounding", "money"], source="docs/rounding.md", metadata={"a": "b" * 300}
     )  # fmt: skip

@@ -68,12 +68,12 @@ def outcomes(voice: Voice, cases: list[Case], name: str, *, step: int = 1) -> di
 
 
 def test_no_dress_brings_a_withdrawn_text_back_live(voice: Voice) -> None:
-    live = outcomes(voice, dressings(), "dressings", step=2)["live"]
+    live = outcomes(voice, dressings(), "dressings", step=4)["live"]
     assert live == []
 
 
 def test_another_fact_is_not_refused_and_seldom_waits(voice: Voice) -> None:
-    found = outcomes(voice, [case for case in different_pairs() if not case.dress], "different pairs", step=2)
+    found = outcomes(voice, [case for case in different_pairs() if not case.dress], "different pairs", step=4)
     assert found["refused"] == []
     assert len(found["queued"]) <= QUEUED_AT_MOST * sum(map(len, found.values())), found["queued"]
 
