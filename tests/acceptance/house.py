@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from access.actor import Actor
 from access.models import Group
 from access.tokens import actor_for_secret
-from loci_site.mcp.server import LociServer
+from tests.mcp_server import client_of
 from tests.people import make_token, person
 
 EVERY_RIGHT = ("read", "write", "curate", "admin", "create-group")
@@ -62,11 +62,8 @@ class House:
         """Run `work` with a client connected to the real MCP server."""
         actor = self.agent
 
-        async def find() -> Actor:
-            return actor
-
         async def connected() -> Any:
-            async with McpClient(LociServer(find)) as client:
+            async with client_of(actor) as client:
                 return await work(client)
 
         return async_to_sync(connected)()

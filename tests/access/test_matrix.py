@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from access.actor import Actor, Via
 from access.errors import LociError
 from access.tokens import actor_for_secret
-from loci_site.mcp.server import LociServer
 from tests.access.matrix import Face, read_matrix
 from tests.access.world import CSRF, World
+from tests.mcp_server import client_of
 from tests.sizes import part
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -105,10 +105,7 @@ def ask_mcp(face: Face, place: dict[str, str], caller: Caller) -> str:
 
 
 async def _over_mcp(face: Face, place: dict[str, str], actor: Actor) -> str:
-    async def find() -> Actor:
-        return actor
-
-    async with McpClient(LociServer(find)) as client:
+    async with client_of(actor) as client:
         try:
             text = await _sent(client, face, place)
         except MCPError as refused:

@@ -25,9 +25,9 @@ Numbers = dict[str, Any]
 def prove_team(workshop: Workshop) -> Finding:
     """Fill two stores, count the queries of their pages, and triage the large one over HTTP."""
     found = workshop.done()
-    memories, items = workshop.pick((MEMORIES, ITEMS), (400, 20))
+    memories, items = workshop.pick((MEMORIES, ITEMS), (160, 20))
     large = _filled(workshop, "large", memories, items, found)
-    _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 150), FEW_ITEMS, found)
+    _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 80), FEW_ITEMS, found)
     counts = {name: found[name]["queries"] for name in ("small", "large")}
     log = workshop.folder / "server.txt"
     log.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent
 from access.actor import CREATE_GROUP, CURATE, READ, WRITE, Actor, Via
 from access.models import Group, Membership
 from access.tokens import actor_for_token, create_token, operator
-from loci_site.mcp.server import LociServer
+from tests.mcp_server import client_of
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,8 @@ class Agent:
     def use(self, work: Any) -> Any:
         """Run `work` with a connected client."""
 
-        async def find() -> Actor:
-            return self.actor
-
         async def connected() -> Any:
-            async with Client(LociServer(find)) as client:
+            async with client_of(self.actor) as client:
                 return await work(client)
 
         return async_to_sync(connected)()
