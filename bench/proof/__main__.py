@@ -19,6 +19,7 @@ from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.prove import prove_hostile
+from bench.proof.lists import prove_lists
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.properties import prove_apart, prove_properties
 from bench.proof.report import as_markdown, machine, write_report
@@ -62,6 +63,11 @@ PROOFS = (
         "withdrawn",
         "A withdrawn text does not come back live in other dress; another fact is not refused.",
         prove_withdrawn,
+    ),
+    Proof(
+        "lists",
+        "Every interface answers every caller as the matrix of rights says, and what is deleted is gone.",
+        prove_lists,
     ),
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
     Proof(

@@ -1,19 +1,19 @@
 """Real servers: one that is killed between a write and its answer, and two that get the same write at once."""
 
-import json
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.loci_site.mcp.processes import Installation, install, run_in
+from storage.sqlite.driver import DRIVER
+from tests.loci_site.mcp.processes import Installation, install
 from tests.settings import REPOSITORY
 
 pytestmark = [pytest.mark.server, pytest.mark.model]
@@ -50,14 +50,11 @@ def store(url: str, installed: Installation, content: str, key: str, **headers: 
 
 def rows_of(installed: Installation) -> dict[str, int]:
     """The numbers of memories and of log rows by operation."""
-    code = """
-import json
-from access.models import AuditEntry
-from memories.models import Memory
-count = AuditEntry.objects.filter
-print(json.dumps({"memories": Memory.objects.count(), **{name: count(operation=name).count() for name in ("store", "reinforce")}}))
-"""
-    return dict(json.loads(run_in(installed, code)))
+    with closing(DRIVER.module.connect(installed.home / "memory.db")) as database:
+        count = "SELECT count(*) FROM memory_log WHERE operation = ?"
+        [(memories,)] = database.execute("SELECT count(*) FROM memories_memory")
+        rows = {name: database.execute(count, [name]).fetchone()[0] for name in ("store", "reinforce")}
+    return {"memories": memories, **rows}
 
 
 def test_a_server_that_is_killed_after_the_commit_writes_once(tmp_path: Path) -> None:
