@@ -9,7 +9,7 @@ import pytest
 from bench import compare, imports
 from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
-from bench.proof.properties import FILES
+from bench.proof.suite.properties import FILES
 from bench.sizes import size, sizes
 
 

@@ -19,10 +19,10 @@ from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.prove import prove_hostile
-from bench.proof.lists import prove_lists
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
-from bench.proof.properties import prove_apart, prove_properties
 from bench.proof.report import as_markdown, machine, write_report
+from bench.proof.suite.lists import prove_lists
+from bench.proof.suite.properties import prove_apart, prove_properties
 from bench.proof.team.prove import prove_team
 
 PROOFS = (

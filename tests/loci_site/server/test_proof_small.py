@@ -15,9 +15,9 @@ from bench.proof.clients.sentences import jobs
 from bench.proof.clients.writers import by_command, by_process, over_http
 from bench.proof.home import make_home, run
 from bench.proof.proof import Finding, Proof, ProofError, Workshop
-from bench.proof.properties import tried
 from bench.proof.report import marks, write_report
 from bench.proof.server import Server, bad_lines
+from bench.proof.suite.properties import tried
 
 # Whoever else works on the machine may make this slow, not wrong.
 pytestmark = [

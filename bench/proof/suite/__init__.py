@@ -1,0 +1,1 @@
+"""Proofs that run files of the test suite at full size."""
