@@ -16,6 +16,7 @@ from loci_site.config.sections import (
     SECTIONS,
     Access,
     Embedding,
+    Files,
     Guard,
     Hooks,
     Maintenance,
@@ -61,6 +62,7 @@ class Config:
     access: Access = field(default_factory=Access)
     hooks: Hooks = field(default_factory=Hooks)
     guard: Guard = field(default_factory=Guard)
+    files: Files = field(default_factory=Files)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 

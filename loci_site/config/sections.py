@@ -331,6 +331,30 @@ class Guard:
     )
 
 
+@dataclass(frozen=True)
+class Files:
+    """[files] notes on disk that are kept in step with memories (docs/how-to/files.md)."""
+
+    watch: tuple[str, ...] = key(
+        (),
+        "Folders that are watched, each as PATH=GROUP or PATH=GROUP:sync; others are added with `loci watch`.",
+    )
+    max_file_kb: int = key(100, "Largest note that is read.", unit="KiB", low=1, high=1024)
+    scan_s: float = key(
+        30.0,
+        "How often a watched folder is looked through as a whole; changes are noticed at once in between.",
+        unit="seconds",
+        low=1,
+        high=86_400,
+    )
+    poll_s: float = key(
+        2.0, "The same where the file system reports no changes.", unit="seconds", low=0.2, high=3_600
+    )
+    rooms_folder: Path = key(Path("rooms"), "Folder of the rooms; relative to LOCI_HOME.")
+    rooms: tuple[str, ...] = key((), "Groups that have a room on disk.")
+    daily_log: tuple[str, ...] = key((), "Groups whose room has a daily log of new memories.")
+
+
 SECTIONS: dict[str, type] = {
     "server": Server,
     "storage": Storage,
@@ -340,4 +364,5 @@ SECTIONS: dict[str, type] = {
     "access": Access,
     "hooks": Hooks,
     "guard": Guard,
+    "files": Files,
 }

@@ -30,6 +30,9 @@ from memories.store.purge_hooks import PurgedTexts, rows_quoting
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
+FILE_TEXT: Final = (
+    "file"  # the verb of a proposal to take the text of a file that changed together with its memory
+)
 # A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
 # a memory may dispute it as well.
 WATCHED: Final = ("state", "pinned", "tags", "importance", "expires_at", "metadata", "superseded_by_id")

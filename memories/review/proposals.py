@@ -20,6 +20,7 @@ from memories.browse.listing import in_groups
 from memories.draft import MAX_REASON_CHARS
 from memories.lifecycle.edit import EDIT_FIELDS, edit, proposed_fields
 from memories.lifecycle.propose import (
+    FILE_TEXT,
     KINDS,
     ProposalKind,
     is_stale,
@@ -253,3 +254,12 @@ for _verb, _label, _run, _operation in (
     (EDIT_FIELDS, "Change its fields", run_edit, Operation.EDIT),
 ):
     register_kind(ProposalKind(str(_verb), _label, _run, memory_version_now, _operation))
+
+
+def chain_now(proposal: Proposal) -> str:
+    """The chain of the memory: the text of a file does not become stale because the memory changes once more."""
+    head = head_of(proposal.memory) if proposal.memory is not None else None
+    return str(head.root_key) if head is not None and head.state == State.LIVE else ""
+
+
+register_kind(ProposalKind(FILE_TEXT, "Take the text of the file", run_edit, chain_now, Operation.EDIT))

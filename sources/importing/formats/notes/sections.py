@@ -72,8 +72,12 @@ def slug_of(text: str) -> str:
 
 def with_headings(title: str, section: NoteSection) -> str:
     """A section's text with its place in front: "Title › Heading: text"."""
-    path = section.path[1:] if section.path[:1] == (title,) else section.path
-    place = " › ".join(filter(None, (title, *path)))
+    place = place_of(title, section.path)
     if not place:
         return section.text
     return f"{place}\n{section.text}" if "\n" in section.text else f"{place}: {section.text}"
+
+
+def place_of(title: str, path: tuple[str, ...]) -> str:
+    """A section's place in words: "Title › Heading"; a first heading that is the title is named once."""
+    return " › ".join(filter(None, (title, *(path[1:] if path[:1] == (title,) else path))))

@@ -1,0 +1,109 @@
+"""The daily log: a line for each new memory of a group, in `daily/YYYY-MM-DD.md` of its room.
+
+Memories that came from files have none: a log that is itself watched would otherwise feed itself. What was read of the
+group's audit log is noted in `daily/.last`, so that each memory is written once.
+"""
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Max
+
+from access.audit.chains import OWN, group_chain
+from access.audit.operations import Operation
+from access.models import AuditEntry, Group
+from memories.models import Memory
+from memories.types import Trust
+from sources.exporting.atomic_file import replace_file
+from sources.watching.folders import SOURCE
+
+CONTEXT: Final = "context.md"  # of the room itself
+FOLDER, LAST = "daily", ".last"
+TEXT_CHARS: Final = 200
+ROWS_AT_ONCE: Final = 500
+_ID: Final = re.compile(r"<!-- ([0-9a-f-]{36}) -->")
+HIDDEN: Final = (Trust.QUARANTINED, Trust.REJECTED)
+
+
+def write_daily(room: Path, group: Group) -> int:
+    """Add the memories that were stored since the last call; returns their number. The first call only notes where to begin."""
+    folder = room / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    rows = AuditEntry.objects.filter(origin=OWN, chain=group_chain(group.id))
+    end = rows.aggregate(last=Max("seq"))["last"] or 0
+    last = read_last(folder)
+    if last is None or last > end:
+        note_last(folder, end)
+        return 0
+    stored = list(
+        rows.filter(seq__gt=last, operation=Operation.STORE)
+        .order_by("seq")
+        .values_list("memory_id", flat=True)
+    )
+    written = 0
+    for at in range(0, len(stored), ROWS_AT_ONCE):
+        ids = [id_ for id_ in stored[at : at + ROWS_AT_ONCE] if id_ is not None]
+        found = Memory.objects.filter(id__in=ids).exclude(source__startswith=SOURCE).exclude(trust__in=HIDDEN)
+        written += add_lines(folder, list(found.order_by("key")))
+    if end != last:
+        note_last(folder, end)
+    return written
+
+
+def read_last(folder: Path) -> int | None:
+    """The number of the last row of the log that was read; None before the first call."""
+    try:
+        return int((folder / LAST).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def note_last(folder: Path, seq: int) -> None:
+    """Note the number of the last row that was read."""
+    with replace_file(folder / LAST) as file:
+        file.write(f"{seq}\n")
+
+
+def add_lines(folder: Path, memories: list[Memory]) -> int:
+    """Add memories to the files of their days, unless they are there; returns how many were added."""
+    added = 0
+    by_day: dict[str, list[Memory]] = {}
+    for memory in memories:
+        by_day.setdefault(f"{memory.created_at:%Y-%m-%d}", []).append(memory)
+    for day, rows in by_day.items():
+        path = folder / f"{day}.md"
+        text = path.read_text(encoding="utf-8") if path.exists() else f"# {day}\n\n"
+        there = set(_ID.findall(text))
+        lines = [line_of(row) for row in rows if str(row.id) not in there]
+        if lines:
+            with replace_file(path) as file:
+                file.write(text if text.endswith("\n") else f"{text}\n")
+                file.writelines(lines)
+        added += len(lines)
+    return added
+
+
+def line_of(memory: Memory) -> str:
+    """A memory's line: time, type, source, the first characters of its text, and the id by which a purge finds it."""
+    text = " ".join(memory.content.split())
+    short = text if len(text) <= TEXT_CHARS else f"{text[: TEXT_CHARS - 1]}…"
+    source = memory.source or memory.client or memory.author_name or "unknown"
+    waits = " (waits for review)" if memory.trust == Trust.CANDIDATE else ""
+    quiet = short.replace("<!--", "<! --").replace("-->", "-- >")
+    return f"- {memory.created_at:%H:%M} {memory.type}, {' '.join(source.split())}{waits}: {quiet} <!-- {memory.id} -->\n"
+
+
+def take_out(folder: Path, ids: Collection[UUID]) -> int:
+    """Take the lines of these memories out of a daily log; returns how many there were."""
+    wanted, gone = {str(id_) for id_ in ids}, 0
+    for path in sorted(folder.glob("*.md")):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if wanted.isdisjoint(_ID.findall(line))]
+        if len(kept) < len(lines):
+            gone += len(lines) - len(kept)
+            with replace_file(path) as file:
+                file.writelines(kept)
+    return gone

@@ -1,0 +1,165 @@
+"""Rooms on disk: a folder for each group named in the settings.
+
+`rooms/<group>/context.md` is written anew when the group changes, `.room.json` says whose room it is, `CLAUDE.md` has the
+group's standing instructions, `daily/` the daily log.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import Count, Max
+
+from access.actor import ALL_SCOPES, Actor, Via
+from access.errors import LociError
+from access.groups import GroupChange, update_group
+from access.models import Group
+from memories.language.plurals import format_memory_count
+from memories.models import Memory, Thread
+from memories.queries.quoting import escape
+from memories.queries.visibility import as_q, recallable_by
+from memories.sessions.context_pack import get_context
+from sources.exporting.atomic_file import replace_file
+from sources.rooms.daily import CONTEXT, write_daily
+from sources.watching.folders import rooms_folder
+
+logger = logging.getLogger(__name__)
+
+ABOUT, STANDING = ".room.json", "CLAUDE.md"
+CONTEXT_TOKENS: Final = 3000
+THREADS: Final = 8
+EXCERPT_CHARS: Final = 200
+OWN: Final = "loci"  # the key of .room.json with what Loci notes there
+ROOMS: Final = Actor(name="rooms", via=Via.JOB, scopes=ALL_SCOPES, all_groups=True)
+
+
+def refresh_rooms() -> None:
+    """Write what has changed in every room."""
+    for slug, group in roomed_groups():
+        room = rooms_folder() / slug
+        room.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if slug in settings.LOCI.files.rooms:
+            try:
+                write_room(room, group)
+            except LociError as error:
+                logger.warning("The room of '%s' was not written: %s", slug, error)
+        if slug in settings.LOCI.files.daily_log:
+            write_daily(room, group)
+
+
+def roomed_groups() -> Iterator[tuple[str, Group]]:
+    """The groups that have a room: named in the settings, and neither private nor archived."""
+    files = settings.LOCI.files
+    slugs = dict.fromkeys((*files.rooms, *files.daily_log))
+    groups = Group.objects.filter(slug__in=slugs, private=False, archived=False)
+    yield from ((group.slug, group) for group in groups)
+
+
+def write_room(room: Path, group: Group) -> None:
+    """Write a group's room, but for its daily log."""
+    about = read_about(room)
+    instructions = keep_instructions(room, group, str(dict_in(about, OWN).get("instructions", "")))
+    own = {"generated": [CONTEXT], "instructions": instructions}
+    first = {"name": group.title or group.slug, "created_at": group.created_at.isoformat()}
+    write_if_new(room / ABOUT, json.dumps({**first, **about, OWN: own}, ensure_ascii=False, indent=2) + "\n")
+    write_if_new(room / CONTEXT, context_text(group))
+
+
+def read_about(room: Path) -> dict[str, Any]:
+    """What .room.json says; people may add to it: colour, icon, tools.
+
+    Raises:
+        RoomBroken: it is no JSON object, so it is not written over.
+    """
+    try:
+        found = json.loads((room / ABOUT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        raise RoomBroken(f"{room / ABOUT} is not JSON; it is left as it is.") from None
+    if not isinstance(found, dict):
+        raise RoomBroken(f"{room / ABOUT} is not a JSON object; it is left as it is.")
+    return found
+
+
+class RoomBroken(LociError):
+    """A room's file was changed so that Loci does not write over it."""
+
+    code = "room_broken"
+
+
+def dict_in(about: dict[str, Any], name: str) -> dict[str, Any]:
+    """A dict of a dict; empty if it is none."""
+    found = about.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def keep_instructions(room: Path, group: Group, last: str) -> str:
+    """Keep CLAUDE.md and the group's instructions the same; returns the hash of what both say, or `last` if they differ.
+
+    Whichever was changed since they were the same goes to the other side. If both were, both stay.
+    """
+    path = room / STANDING
+    try:
+        said = path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        said = None
+    stored = group.instructions.strip()
+    if said == stored or (said is None and not stored):
+        return digest(stored)
+    if said is None or (digest(said) == last and stored):
+        write_if_new(path, stored + "\n")
+        return digest(stored)
+    if not stored or digest(stored) == last:
+        update_group(ROOMS, group.slug, GroupChange(instructions=said))
+        return digest(said)
+    logger.warning("%s and the instructions of '%s' were changed both; neither is written.", path, group.slug)
+    return last
+
+
+def digest(text: str) -> str:
+    """A hash of instructions."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def context_text(group: Group) -> str:
+    """The group's context: what an agent gets at the start of a session, and the threads that were last active."""
+    pack = get_context(ROOMS, group=group.slug, token_budget=CONTEXT_TOKENS)
+    parts = [
+        f"# {group.title or group.slug}",
+        f"Written by Loci from the memories of the group `{group.slug}`; changes here are lost.",
+        pack.text,
+    ]
+    if threads := list(active_threads(group)):
+        parts += ["## Recent conversations", "\n".join(threads)]
+    return "\n\n".join(parts) + "\n"
+
+
+def active_threads(group: Group) -> Iterator[str]:
+    """The threads that were added to last, each with its size and its last text in short."""
+    seen = as_q(recallable_by(ROOMS, group))
+    rows = Thread.objects.filter(group=group).annotate(
+        turns=Count("memories"), last=Max("memories__created_at")
+    )
+    for thread in rows.filter(last__isnull=False).order_by("-last")[:THREADS]:
+        newest = Memory.objects.filter(seen, thread=thread).order_by("-position", "-key").first()
+        if newest is not None:
+            text = " ".join(newest.content.split())[:EXCERPT_CHARS]
+            yield (
+                f"- {escape(thread.name)} ({format_memory_count(thread.turns)}, last {thread.last:%Y-%m-%d}): {escape(text)}"
+            )
+
+
+def write_if_new(path: Path, text: str) -> None:
+    """Write a file if it says something else."""
+    try:
+        if path.read_text(encoding="utf-8") == text:
+            return
+    except (FileNotFoundError, UnicodeDecodeError):
+        pass
+    with replace_file(path) as file:
+        file.write(text)

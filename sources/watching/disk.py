@@ -1,0 +1,123 @@
+"""What lies in a watched folder: its files as the file system shows them, read without following links."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from sources.importing.formats.notes.folders import NOTES
+from sources.importing.formats.notes.locus import ENDINGS as LOCUS_ENDINGS
+
+MARKER: Final = ".loci-folder"
+ENDINGS: Final = (*NOTES, *LOCUS_ENDINGS)
+SKIPPED: Final = frozenset({"node_modules", "__pycache__", "__MACOSX"})  # beside what is hidden
+QUIET_S: Final = 0.5  # a file that changed less than this ago may still be written
+MAX_FILES: Final = 100_000
+GENERATED: Final = frozenset({"context.md"})  # of rooms: made from memories, so it is none
+
+
+class FolderGone(Exception):
+    """The folder, or its marker, is not there any more."""
+
+
+@dataclass(frozen=True)
+class SeenFile:
+    """A file as the file system shows it. `signature` changes with every write; `changed_at` is when it last did."""
+
+    path: str
+    signature: str
+    size: int
+    changed_at: float
+
+    def is_quiet(self, now: float) -> bool:
+        """True if nobody has written it for QUIET_S; a time ahead of the clock counts as long ago."""
+        return not 0 <= now - self.changed_at < QUIET_S
+
+
+def read_marker(root: Path) -> str:
+    """The content of the folder's marker; empty if there is none."""
+    try:
+        return (root / MARKER).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def list_files(root: Path) -> Iterator[SeenFile]:
+    """The notes below a folder, without hidden ones, links, and what programs keep there.
+
+    Raises:
+        FolderGone: a folder cannot be read: what is missing may only be out of reach.
+    """
+    waiting = [root]
+    count = 0
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if folder != root and not folder.exists() and root.exists():
+                continue  # deleted since its parent was read
+            raise FolderGone(f"{folder} cannot be read: {error.strerror or error}") from error
+        for entry in found:
+            if entry.name.startswith(".") or entry.name in SKIPPED or not is_text_name(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
+            elif is_note(entry.name) and (seen := look_at(root, entry)) is not None and count < MAX_FILES:
+                count += 1
+                yield seen
+
+
+def is_text_name(name: str) -> bool:
+    """True for a name that is text; others cannot be stored."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\n" not in name
+
+
+def is_note(name: str) -> bool:
+    """True for the name of a file that is read."""
+    return name.lower().endswith(ENDINGS) and name not in GENERATED
+
+
+def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
+    """A plain file as the file system shows it; None for anything else, or if it has just gone."""
+    try:
+        about = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    if not stat.S_ISREG(about.st_mode):
+        return None
+    path = PurePosixPath(Path(entry.path).relative_to(root)).as_posix()
+    return SeenFile(path, signature_of(about), about.st_size, max(about.st_mtime, about.st_ctime))
+
+
+def signature_of(about: os.stat_result) -> str:
+    """What changes with every write: inode, size, and both times; the second time is no program's to set."""
+    return f"{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}"
+
+
+def read_file(root: Path, seen: SeenFile) -> bytes | None:
+    """The bytes of a file, if it is still as it was seen while it was read; None if not."""
+    try:
+        handle = os.open(root / seen.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        with os.fdopen(handle, "rb") as file:
+            raw = file.read(seen.size + 1)
+            is_same = signature_of(os.fstat(file.fileno())) == seen.signature
+    except OSError:
+        return None
+    return raw if is_same and len(raw) == seen.size else None
+
+
+def clock() -> float:
+    """The time of files' stamps."""
+    return time.time()

@@ -1,0 +1,308 @@
+"""Which folders are watched: added, paused and removed, by commands on the machine and its config.toml.
+
+Only `add_folder` and `add_from_config` take a path, and only the command and the watching process call them. Browsers name a
+folder by its id.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import ADMIN, READ, WRITE, Actor, Via
+from access.audit.operations import Operation
+from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted
+from access.groups import find_group
+from access.models import Group, Role
+from sources.importing.formats.notes.sections import slug_of
+from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
+from sources.watching.disk import MARKER, read_marker
+from storage.ids import new_id
+
+SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily log leaves these memories out
+NAME_CHARS: Final = 60
+WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
+
+
+def add_folder(
+    actor: Actor,
+    path: Path,
+    *,
+    group: str | None,
+    mode: str = WatchMode.READ,
+    poll: bool = False,
+    as_own: bool = False,
+    from_config: bool = False,
+) -> WatchedFolder:
+    """Watch a folder from now on; its notes become memories of the group. One that is watched already is changed.
+
+    Raises:
+        NotFound, InvalidInput: the path is no folder, or one that is not watched; the mode is not allowed.
+        Conflict: it lies in a watched folder, or has one in it.
+        GroupRequired, GroupNotFound, NotPermitted: the group cannot be used, or is private.
+    """
+    check_machine(actor)
+    if mode not in WatchMode.values:
+        raise InvalidInput(
+            f"'{mode[:40]}' is not a mode.", hint=f"Use {', '.join(WatchMode.values)}.", field="mode"
+        )
+    root = check_path(path)
+    found = find_group(actor, group, right=WRITE)
+    refuse_private(found)
+    watched = WatchedFolder.objects.filter(path=str(root)).first()
+    if watched is None:
+        refuse_overlap(root)
+    elif watched.group_id != found.key:
+        raise Conflict(
+            f"{root} is watched for the group '{watched.group.slug}' already.",
+            hint="Remove it first: its memories stay in that group.",
+            field="group",
+        )
+    wanted = {"mode": mode, "poll": poll, "as_own": as_own, "from_config": from_config}
+    if watched is not None and all(getattr(watched, name) == value for name, value in wanted.items()):
+        return watched
+    with transaction.atomic():
+        if watched is None:
+            watched = WatchedFolder(
+                name=free_name(root), path=str(root), group=found, added_by=actor.name, marker=new_id().hex
+            )
+        for name, value in wanted.items():
+            setattr(watched, name, value)
+        if not watched.note:
+            watched.note = leave_marker(watched)
+        watched.save()
+        log_change(actor, watched, "watch", **wanted)
+    show_wanted()
+    return watched
+
+
+def check_machine(actor: Actor) -> None:
+    """Raise NotPermitted unless the caller is the machine's operator, or a process of its own: a path is nobody else's to name."""
+    if actor.via not in (Via.COMMAND, Via.JOB) or not actor.all_groups:
+        raise NotPermitted(
+            "A folder is watched by a command on the machine.", hint="loci watch DIR", field="path"
+        )
+
+
+def check_path(path: Path) -> Path:
+    """The folder with its links resolved. Raises if it is none, or holds Loci's own files."""
+    try:
+        root = path.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NotFound(f"{path} cannot be watched: {reason}.", field="path") from None
+    if not root.is_dir():
+        raise InvalidInput(f"{root} is a file.", hint="Name its folder, or import it.", field="path")
+    home = Path(settings.LOCI.home).resolve()
+    rooms = rooms_folder()
+    is_room = root.is_relative_to(rooms) and root != rooms
+    if (root.is_relative_to(home) and not is_room) or home.is_relative_to(root) or root == Path(root.anchor):
+        raise InvalidInput(
+            f"{root} holds Loci's own files, or all of the machine's.",
+            hint="Name a folder of notes.",
+            field="path",
+        )
+    return root
+
+
+def rooms_folder() -> Path:
+    """The folder of the rooms."""
+    return (Path(settings.LOCI.home) / settings.LOCI.files.rooms_folder).resolve()
+
+
+def refuse_private(group: Group) -> None:
+    """Raise NotPermitted for a private group: what a person keeps there is not to lie in files, nor come from them."""
+    if group.private:
+        raise NotPermitted(
+            f"The group '{group.slug}' is private, and no folder is watched for a private group.",
+            hint="Choose another group.",
+            field="group",
+        )
+
+
+def refuse_overlap(root: Path) -> None:
+    """Raise Conflict if the folder lies in a watched one, or the other way round."""
+    for other in WatchedFolder.objects.all():
+        if root.is_relative_to(other.path) or Path(other.path).is_relative_to(root):
+            raise Conflict(
+                f"{root} overlaps with {other.path}, which is watched already.",
+                hint="A file belongs to one folder.",
+                field="path",
+            )
+
+
+def free_name(root: Path) -> str:
+    """A name for a folder that no other has."""
+    first = slug_of(root.name)[:NAME_CHARS].strip("-") or "folder"
+    taken = set(WatchedFolder.objects.values_list("name", flat=True))
+    number, name = 1, first
+    while name in taken:
+        number += 1
+        name = f"{first}-{number}"
+    return name
+
+
+def leave_marker(folder: WatchedFolder) -> str:
+    """Write the folder's marker, unless one is there; returns what to tell if it cannot be written, else ""."""
+    root = Path(folder.path)
+    if there := read_marker(root):
+        folder.marker = there
+        return ""
+    try:
+        with os.fdopen(os.open(root / MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w") as out:
+            out.write(folder.marker + "\n")
+    except OSError:
+        folder.marker = ""
+        return f"{MARKER} cannot be written there, so nothing counts as gone"
+    return ""
+
+
+def add_from_config(actor: Actor) -> list[str]:
+    """Watch what the setting files.watch names, and pause what it no longer does; returns what is wrong with it."""
+    wrong, named = [], set[str]()
+    for entry in settings.LOCI.files.watch:
+        path, _, rest = entry.rpartition("=")
+        slug, _, mode = rest.partition(":")
+        try:
+            folder = add_folder(
+                actor, Path(path), group=slug, mode=mode or WatchMode.READ, from_config=True,
+                poll=False, as_own=False,
+            )  # fmt: skip
+        except LociError as error:
+            wrong.append(f"files.watch: '{entry}': {error}")
+        else:
+            named.add(folder.path)
+    left = WatchedFolder.objects.filter(from_config=True, state=WatchState.ACTIVE).exclude(path__in=named)
+    left.update(state=WatchState.PAUSED, note="config.toml no longer names it")
+    return wrong
+
+
+def list_folders(actor: Actor) -> list[WatchedFolder]:
+    """The watched folders of the groups that the actor may read."""
+    rows = WatchedFolder.objects.select_related("group")
+    return [row for row in rows if actor.may(READ, row.group_id) and actor.may_enter(row.group_id)]
+
+
+def find_folder(actor: Actor, id_: str | UUID) -> WatchedFolder:
+    """The watched folder of this id; the actor needs the right to administer its group.
+
+    Raises:
+        NotFound: there is none that the actor may change.
+    """
+    found = next((row for row in list_folders(actor) if str(row.id) == str(id_)), None)
+    if found is None or not actor.may(ADMIN, found.group_id):
+        raise NotFound("No watched folder of that id, or you don't have access.", field="folder")
+    return found
+
+
+def find_by_path(actor: Actor, path: Path) -> WatchedFolder:
+    """The watched folder at a path, or of that name, for commands.
+
+    Raises:
+        NotFound: it is not watched.
+    """
+    check_machine(actor)
+    where = str(path.expanduser().absolute())
+    for row in list_folders(actor):
+        if row.path in (where, str(Path(where).resolve())) or row.name == str(path):
+            return row
+    raise NotFound(f"{path} is not watched.", hint="'loci watch' lists the folders.", field="path")
+
+
+def pause_folder(actor: Actor, folder: WatchedFolder) -> None:
+    """Leave a folder alone until it is resumed; its memories stay."""
+    set_state(actor, folder, WatchState.PAUSED, "pause", note=f"paused by {actor.name}")
+
+
+def resume_folder(actor: Actor, folder: WatchedFolder) -> None:
+    """Read a paused folder again, or one of which much was gone, or whose marker was: it gets another."""
+    if folder.marker and Path(folder.path).is_dir() and not read_marker(Path(folder.path)):
+        leave_marker(folder)
+    set_state(actor, folder, WatchState.ACTIVE, "resume")
+
+
+def accept_gone(actor: Actor, folder: WatchedFolder) -> None:
+    """Say that what is gone from a folder is meant to be: those memories become unconfirmed.
+
+    Raises:
+        Conflict: the folder does not ask.
+    """
+    if folder.state != WatchState.ASKING:
+        raise Conflict(f"'{folder.name}' does not ask about anything.", hint="Nothing was changed.")
+    folder.gone_meant = True
+    set_state(actor, folder, WatchState.ACTIVE, "accept-gone")
+
+
+def set_state(actor: Actor, folder: WatchedFolder, state: WatchState, action: str, *, note: str = "") -> None:
+    """Change a folder's state, and log it."""
+    with transaction.atomic():
+        folder.state, folder.note = state, note
+        folder.save(update_fields=["state", "note", "gone_meant", "marker"])
+        log_change(actor, folder, action)
+    show_wanted()
+
+
+def remove_folder(actor: Actor, folder: WatchedFolder) -> None:
+    """Watch a folder no more. Its memories stay, and its files too, but for the marker."""
+    with transaction.atomic():
+        WatchedSection.objects.filter(file__folder=folder).delete()
+        WatchedFile.objects.filter(folder=folder).delete()
+        log_change(actor, folder, "unwatch")
+        marker, path = folder.marker, Path(folder.path)
+        folder.delete()
+    if read_marker(path) == marker:
+        (path / MARKER).unlink(missing_ok=True)
+    show_wanted()
+
+
+def log_change(actor: Actor, folder: WatchedFolder, action: str, **details: object) -> None:
+    """Log what was done about a folder."""
+    payload = {"action": action, "path": folder.path, **details}
+    subject = f"folder:{folder.name}"
+    audit.append(actor, Operation.IMPORT, group=folder.group.id, subject=subject, payload=payload)
+
+
+def folder_actor(folder: WatchedFolder, run: UUID | None = None) -> Actor:
+    """Who writes what a folder's files say: a contributor of its group who is no person, so that its policy applies."""
+    return Actor(
+        name=f"{SOURCE}{folder.name}",
+        via=Via.JOB,
+        scopes=frozenset({READ, WRITE}),
+        roles={folder.group_id: Role.CONTRIBUTOR},
+        run=run,
+    )
+
+
+def is_something_wanted() -> bool:
+    """True if a folder is to be read, or a group has a room."""
+    files = settings.LOCI.files
+    return (
+        bool(files.watch or files.rooms or files.daily_log)
+        or WatchedFolder.objects.exclude(state=WatchState.PAUSED).exists()
+    )
+
+
+def show_wanted() -> None:
+    """Leave the mark in LOCI_HOME by which the server starts the watching process, or take it away."""
+    mark = wanted_mark()
+    if is_something_wanted():
+        mark.touch(mode=0o600)
+    else:
+        mark.unlink(missing_ok=True)
+
+
+def wanted_mark() -> Path:
+    """The file that is there while something is to be watched."""
+    return Path(settings.LOCI.home) / WANTED
+
+
+def note_scanned(folder: WatchedFolder, state: WatchState, note: str) -> None:
+    """Save a folder's state after a scan, unless somebody has paused it meanwhile."""
+    folder.state, folder.note, folder.scanned_at = state, note, timezone.now()
+    rows = WatchedFolder.objects.filter(pk=folder.pk).exclude(state=WatchState.PAUSED)
+    rows.update(state=state, note=note, gone_meant=folder.gone_meant, scanned_at=folder.scanned_at)

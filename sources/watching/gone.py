@@ -1,0 +1,95 @@
+"""What is no longer there: noted at one scan, unconfirmed after the next, and asked about if it is much at once."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final
+
+from access.actor import Actor
+from access.audit.operations import Operation
+from access.errors import Conflict
+from memories.language.plurals import format_count
+from memories.lifecycle.target import change_fields
+from memories.lifecycle.verbs import dispute
+from memories.models import Memory
+from memories.queries.versions import head_of
+from memories.types import State, Trust
+from sources.models import WatchedFile, WatchedFolder, WatchedSection
+
+MOST_GONE: Final = 50
+SHARE_GONE: Final = 0.2
+AT_LEAST: Final = 2  # a single section that is gone is nobody's accident
+BETWEEN: Final = timedelta(seconds=5)  # two scans: an editor may take a file away while it saves
+LEFT_ALONE: Final = "-"  # a candidate, or disputed by somebody else
+
+
+def asks_about(folder: WatchedFolder, gone: int) -> str:
+    """What to ask if this many sections are gone; empty if that is usual, or was said to be meant."""
+    total = WatchedSection.objects.filter(file__folder=folder, disputed_from="", is_own=True).count()
+    is_much = gone > MOST_GONE or gone > SHARE_GONE * total
+    if folder.gone_meant or gone < AT_LEAST or not is_much:
+        return ""
+    return (
+        f"{format_count(gone, 'section')} of {total} are gone at once. Nothing was changed. If that is meant, say so; if not, bring "
+        "the files back and resume the folder."
+    )
+
+
+def note_gone(
+    folder: WatchedFolder, files: Iterable[WatchedFile], sections: Iterable[WatchedSection], now: datetime
+) -> None:
+    """Note what this scan did not find for the first time."""
+    for file in files:
+        if file.gone_since is None:
+            file.gone_since = now
+            file.save(update_fields=["gone_since"])
+            WatchedSection.objects.filter(file=file, gone_since=None).update(gone_since=now)
+    keys = [section.key for section in sections if section.gone_since is None]
+    WatchedSection.objects.filter(key__in=keys).update(gone_since=now)
+
+
+def waiting_gone(folder: WatchedFolder) -> Sequence[WatchedSection]:
+    """The sections that an earlier scan missed and whose memories are not unconfirmed yet."""
+    rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False, disputed_from="")
+    return list(rows.select_related("file", "memory"))
+
+
+def doubt_gone(actor: Actor, folder: WatchedFolder, now: datetime) -> int:
+    """Make the memories unconfirmed whose sections an earlier scan missed as well; returns how many."""
+    doubted = 0
+    for section in waiting_gone(folder):
+        assert section.gone_since is not None  # noqa: S101 - as asked
+        if now - section.gone_since >= BETWEEN:
+            section.disputed_from = doubt(actor, section)
+            section.save(update_fields=["disputed_from"])
+            doubted += section.disputed_from != LEFT_ALONE
+    if not waiting_gone(folder):
+        folder.gone_meant = False
+    return doubted
+
+
+def doubt(actor: Actor, section: WatchedSection) -> str:
+    """Dispute a section's memory; returns the trust that it had, or LEFT_ALONE."""
+    if section.memory is None or not section.is_own:
+        return LEFT_ALONE
+    head = head_of(section.memory)
+    if head.state != State.LIVE or head.root_key != section.memory.root_key:
+        return LEFT_ALONE
+    before = str(head.trust)
+    try:
+        dispute(actor, head.id, reason=f"unconfirmed: {section.file.path} no longer says it")
+    except Conflict:
+        return LEFT_ALONE
+    return before
+
+
+def confirm_again(actor: Actor, section: WatchedSection, head: Memory | None) -> None:
+    """A section that was gone is back: its memory has the trust again that it had."""
+    was, section.disputed_from, section.gone_since = section.disputed_from, "", None
+    if head is None or was not in (Trust.ACTIVE, Trust.VERIFIED) or head.trust != Trust.DISPUTED:
+        return
+    with suppress(Conflict):
+        change_fields(
+            actor, head, Operation.TRUST, {"trust": was}, (),
+            reason=f"{section.file.path} says it again", dry_run=False,
+        )  # fmt: skip

@@ -1,0 +1,174 @@
+"""The process that watches: it is told by the file system or looks again and again, and scans what is due."""
+
+import fcntl
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+from watchfiles import watch
+
+from access.actor import ALL_SCOPES, Actor, Via
+from access.errors import LociError
+from sources.models import WatchedFolder, WatchMode, WatchState
+from sources.rooms.room import refresh_rooms
+from sources.watching.disk import QUIET_S, is_note
+from sources.watching.folders import add_from_config, show_wanted, wanted_mark
+from sources.watching.replacing import discard_left
+from sources.watching.scan import ScanReport, scan_folder
+
+logger = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.2  # between two looks at what is due
+ROWS_S: Final = 2.0  # between two looks at which folders there are
+ROOMS_S: Final = 15.0
+SHARE: Final = 20  # a large folder is looked through for a twentieth of the time
+STEP_MS: Final = 50
+PROCESS: Final = Actor(name="watching", via=Via.JOB, scopes=ALL_SCOPES, all_groups=True)
+
+
+class Listener:
+    """Listens to the changes in a folder, in a thread of its own; where the file system tells nothing, it only says so."""
+
+    def __init__(self, path: str, on_change: Callable[[], None]) -> None:
+        self._path, self._on_change = path, on_change
+        self._stop = threading.Event()
+        self.is_working = True
+        self._thread = threading.Thread(target=self._run, name=f"loci-watch {path}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for changes in watch(
+                self._path, stop_event=self._stop, debounce=int(QUIET_S * 1000), step=STEP_MS, watch_filter=None,
+                rust_timeout=1000, yield_on_timeout=False, raise_interrupt=False, ignore_permission_denied=True,
+            ):  # fmt: skip
+                if any(is_note(Path(path).name) or "." not in Path(path).name for _, path in changes):
+                    self._on_change()
+        except Exception as error:
+            logger.warning(
+                "Changes in %s are not reported (%s); it is looked through regularly.", self._path, error
+            )
+        self.is_working = False
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._stop.set()
+
+
+class FolderWatch:
+    """When a folder is due: soon after a change, else at intervals."""
+
+    def __init__(self, folder: WatchedFolder) -> None:
+        self.key, self.poll = folder.key, folder.poll
+        self.writes = folder.mode == WatchMode.SYNC
+        self.due_at = 0.0
+        self._listener = None if self.poll else Listener(folder.path, self._hear)
+
+    def _hear(self) -> None:
+        self.due_at = min(self.due_at, time.monotonic())
+
+    def note(self, report: ScanReport) -> None:
+        """Set when it is due next."""
+        files = settings.LOCI.files
+        is_told = self._listener is not None and self._listener.is_working
+        often = max(files.poll_s, SHARE * report.seconds)  # a memory that changes tells nothing
+        wait = QUIET_S if report.again else files.scan_s if is_told and not self.writes else often
+        self.due_at = time.monotonic() + wait
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._listener is not None:
+            self._listener.stop()
+
+
+class WatchLoop:
+    """Watches every folder until it is told to stop, or there is nothing to watch."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._watches: dict[int, FolderWatch] = {}
+        self._rooms_at = 0.0
+
+    def run(self) -> None:
+        """Watch; returns once nothing is wanted."""
+        for wrong in add_from_config(PROCESS):
+            logger.warning("%s", wrong)
+        for folder in WatchedFolder.objects.all():
+            with suppress(OSError):
+                discard_left(Path(folder.path))
+        rows_at = 0.0
+        try:
+            while not self._stop.is_set():
+                if time.monotonic() >= rows_at:
+                    close_old_connections()
+                    show_wanted()
+                    if not wanted_mark().exists():
+                        return
+                    self._follow_rows()
+                    rows_at = time.monotonic() + ROWS_S
+                self._scan_due()
+                self._refresh_rooms()
+                self._stop.wait(LOOK_S)
+        finally:
+            for each in self._watches.values():
+                each.stop()
+
+    def _follow_rows(self) -> None:
+        """Begin and end watching as the rows say."""
+        rows = {row.key: row for row in WatchedFolder.objects.exclude(state=WatchState.PAUSED)}
+        for key in [
+            key for key, each in self._watches.items() if key not in rows or each.poll != rows[key].poll
+        ]:
+            self._watches.pop(key).stop()
+        for key, row in rows.items():
+            if key not in self._watches:
+                self._watches[key] = FolderWatch(row)
+
+    def _scan_due(self) -> None:
+        for key, each in self._watches.items():
+            if time.monotonic() < each.due_at or self._stop.is_set():
+                continue
+            each.due_at = float("inf")  # a change that is heard from here on makes it due again
+            report = scan_safely(key)
+            is_heard = each.due_at != float("inf")
+            each.note(ScanReport(again=True) if is_heard else report)
+
+    def _refresh_rooms(self) -> None:
+        if time.monotonic() >= self._rooms_at:
+            try:
+                refresh_rooms()
+            except (LociError, OSError, DatabaseError) as error:
+                logger.warning("The rooms on disk could not be written: %s", error)
+            self._rooms_at = time.monotonic() + ROOMS_S
+
+
+def scan_safely(key: int) -> ScanReport:
+    """Scan a folder; a failure is logged, and it is tried again later."""
+    start = time.monotonic()
+    try:
+        with one_at_a_time():
+            folder = WatchedFolder.objects.select_related("group").filter(key=key).first()
+            report = scan_folder(folder) if folder is not None else ScanReport()
+    except (LociError, OSError, DatabaseError) as error:
+        logger.warning("A watched folder could not be read: %s", error)
+        return ScanReport()
+    if report.counts:
+        did = ", ".join(f"{count} {name}" for name, count in report.counts.items())
+        logger.info("Watched folder %s: %s", folder.name if folder else key, did)
+    return replace(report, seconds=time.monotonic() - start)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Only one process scans at a time; others wait."""
+    path = Path(settings.LOCI.home) / "watching.lock"
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

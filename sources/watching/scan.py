@@ -1,0 +1,284 @@
+"""One look through a watched folder: read what changed, decide, then apply; nothing is applied if the folder was away."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from memories.models import Memory
+from memories.types import State
+from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
+from sources.watching.disk import MARKER, FolderGone, SeenFile, clock, list_files, read_file, read_marker
+from sources.watching.folders import folder_actor, note_scanned
+from sources.watching.gone import asks_about, doubt_gone, note_gone, waiting_gone
+from sources.watching.matching import Matches, match_sections
+from sources.watching.note_text import NoteText, SectionText, read_note
+from sources.watching.replacing import sha_of
+from sources.watching.taking import NewSection, Taken, current_memories, store_new, take_pair
+from sources.watching.writing_back import write_back
+from storage.ids import new_id
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What a scan did, in numbers. `again`: a file was being written, so the folder is to be looked through soon."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    again: bool = False
+    note: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Look:
+    """What lies in a folder: files with new bytes, those that are missing, and whether one is being written."""
+
+    read: list[tuple[WatchedFile, bytes]] = field(default_factory=list)
+    unreadable: list[WatchedFile] = field(default_factory=list)
+    missing: list[WatchedFile] = field(default_factory=list)
+    again: bool = False
+
+
+def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> ScanReport:
+    """Bring a folder and its group into step, as far as its state allows.
+
+    1. see which files have changed and which are gone, and read those; a folder that is away ends it here
+    2. match sections with rows; ask if much is gone at once
+    3. store, edit or propose; write memories back; doubt what an earlier scan missed as well
+    """
+    now = now or timezone.now()
+    if folder.state in (WatchState.PAUSED, WatchState.ASKING):
+        return ScanReport(note=folder.note)
+    if folder.group.private or folder.group.archived:
+        return stop(folder, WatchState.PAUSED, "its group is private or archived")
+    try:
+        look = look_through(folder, Path(folder.path))
+        check_there(folder)
+    except FolderGone as gone:
+        return stop(folder, WatchState.MISSING, str(gone))
+    return apply_look(folder, look, now)
+
+
+def stop(folder: WatchedFolder, state: WatchState, why: str) -> ScanReport:
+    """Note why a folder is not read; what an earlier scan missed is counted anew."""
+    WatchedSection.objects.filter(file__folder=folder, disputed_from="").update(gone_since=None)
+    WatchedFile.objects.filter(folder=folder).update(gone_since=None)
+    note_scanned(folder, state, why)
+    return ScanReport(note=why)
+
+
+def check_there(folder: WatchedFolder) -> None:
+    """Raise FolderGone if the folder is not there, or its marker is not: what is mounted there then is something else."""
+    root = Path(folder.path)
+    if not root.is_dir():
+        raise FolderGone(f"{root} is not there")
+    if folder.marker and read_marker(root) != folder.marker:
+        raise FolderGone(f"{root / MARKER} is not there; if the folder is the right one, resume it")
+
+
+def look_through(folder: WatchedFolder, root: Path) -> Look:
+    """Compare the folder with the rows and read what is new."""
+    check_there(folder)
+    rows = {row.path: row for row in WatchedFile.objects.filter(folder=folder)}
+    seen = {file.path: file for file in list_files(root)}
+    look, at = Look(), clock()
+    for path, file in seen.items():
+        row = rows.get(path) or WatchedFile(folder=folder, path=path)
+        if row.signature != file.signature or row.gone_since is not None:
+            read_into(look, root, row, file, at)
+    missing = [row for path, row in rows.items() if path not in seen]
+    look.missing = without_moved(look, missing) if folder.marker else []
+    return look
+
+
+def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float) -> None:
+    """Read one file that has changed, unless it is being written."""
+    limit = settings.LOCI.files.max_file_kb
+    if file.size > limit * 1024:
+        row.problem, row.signature = f"it is larger than {limit} KiB (files.max_file_kb)", file.signature
+        look.unreadable.append(row)
+        return
+    raw = read_file(root, file) if file.is_quiet(at) else None
+    if raw is None:
+        look.again = True
+        return
+    is_same = row.sha == sha_of(raw) and row.gone_since is None
+    row.sha, row.signature = sha_of(raw), file.signature
+    if is_same:
+        WatchedFile.objects.filter(pk=row.pk).update(signature=row.signature)
+    else:
+        look.read.append((row, raw))
+
+
+def without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
+    """The missing files without those that have the bytes of a new one: they were moved, and keep their rows."""
+    by_sha = defaultdict[str, list[WatchedFile]](list)
+    for row in missing:
+        if row.sha:
+            by_sha[row.sha].append(row)
+    for at, (row, raw) in enumerate(look.read):
+        if row.pk is None and (same := by_sha[row.sha]):
+            moved = same.pop()
+            moved.path, moved.signature = row.path, row.signature
+            look.read[at] = (moved, raw)
+            missing = [each for each in missing if each is not moved]
+    return missing
+
+
+@dataclass
+class Plan:
+    """What a look means: texts and matches by file, and the sections that are gone from files that are there."""
+
+    notes: dict[int, NoteText] = field(default_factory=dict)
+    pairs: list[tuple[SectionText, WatchedSection]] = field(default_factory=list)
+    new: list[NewSection] = field(default_factory=list)
+    gone: list[WatchedSection] = field(default_factory=list)
+
+
+def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> ScanReport:
+    """Decide what a look means and carry it out."""
+    taken = Taken()
+    texts = parse(look)
+    rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
+    plan = make_plan(texts, rows, look.missing)
+    fresh = [row for row in plan.gone if row.gone_since is None and row.is_own]
+    if question := asks_about(folder, len(fresh) + len(waiting_gone(folder))):
+        return stop(folder, WatchState.ASKING, question)
+    save_files(look)
+    add_changed_memories(folder, plan)
+    run = new_id()
+    actor = folder_actor(folder, run)
+    note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
+    heads = current_memories([row for _, row in plan.pairs])
+    for section, row in plan.pairs:
+        if (again := take_pair(actor, taken, section, row, heads.get(row.key))) is not None:
+            plan.new.append(again)
+    store_new(actor, folder, taken, plan.new)
+    if folder.mode == WatchMode.SYNC:
+        write_back(Path(folder.path), taken, plan.notes)
+    taken.counts["unconfirmed"] += doubt_gone(actor, folder, now)
+    written = {id(row.file): row.file for row, _ in taken.writes}
+    note_problems(plan.notes, taken, [*(row for row, _ in look.read), *written.values()])
+    note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
+    return ScanReport(dict(+taken.counts), again=look.again)
+
+
+def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
+    """The texts of the files that were read; one that is not UTF-8 keeps its rows."""
+    texts = []
+    for row, raw in look.read:
+        row.problem = ""
+        try:
+            texts.append((row, read_note(row.path, raw)))
+        except UnicodeDecodeError:
+            row.problem = "it is not UTF-8"
+    return texts
+
+
+def rows_of(folder: WatchedFolder, files: list[WatchedFile]) -> dict[int, list[WatchedSection]]:
+    """The sections' rows of these files, by the file's key."""
+    found = defaultdict[int, list[WatchedSection]](list)
+    by_key = {file.key: file for file in files if file.pk is not None}
+    wanted = WatchedSection.objects.filter(file__folder=folder).select_related(*MEMORY).order_by("key")
+    for row in wanted if len(by_key) > MOST_NAMED else wanted.filter(file__in=by_key):
+        if row.file_id in by_key:
+            row.file = by_key[row.file_id]
+            found[row.file_id].append(row)
+    return found
+
+
+MEMORY = ("memory__group", "memory__thread", "memory__token", "memory__root")
+MOST_NAMED = 500  # files in one query
+
+
+def make_plan(
+    texts: list[tuple[WatchedFile, NoteText]],
+    rows: dict[int, list[WatchedSection]],
+    missing: list[WatchedFile],
+) -> Plan:
+    """Match the texts with the rows; a section that went from one file to another keeps its row."""
+    plan = Plan()
+    for file, note in texts:
+        found: Matches = match_sections(note.sections, rows.get(file.key, []) if file.pk is not None else [])
+        plan.pairs += found.pairs
+        plan.new += [NewSection(file, section) for section in found.new]
+        plan.gone += found.gone
+        plan.notes[id(file)] = note
+    plan.gone += [row for file in missing for row in rows.get(file.key, [])]
+    by_body = defaultdict[str, list[WatchedSection]](list)
+    for row in plan.gone:
+        by_body[row.body_hash].append(row)
+    still_new = []
+    for new in plan.new:
+        if same := by_body[new.section.body_hash]:
+            row = same.pop()
+            row.file = new.file
+            plan.pairs.append((new.section, row))
+            plan.gone = [each for each in plan.gone if each is not row]
+        else:
+            still_new.append(new)
+    plan.new = still_new
+    return plan
+
+
+def save_files(look: Look) -> None:
+    """Save the rows of the files that were read, or cannot be."""
+    for row in [*(row for row, _ in look.read), *look.unreadable]:
+        row.gone_since = None
+        row.save()
+
+
+def add_changed_memories(folder: WatchedFolder, plan: Plan) -> None:
+    """Add the sections of unchanged files whose memories were changed, if that matters to the file."""
+    rows = WatchedSection.objects.filter(file__folder=folder, is_own=True, gone_since=None).exclude(
+        memory__state=State.LIVE
+    )
+    if folder.mode == WatchMode.READ:
+        rows = rows.filter(in_conflict=True)
+    have = {row.key for _, row in plan.pairs}
+    found = [
+        row for row in rows.filter(~Q(memory=None)).select_related("file", *MEMORY) if row.key not in have
+    ]
+    heads: dict[int, Memory] = current_memories(found)
+    changed = defaultdict[int, list[WatchedSection]](list)
+    for row in found:
+        head = heads.get(row.key)
+        if head is not None and head.state == State.LIVE and head.content_hash != row.memory_hash:
+            changed[row.file_id].append(row)
+    for same_file in changed.values():
+        add_file(Path(folder.path), plan, same_file)
+
+
+def add_file(root: Path, plan: Plan, rows: list[WatchedSection]) -> None:
+    """Read an unchanged file again and add some of its sections; one that was changed just now waits for the next scan."""
+    file = rows[0].file
+    try:
+        raw = (root / file.path).read_bytes()
+        note = read_note(file.path, raw)
+    except (OSError, UnicodeDecodeError):
+        return
+    if sha_of(raw) != file.sha:
+        return
+    sections = {each.ref: each for each in note.sections}
+    plan.notes[id(file)] = note
+    for row in rows:
+        row.file = file
+        if row.ref in sections:
+            plan.pairs.append((sections[row.ref], row))
+
+
+def note_problems(notes: dict[int, NoteText], taken: Taken, files: list[WatchedFile]) -> None:
+    """Save what is wrong with the files that were read."""
+    for file in files:
+        note = notes.get(id(file))
+        lines = [
+            *([note.trouble] if note is not None and note.trouble else []),
+            *taken.problems.get(file.key, []),
+        ]
+        why = "; ".join([*([file.problem] if file.problem else []), *lines])
+        if why or file.problem:
+            WatchedFile.objects.filter(pk=file.pk).update(problem=why[:2000])

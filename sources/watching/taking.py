@@ -1,0 +1,226 @@
+"""From file to memory: new sections are stored, changed ones become new versions, and what changed on both sides is proposed."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from access import audit
+from access.actor import Actor
+from access.audit.operations import Operation
+from access.errors import LociError
+from access.groups import EVERYONE
+from memories.draft import Draft, EditDraft, check_draft
+from memories.lifecycle.edit import EditOutcome, edit
+from memories.lifecycle.propose import FILE_TEXT, propose
+from memories.models import Memory, Proposal, ProposalStatus
+from memories.queries.versions import heads_of
+from memories.store.bulk import store_many
+from memories.types import Scope, State, Trust
+from sources.importing.reading.values import ref_of
+from sources.models import WatchedFile, WatchedFolder, WatchedSection
+from sources.watching.folders import SOURCE
+from sources.watching.gone import confirm_again
+from sources.watching.note_text import SectionText
+
+HIDDEN = (Trust.REJECTED, Trust.QUARANTINED)
+ROWS_AT_ONCE = 500
+
+
+@dataclass
+class Taken:
+    """What a scan did, in numbers, and the problems of files by path. `writes` are the sections whose memory alone changed."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: dict[int, list[str]] = field(default_factory=dict)
+    writes: list[tuple[WatchedSection, Memory]] = field(default_factory=list)
+
+    def blame(self, file: WatchedFile, why: str) -> None:
+        """Note a problem of a file."""
+        self.problems.setdefault(file.key, []).append(why)
+
+
+@dataclass(frozen=True)
+class NewSection:
+    """A section to store; `row` is the one that it had with a memory that is not its own any more."""
+
+    file: WatchedFile
+    section: SectionText
+    row: WatchedSection | None = None
+
+
+def current_memories(rows: Iterable[WatchedSection]) -> dict[int, Memory]:
+    """The current version of each row's memory, by the row's key; none for a memory that is gone or was merged away."""
+    memories = {row.key: row.memory for row in rows if row.memory is not None}
+    heads = heads_of(list({memory.key: memory for memory in memories.values()}.values()))
+    found = {key: (memory, heads[memory.key]) for key, memory in memories.items()}
+    return {key: head for key, (memory, head) in found.items() if head.root_key == memory.root_key}
+
+
+def take_pair(
+    actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory | None
+) -> NewSection | None:
+    """Bring a section and its memory into step; returns a section that has to be stored as new."""
+    confirm_again(actor, row, head)
+    row.ref = section.ref
+    is_new_text = section.body_hash != row.body_hash
+    says_more = is_new_text or section.labels_hash != row.labels_hash
+    is_withdrawn = head is None or head.state != State.LIVE or head.trust in HIDDEN
+    if is_withdrawn or not row.is_own:
+        row.save()
+        if row.memory is None and not is_new_text:
+            taken.blame(row.file, f"{section.ref or 'its text'}: it was refused or purged, and is not stored")
+        return NewSection(row.file, section, row) if is_new_text else None
+    assert head is not None  # noqa: S101 - is_withdrawn otherwise
+    is_new_memory = head.content_hash != row.memory_hash
+    if section.body_of(head.content) == section.body and (is_new_text or is_new_memory):
+        settle(row, section, head)
+    elif (is_new_memory or row.in_conflict) and is_new_text:
+        propose_text(actor, taken, section, row, head)
+    elif is_new_memory:
+        if row.in_conflict:
+            row.memory, row.memory_hash = head, head.content_hash
+            show_current(row, head)
+        else:
+            taken.writes.append((row, head))
+    elif says_more:
+        edit_memory(actor, taken, section, row, head)
+    row.save()
+    return None
+
+
+def settle(row: WatchedSection, section: SectionText, memory: Memory) -> None:
+    """Note that file and memory are in step."""
+    row.memory, row.memory_hash = memory, memory.content_hash
+    row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
+    row.in_conflict = False
+    row.is_exact = section.span is not None and section.body_of(memory.content) == section.body
+
+
+def edit_memory(actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory) -> None:
+    """Make a section's text the newest version of its memory; what the front matter says goes with it if it was changed."""
+    draft = section.draft
+    same_labels = section.labels_hash[:32] == row.labels_hash[:32]
+    change = EditDraft(draft.content) if same_labels else EditDraft(
+        draft.content, type=draft.type, tags=draft.tags, importance=draft.importance
+    )  # fmt: skip
+    try:
+        done = edit(actor, head.id, change, reason=f"{row.file.path} was changed")
+    except LociError as error:
+        row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
+        if error.message != f"{head.id} already has these values.":
+            row.is_exact = False  # the file says what the memory may not
+            taken.blame(row.file, f"{section.ref or 'its text'}: {error}")
+        return
+    if done.outcome == EditOutcome.QUEUED:
+        row.body_hash, row.labels_hash, row.is_exact = section.body_hash, section.labels_hash, False
+        taken.counts["queued"] += 1
+        return
+    settle(row, section, done.memory)
+    taken.counts["changed"] += 1
+
+
+def propose_text(actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory) -> None:
+    """Put a file's text into the Review, since its memory was changed too; neither is overwritten."""
+    row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
+    row.memory, row.memory_hash, row.in_conflict = head, head.content_hash, True
+    try:
+        propose(
+            actor, FILE_TEXT, group=head.group, memory=head, version=str(head.root_key),
+            subject=f"file:{row.file.path}"[:200],
+            arguments={"content": check_draft(section.draft).content},
+            reason=f"{row.file.path} and the memory were changed both",
+            why="the file says something else than the memory, which was changed too",
+        )  # fmt: skip
+    except LociError as error:
+        taken.blame(row.file, f"{section.ref or 'its text'}: {error}")
+        return
+    show_current(row, head)
+    taken.counts["proposed"] += 1
+
+
+def show_current(row: WatchedSection, head: Memory) -> None:
+    """Let the proposals about a section be about the current version, with which the Review compares them."""
+    waiting = Proposal.objects.filter(
+        verb=FILE_TEXT, group=head.group, version=str(head.root_key), status=ProposalStatus.WAITING
+    )
+    waiting.exclude(memory=head).update(memory=head)
+
+
+def store_new(actor: Actor, folder: WatchedFolder, taken: Taken, new: Sequence[NewSection]) -> None:
+    """Store new sections, all at once, and note their memories."""
+    if not new:
+        return
+    refs = free_refs(folder, new)
+    drafts = [draft_for(folder, each, ref) for each, ref in zip(new, refs, strict=True)]
+    result = store_many(actor, drafts)
+    memories = by_id([id_ for id_ in result.ids if id_ is not None])
+    holders = find_holders(folder, refs)
+    refused = {refusal.index: refusal.why for refusal in result.refused}
+    made = []
+    for at, (each, ref) in enumerate(zip(new, refs, strict=True)):
+        id_ = result.ids[at]
+        memory = memories.get(id_) if id_ is not None else None
+        row = each.row or WatchedSection(file=each.file)
+        row.ref, row.source_ref, row.memory, row.in_conflict = each.section.ref, ref, memory, False
+        row.body_hash, row.labels_hash = each.section.body_hash, each.section.labels_hash
+        if memory is not None:
+            settle(row, each.section, memory)
+        holder = holders.get(ref)
+        row.is_own = holder is not None and memory is not None and holder.root_key == memory.root_key
+        if at in refused:
+            taken.blame(each.file, f"{each.section.ref or 'its text'}: {refused[at]}")
+        made.append(row)
+    for row in made:
+        if row.pk is not None:
+            row.save()
+    WatchedSection.objects.bulk_create([row for row in made if row.pk is None], batch_size=ROWS_AT_ONCE)
+    outcomes = {"created": result.created, "reinforced": result.reinforced, "queued": result.queued}
+    taken.counts += Counter(outcomes)
+    if result.created or result.queued:
+        payload = {"counts": outcomes | {"refused": len(refused)}}
+        subject = f"source:{SOURCE}{folder.name}"
+        audit.append(actor, Operation.IMPORT, subject=subject, payload=payload)
+
+
+def draft_for(folder: WatchedFolder, new: NewSection, ref: str) -> Draft:
+    """A section's draft with the folder's group and source."""
+    scope = Scope.GLOBAL if folder.group.slug == EVERYONE else Scope.GROUP
+    return replace(
+        new.section.draft, group=folder.group.slug, scope=scope, source=f"{SOURCE}{folder.name}", source_ref=ref,
+        outside=not folder.as_own,
+    )  # fmt: skip
+
+
+def free_refs(folder: WatchedFolder, new: Sequence[NewSection]) -> list[str]:
+    """A source_ref for each section that no other of the folder has; one that has lost its memory gets another."""
+    taken = set(WatchedSection.objects.filter(file__folder=folder).values_list("source_ref", flat=True))
+    refs = []
+    for each in new:
+        first = ref_of(each.file.path, *filter(None, [each.section.ref]))
+        number, ref = 1, first
+        while ref in taken:
+            number += 1
+            ref = ref_of(each.file.path, *filter(None, [each.section.ref]), f"~{number}")
+        taken.add(ref)
+        refs.append(ref)
+    return refs
+
+
+def find_holders(folder: WatchedFolder, refs: Sequence[str]) -> dict[str, Memory]:
+    """The rows that have these source_refs, of memories that did not become another's wording."""
+    found: dict[str, Memory] = {}
+    for at in range(0, len(refs), ROWS_AT_ONCE):
+        rows = Memory.objects.filter(
+            group=folder.group, source=f"{SOURCE}{folder.name}", source_ref__in=refs[at : at + ROWS_AT_ONCE]
+        )
+        found |= {row.source_ref: row for row in rows.exclude(state=State.MERGED)}
+    return found
+
+
+def by_id(ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Memories by id."""
+    found: dict[UUID, Memory] = {}
+    for at in range(0, len(ids), ROWS_AT_ONCE):
+        found |= {row.id: row for row in Memory.objects.filter(id__in=ids[at : at + ROWS_AT_ONCE])}
+    return found

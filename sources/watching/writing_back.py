@@ -1,0 +1,81 @@
+"""From memory to file: a section whose memory alone was changed gets the memory's text, in folders of mode sync."""
+
+from collections import defaultdict
+from pathlib import Path
+
+from memories.models import Memory
+from sources.models import WatchedFile, WatchedSection
+from sources.watching.disk import QUIET_S
+from sources.watching.front_matter import BrokenHead, head_span, with_own_keys
+from sources.watching.note_text import NoteText, hash_of, read_note
+from sources.watching.replacing import OldFile, discard_old, replace_if_same, wait_for_writers
+from sources.watching.taking import Taken
+
+OTHER_SHAPE = "a memory's new text has headings or fences that would change the file's other sections, so it is not written"
+
+
+def write_back(root: Path, taken: Taken, notes: dict[int, NoteText]) -> None:
+    """Write what take_pair() collected into the files, one write for each; a file that was changed meanwhile is left."""
+    by_file = defaultdict[int, list[tuple[WatchedSection, Memory]]](list)
+    for row, memory in taken.writes:
+        if row.is_exact and not row.in_conflict:
+            by_file[row.file.key].append((row, memory))
+    old = [
+        done
+        for key, pairs in by_file.items()
+        if (done := write_file(root, pairs[0][0].file, notes[id(pairs[0][0].file)], pairs, taken)) is not None
+    ]
+    if old:
+        wait_for_writers(QUIET_S)
+    for each in old:
+        taken.counts["kept"] += not discard_old(each)
+
+
+def write_file(
+    root: Path, file: WatchedFile, note: NoteText, pairs: list[tuple[WatchedSection, Memory]], taken: Taken
+) -> OldFile | None:
+    """Write the new texts of some sections into a file; returns the file that they replaced, None if nothing was written."""
+    if note.trouble:
+        return None
+    sections = {each.ref: each for each in note.sections}
+    bodies = {row.ref: sections[row.ref].body_of(memory.content) for row, memory in pairs}
+    try:
+        text = composed(note, bodies, pairs)
+    except BrokenHead as broken:
+        taken.blame(file, str(broken))
+        return None
+    if text is None:
+        taken.blame(file, OTHER_SHAPE)
+        return None
+    raw = text.encode("utf-8")
+    try:
+        done = replace_if_same(root / file.path, file.sha, raw)
+    except OSError as error:
+        taken.blame(file, f"it cannot be written: {error.strerror or error}")
+        return None
+    if not done.is_done:
+        return None
+    file.sha = file.written = done.sha
+    file.signature = done.signature
+    file.save(update_fields=["sha", "written", "signature"])
+    new = {each.ref: each for each in read_note(file.path, raw).sections}
+    for row, memory in pairs:
+        row.memory, row.memory_hash = memory, memory.content_hash
+        row.body_hash, row.labels_hash = new[row.ref].body_hash, new[row.ref].labels_hash
+        row.save()
+    taken.counts["written"] += len(pairs)
+    return done.old
+
+
+def composed(
+    note: NoteText, bodies: dict[str, str], pairs: list[tuple[WatchedSection, Memory]]
+) -> str | None:
+    """The file's text with the new bodies, and Loci's keys if it is one memory; None if its other sections would change."""
+    text = note.with_bodies(bodies)
+    if note.is_locus and head_span(text) is not None:
+        [(_, memory)] = pairs
+        text = with_own_keys(text, {"loci_id": str(memory.id), "loci_version": str(memory.version)})
+    after = read_note(note.path, text.encode("utf-8"))
+    wanted = [(each.ref, hash_of(bodies.get(each.ref, each.body).strip())) for each in note.sections]
+    got = [(each.ref, hash_of(each.body.strip())) for each in after.sections]
+    return text if wanted == got else None
