@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,8 @@ class ServerPart:
     """A process to keep running.
 
     `is_vital`: the supervisor gives up once all vital parts keep dying. `is_first`: starts at once; the other parts start
-    when those are ready. `fds`: file descriptors that the process inherits.
+    when those are ready. `fds`: file descriptors that the process inherits. `wanted`: a file that is there while the process
+    is needed; without it, an end is no death, and it does not start again.
     """
 
     name: str
@@ -36,6 +38,12 @@ class ServerPart:
     is_vital: bool = False
     is_first: bool = False
     fds: Sequence[int] = ()
+    wanted: Path | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if the process is needed now."""
+        return self.wanted is None or self.wanted.exists()
 
 
 @dataclass
@@ -137,8 +145,10 @@ class Supervisor:
 
     def _look_after(self, child: RunningPart) -> None:
         if child.process is None:
-            if time.monotonic() >= child.start_at:
+            if time.monotonic() >= child.start_at and child.part.is_wanted:
                 child.start(self._env)
+        elif child.process.poll() == 0 and not child.part.is_wanted:
+            child.process = None
         elif child.process.poll() is not None:
             child.note_death(child.process)
 

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -116,8 +115,3 @@ def read_file(root: Path, seen: SeenFile) -> bytes | None:
     except OSError:
         return None
     return raw if is_same and len(raw) == seen.size else None
-
-
-def clock() -> float:
-    """The time of files' stamps."""
-    return time.time()

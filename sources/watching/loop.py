@@ -1,11 +1,10 @@
 """The process that watches: it is told by the file system or looks again and again, and scans what is due."""
 
-import fcntl
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from sources.models import WatchedFolder, WatchMode, WatchState
 from sources.rooms.room import refresh_rooms
 from sources.watching.disk import QUIET_S, is_note
 from sources.watching.folders import add_from_config, show_wanted, wanted_mark
+from sources.watching.locking import one_at_a_time
 from sources.watching.replacing import discard_left
 from sources.watching.scan import ScanReport, scan_folder
 
@@ -163,12 +163,3 @@ def scan_safely(key: int) -> ScanReport:
         did = ", ".join(f"{count} {name}" for name, count in report.counts.items())
         logger.info("Watched folder %s: %s", folder.name if folder else key, did)
     return replace(report, seconds=time.monotonic() - start)
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Only one process scans at a time; others wait."""
-    path = Path(settings.LOCI.home) / "watching.lock"
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories.models import Memory
 from memories.types import State
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
-from sources.watching.disk import MARKER, FolderGone, SeenFile, clock, list_files, read_file, read_marker
+from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker
 from sources.watching.folders import folder_actor, note_scanned
 from sources.watching.gone import asks_about, doubt_gone, note_gone, waiting_gone
 from sources.watching.matching import Matches, match_sections
@@ -56,7 +56,7 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> ScanRe
     if folder.group.private or folder.group.archived:
         return stop(folder, WatchState.PAUSED, "its group is private or archived")
     try:
-        look = look_through(folder, Path(folder.path))
+        look = look_through(folder, Path(folder.path), now.timestamp())
         check_there(folder)
     except FolderGone as gone:
         return stop(folder, WatchState.MISSING, str(gone))
@@ -80,12 +80,12 @@ def check_there(folder: WatchedFolder) -> None:
         raise FolderGone(f"{root / MARKER} is not there; if the folder is the right one, resume it")
 
 
-def look_through(folder: WatchedFolder, root: Path) -> Look:
+def look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
     """Compare the folder with the rows and read what is new."""
     check_there(folder)
     rows = {row.path: row for row in WatchedFile.objects.filter(folder=folder)}
     seen = {file.path: file for file in list_files(root)}
-    look, at = Look(), clock()
+    look = Look()
     for path, file in seen.items():
         row = rows.get(path) or WatchedFile(folder=folder, path=path)
         if row.signature != file.signature or row.gone_since is not None:

@@ -29,6 +29,7 @@ from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
 from memories.store.pieces import read_index_state
 from memories.store.withdrawn.upgrade import take_notes
+from sources.watching.folders import show_wanted, wanted_mark
 from storage.home import ensure_home
 from storage.sqlite.base import NewDatabase
 
@@ -78,6 +79,8 @@ class Command(BaseCommand):
             parts = web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
                 parts.append(ServerPart("worker", child_command("loci_site.worker.process")))
+                files = child_command("loci_site.worker.files")
+                parts.append(ServerPart("files", files, wanted=wanted_mark()))
             supervisor = Supervisor(
                 parts,
                 env=child_environment(),
@@ -101,6 +104,7 @@ class Command(BaseCommand):
             self._print(kept)
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":
             self._install_model(wants_model=wants_model)
+        show_wanted()
         connections.close_all()
 
     def _install_model(self, *, wants_model: bool) -> None:

@@ -1,0 +1,304 @@
+"""What becomes of a folder's notes when they are written, changed, moved and deleted."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from access.models import Group
+from access.tokens import operator
+from memories.draft import EditDraft
+from memories.lifecycle.edit import edit
+from memories.lifecycle.verbs import purge, retract
+from memories.models import Memory, Proposal
+from memories.queries.versions import versions_of
+from memories.review.decide import ReviewDecision, decide
+from memories.types import State, Trust
+from sources.models import WatchedFile, WatchedSection, WatchState
+from sources.watching.disk import MARKER
+from sources.watching.folders import accept_gone, resume_folder
+from tests.sources.watching.notes import Notes
+
+pytestmark = pytest.mark.django_db
+
+PORTS = "# Ports\n\nThe ledger listens on 8081.\n\n## Backup\n\nIt runs at two in the morning.\n"
+
+
+@pytest.fixture
+def notes(tmp_path: Path, ledger: Group) -> Notes:
+    """A folder that is watched and read."""
+    return Notes.watched(tmp_path / "notes", ledger)
+
+
+@pytest.fixture
+def synced(tmp_path: Path, ledger: Group) -> Notes:
+    """A folder that is watched and written."""
+    return Notes.watched(tmp_path / "notes", ledger, mode="sync")
+
+
+def change(memory: Memory, text: str) -> Memory:
+    """A person's new text for a memory."""
+    return edit(operator(), memory.id, EditDraft(text)).memory
+
+
+def test_each_section_becomes_one_memory(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    assert notes.look() == {"created": 2}
+    assert notes.live() == [
+        "ports › Ports › Backup: It runs at two in the morning.",
+        "ports › Ports: The ledger listens on 8081.",
+    ]
+    assert {m.source for m in Memory.objects.all()} == {"file:notes"}
+    assert notes.memory("8081").outside
+
+
+def test_a_second_look_changes_nothing(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.look()
+    assert notes.look() == {}
+    notes.write("ports.md", PORTS)  # the same bytes, written again
+    assert notes.look() == {}
+    assert Memory.objects.count() == 2
+
+
+def test_a_changed_section_is_a_new_version(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.look()
+    notes.write("ports.md", PORTS.replace("8081", "9090"))
+    assert notes.look() == {"changed": 1}
+    head = notes.memory("9090")
+    assert [v.content[-5:-1] for v in versions_of(head)]
+    assert head.version == 2
+    notes.write("ports.md", PORTS)  # and back
+    assert notes.look() == {"changed": 1}
+    assert notes.memory("8081").version == 3
+    assert notes.memory("two in the morning").version == 1
+
+
+def test_a_renamed_heading_or_file_keeps_its_memory(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.look()
+    first = notes.memory("8081").root_key
+    notes.write("ports.md", PORTS.replace("# Ports", "# Network"))
+    notes.look()
+    assert notes.memory("8081").root_key == first
+    assert "Network" in notes.memory("8081").content
+    (notes.root / "ports.md").rename(notes.root / "network.md")
+    assert notes.look() == {"changed": 2}
+    assert notes.memory("8081").root_key == first
+    assert notes.look() == notes.look() == {}
+    assert len(notes.live()) == 2
+
+
+def test_a_section_that_goes_to_another_file_keeps_its_memory(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.write("other.md", "# Other\n\nSomething else entirely.\n")
+    notes.look()
+    first = notes.memory("two in the morning").root_key
+    notes.write("ports.md", PORTS.split("## Backup")[0])
+    notes.write(
+        "other.md", "# Other\n\nSomething else entirely.\n\n## Backup\n\nIt runs at two in the morning.\n"
+    )
+    notes.look()
+    notes.look()
+    assert notes.memory("two in the morning").root_key == first
+    assert notes.memory("two in the morning").trust == Trust.ACTIVE
+
+
+def test_what_is_gone_is_unconfirmed_after_two_looks_and_confirmed_when_it_is_back(notes: Notes) -> None:
+    for number in range(10):
+        notes.write(f"n{number}.md", f"# Note\n\nRoom {number} has {number + 3} windows.\n")
+    notes.look()
+    gone = (notes.root / "n4.md").read_bytes()
+    (notes.root / "n4.md").unlink()
+    assert notes.look() == {}
+    assert notes.memory("Room 4").trust == Trust.ACTIVE
+    assert notes.look() == {"unconfirmed": 1}
+    assert notes.memory("Room 4").trust == Trust.DISPUTED
+    assert notes.look() == {}
+    notes.write("n4.md", gone)
+    notes.look()
+    assert notes.memory("Room 4").trust == Trust.ACTIVE
+
+
+def test_much_gone_at_once_stops_and_asks(notes: Notes) -> None:
+    for number in range(10):
+        notes.write(f"n{number}.md", f"# Note\n\nRoom {number} has {number + 3} windows.\n")
+    notes.look()
+    for number in range(3):
+        (notes.root / f"n{number}.md").unlink()
+    notes.write("n9.md", "# Note\n\nRoom 9 is a garden now.\n")
+    notes.look()
+    assert notes.folder.state == WatchState.ASKING
+    assert "3 sections of 10" in notes.folder.note
+    assert not Memory.objects.filter(content__contains="garden").exists(), "nothing of that look is applied"
+    notes.look()
+    assert not Memory.objects.filter(trust=Trust.DISPUTED).exists()
+    accept_gone(operator(), notes.folder)
+    notes.look()
+    assert notes.look() == {"unconfirmed": 3}
+    assert notes.memory("garden")
+    assert not notes.folder.gone_meant
+
+
+def test_a_folder_that_is_away_loses_nothing(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.look()
+    notes.root.rename(notes.root.with_name("away"))
+    notes.look()
+    notes.root.mkdir()  # a mount point without its drive
+    notes.look()
+    notes.look()
+    assert notes.folder.state == WatchState.MISSING
+    assert not Memory.objects.filter(trust=Trust.DISPUTED).exists()
+    shutil.rmtree(notes.root)
+    notes.root.with_name("away").rename(notes.root)
+    assert notes.look() == {}
+    assert notes.folder.state == WatchState.ACTIVE
+
+
+def test_a_lost_marker_stops_until_the_folder_is_resumed(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.look()
+    (notes.root / MARKER).unlink()
+    notes.look()
+    assert notes.folder.state == WatchState.MISSING
+    resume_folder(operator(), notes.folder)
+    notes.look()
+    assert notes.folder.state == WatchState.ACTIVE
+    assert (notes.root / MARKER).exists()
+
+
+def test_a_changed_memory_is_written_into_its_file(synced: Notes) -> None:
+    path = synced.write("ports.md", PORTS.replace("\n", "\r\n"))
+    path.chmod(0o640)
+    synced.look()
+    change(synced.memory("8081"), "ports › Ports: The ledger listens on 9090.")
+    assert synced.look() == {"written": 1}
+    assert path.read_bytes() == PORTS.replace("8081", "9090").replace("\n", "\r\n").encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [*synced.root.iterdir()]
+    assert {p.name for p in synced.root.iterdir()} == {"ports.md", MARKER}
+    assert synced.look() == synced.look() == {}, "what Loci wrote itself is no change"
+    assert Memory.objects.filter(state=State.LIVE).count() == 2
+
+
+def test_a_read_folder_is_never_written(notes: Notes) -> None:
+    path = notes.write("ports.md", PORTS)
+    notes.look()
+    change(notes.memory("8081"), "The ledger listens on 9090.")
+    assert notes.look() == {}
+    assert path.read_text() == PORTS
+
+
+@pytest.mark.parametrize("mode", ["read", "sync"])
+def test_both_changed_is_a_proposal_and_overwrites_nothing(tmp_path: Path, ledger: Group, mode: str) -> None:
+    notes = Notes.watched(tmp_path / "notes", ledger, mode=mode)
+    path = notes.write("ports.md", PORTS)
+    notes.look()
+    change(notes.memory("8081"), "ports › Ports: The ledger listens on 7000.")
+    notes.write("ports.md", PORTS.replace("8081", "9090"))
+    assert notes.look() == {"proposed": 1}
+    assert notes.memory("7000")
+    assert "9090" in path.read_text()
+    assert notes.look() == notes.look() == {}
+    [proposal] = Proposal.objects.all()
+    change(notes.memory("7000"), "ports › Ports: The ledger listens on 7001.")  # it waits all the same
+    notes.look()
+    decide(operator(), ReviewDecision("approve", proposal=proposal.id))
+    assert notes.memory("9090").version == 4
+    assert notes.look() == {}
+    notes.write("ports.md", PORTS.replace("8081", "9999"))
+    assert notes.look() == {"changed": 1}, "they are in step again"
+
+
+def test_what_the_guard_masks_is_not_written_into_the_file(synced: Notes) -> None:
+    text = "# Keys\n\nThe key is AKIAIOSFODNN7EXAMPLQ and the port is 8081.\n"
+    path = synced.write("keys.md", text)
+    synced.look()
+    assert "AKIA" not in synced.memory("8081").content
+    change(synced.memory("8081"), "keys › Keys: The key is gone and the port is 9090.")
+    assert synced.look() == {}
+    assert path.read_text() == text
+
+
+def test_a_text_with_headings_of_its_own_is_not_written(synced: Notes) -> None:
+    path = synced.write("ports.md", PORTS)
+    synced.look()
+    change(synced.memory("8081"), "ports › Ports\nIt is 9090.\n\n## Backup\n\nNever.")
+    assert synced.look() == {}
+    assert path.read_text() == PORTS
+    assert "is not written" in WatchedFile.objects.get(path="ports.md").problem
+
+
+def test_a_withdrawn_text_is_refused_and_told(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.look()
+    retract(operator(), notes.memory("8081").id, reason="wrong")
+    assert notes.look() == {}
+    notes.write("ports.md", PORTS + "\nMore.\n")
+    notes.look()
+    assert not Memory.objects.filter(state=State.LIVE, content__contains="8081").exists()
+    notes.write("copy.md", "# Ports\n\nThe ledger listens on 8081.\n")
+    notes.look()
+    notes.write("ports.md", PORTS.replace("8081", "9090"))
+    notes.look()
+    assert notes.memory("9090").state == State.LIVE
+
+
+def test_a_purge_names_the_file_that_still_has_the_text(notes: Notes) -> None:
+    path = notes.write("ports.md", PORTS)
+    notes.look()
+    done = purge(operator(), notes.memory("8081").id, reason="secret")
+    assert done.certificate is not None
+    assert any(str(path) in line for line in done.certificate.copies_remaining)
+    notes.write("ports.md", PORTS + "\nMore.\n")
+    notes.look()
+    assert not Memory.objects.filter(content__contains="8081").exists()
+    assert "refused or purged" in WatchedFile.objects.get(path="ports.md").problem
+
+
+def test_large_binary_hidden_and_linked_files_are_not_read(notes: Notes, tmp_path: Path) -> None:
+    notes.write("large.md", "word " * 30_000)
+    notes.write("latin.md", "caf\xe9".encode("latin-1"))
+    notes.write(".hidden.md", "# Hidden\n\nHidden words.\n")
+    notes.write(".git/notes.md", "# Hidden\n\nHidden words.\n")
+    notes.write("node_modules/readme.md", "# Hidden\n\nHidden words.\n")
+    notes.write("secret.txt", "Hidden words.\n")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "o.md").write_text("# Outside\n\nOutside words.\n")
+    (notes.root / "link.md").symlink_to(outside / "o.md")
+    (notes.root / "folder").symlink_to(outside)
+    assert notes.look() == {}
+    problems = dict(WatchedFile.objects.values_list("path", "problem"))
+    assert problems == {
+        "large.md": "it is larger than 100 KiB (files.max_file_kb)",
+        "latin.md": "it is not UTF-8",
+    }
+
+
+def test_a_thousand_files_of_a_checkout_are_one_batch(notes: Notes) -> None:
+    for number in range(60):  # make proof files takes a thousand
+        notes.write(
+            f"d{number % 7}/n{number}.md", f"# Note\n\nShelf {number} holds {number * 7} books on {number}.\n"
+        )
+    assert notes.look() == {"created": 60}
+    runs = set(Memory.objects.values_list("run", flat=True))
+    assert len(runs) == 1
+    assert WatchedSection.objects.count() == 60
+
+
+def test_a_policy_holds_back_what_files_say(notes: Notes) -> None:
+    Group.objects.filter(pk=notes.group.pk).update(policy="agents")
+    notes.write("ports.md", PORTS)
+    assert notes.look() == {"queued": 2}
+    assert set(Memory.objects.values_list("trust", flat=True)) == {Trust.CANDIDATE}
+
+
+def test_a_private_group_stops_its_folder(notes: Notes) -> None:
+    Group.objects.filter(pk=notes.group.pk).update(private=True)
+    notes.write("ports.md", PORTS)
+    notes.look()
+    assert notes.folder.state == WatchState.PAUSED
+    assert not Memory.objects.exists()
