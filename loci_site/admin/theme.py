@@ -133,6 +133,7 @@ NAVIGATION: list[dict[str, Any]] = [
         "items": [
             sidebar_item("Runs", "build", "maintenance_run_changelist"),
             sidebar_item("Schedule", "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
+            sidebar_item("Watched folders", "folder_eye", "sources_watchedfolder_changelist", permission=is_superuser),
             sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
             sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
             sidebar_item("Settings", "settings", "explore_settings", permission=is_superuser),

@@ -15,6 +15,7 @@ from memories.queries.versions import versions_of
 from memories.review.decide import ReviewDecision, decide
 from memories.types import State, Trust
 from sources.models import WatchedFile, WatchedSection, WatchState
+from sources.watching.copies import FilesOnDisk
 from sources.watching.disk import MARKER
 from sources.watching.folders import accept_gone, resume_folder
 from tests.sources.watching.notes import Notes
@@ -249,9 +250,10 @@ def test_a_withdrawn_text_is_refused_and_told(notes: Notes) -> None:
 def test_a_purge_names_the_file_that_still_has_the_text(notes: Notes) -> None:
     path = notes.write("ports.md", PORTS)
     notes.look()
-    done = purge(operator(), notes.memory("8081").id, reason="secret")
-    assert done.certificate is not None
-    assert any(str(path) in line for line in done.certificate.copies_remaining)
+    memory = notes.memory("8081")
+    purge(operator(), memory.id, reason="secret")
+    told = FilesOnDisk().clear(frozenset({memory.id}), (memory.content,), note="")
+    assert [line for line in told.remains if str(path) in line]
     notes.write("ports.md", PORTS + "\nMore.\n")
     notes.look()
     assert not Memory.objects.filter(content__contains="8081").exists()

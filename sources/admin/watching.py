@@ -1,0 +1,120 @@
+"""Admin page of watched folders: what is watched, what is wrong with its files; pause, resume, remove. No page takes a path."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path
+
+from access.actor import ADMIN, Actor
+from access.admin.caller import actor_of
+from access.admin.page import LociAdmin
+from access.connect import command_line
+from access.errors import LociError, NotFound
+from sources.models import WatchedFile, WatchedFolder, WatchState
+from sources.watching.folders import (
+    accept_gone,
+    find_folder,
+    list_folders,
+    pause_folder,
+    remove_folder,
+    resume_folder,
+)
+
+MAX_PROBLEMS: Final = 20  # shown of a folder
+# For each button: the function, icon, label and message.
+ACTIONS: Final[dict[str, tuple[Callable[[Actor, WatchedFolder], None], str, str, str]]] = {
+    "pause": (pause_folder, "pause", "Pause", "The folder '{}' is left alone until it is resumed."),
+    "resume": (resume_folder, "play_arrow", "Resume", "The folder '{}' is read again."),
+    "accept": (
+        accept_gone, "check", "It is meant to be gone",
+        "What is gone from '{}' becomes unconfirmed; the Review has it.",
+    ),
+    "remove": (
+        remove_folder, "close", "Remove", "The folder '{}' is not watched any more; its memories and files stay.",
+    ),
+}  # fmt: skip
+OFFERED: Final = {
+    WatchState.ACTIVE: ("pause", "remove"),
+    WatchState.PAUSED: ("resume", "remove"),
+    WatchState.MISSING: ("resume", "pause", "remove"),
+    WatchState.ASKING: ("accept", "resume", "pause", "remove"),
+}
+
+
+@admin.register(WatchedFolder)
+class WatchedFolderAdmin(LociAdmin):
+    """The watched folders, for admins of all groups: their paths are the machine's."""
+
+    list_name = "Watched folders"
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """No rows: the page shows folders with buttons, not rows with pages."""
+        return rows.none()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """True for admins of all groups."""
+        actor = actor_of(request)
+        return actor.all_groups and actor.may(ADMIN)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the buttons' addresses."""
+        view = self.admin_site.admin_view(self.change_folder)
+        own = path("<str:id>/<str:action>-folder/", view, name="sources_watchedfolder_action")
+        return [own, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """All folders with their buttons and the problems of their files."""
+        folders = list_folders(actor_of(request))
+        counts = {
+            row["folder"]: row
+            for row in WatchedFile.objects.filter(gone_since=None)
+            .values("folder")
+            .annotate(
+                files=Count("key", distinct=True),
+                sections=Count("sections", filter=Q(sections__gone_since=None), distinct=True),
+            )
+        }
+        context = {
+            "title": "Watched folders",
+            "rows": [self._row(folder, counts.get(folder.key, {})) for folder in folders],
+            "command": command_line("watch DIR --group NAME"),
+        }
+        return self.render(request, "admin/sources/watchedfolder/list.html", context)
+
+    def change_folder(self, request: HttpRequest, id: str, action: str) -> HttpResponse:  # noqa: A002 - as in the URL
+        """Apply a button's action to a folder, and show the list again."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if action not in ACTIONS:
+            raise NotFound(
+                f"Folders have no action '{action[:40]}'.", hint=f"Use one of {', '.join(ACTIONS)}."
+            )
+        change, _, _, message = ACTIONS[action]
+        actor = actor_of(request)
+        folder = find_folder(actor, id)
+        try:
+            change(actor, folder)
+            messages.success(request, message.format(folder.name))
+        except LociError as refusal:
+            messages.error(request, str(refusal))
+        return HttpResponseRedirect(self.url("changelist"))
+
+    def _row(self, folder: WatchedFolder, counts: dict[str, Any]) -> dict[str, Any]:
+        problems = WatchedFile.objects.filter(folder=folder).exclude(problem="").order_by("path")
+        return {
+            "folder": folder,
+            "files": counts.get("files", 0),
+            "sections": counts.get("sections", 0),
+            "problems": problems[:MAX_PROBLEMS],
+            "actions": [
+                {
+                    "url": self.url("action", folder.id, name),
+                    "icon": ACTIONS[name][1],
+                    "label": ACTIONS[name][2],
+                }
+                for name in OFFERED[WatchState(folder.state)]
+            ],
+        }

@@ -1,0 +1,128 @@
+"""Rooms on disk and the daily log."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+from pytest_django import Settings
+
+from access.models import Group
+from access.tokens import operator
+from memories.draft import Draft
+from memories.lifecycle.verbs import purge
+from memories.models import Memory
+from memories.store import store
+from sources.rooms.room import refresh_rooms
+from sources.watching.copies import FilesOnDisk
+from tests.sources.watching.notes import Notes
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def room(settings: Settings, tmp_path: Path, ledger: Group) -> Iterator[Path]:
+    """The room of the group, which has a daily log."""
+    files = replace(
+        settings.LOCI.files, rooms_folder=tmp_path / "rooms", rooms=("ledger",), daily_log=("ledger",)
+    )
+    settings.LOCI = replace(settings.LOCI, files=files)
+    refresh_rooms()
+    return tmp_path / "rooms" / "ledger"
+
+
+def remember(text: str, **fields: str) -> Memory:
+    memory = store(operator(), Draft(text, group="ledger", **fields)).memory  # type: ignore[arg-type]
+    assert memory is not None
+    return memory
+
+
+def daily(room: Path) -> list[str]:
+    """The lines of the daily log."""
+    return [
+        line
+        for path in (room / "daily").glob("*.md")
+        for line in path.read_text().splitlines()
+        if line.startswith("- ")
+    ]
+
+
+def test_the_context_is_what_agents_get_and_is_written_when_it_changes(room: Path) -> None:
+    remember("The bell rings at noon.", type="episodic", thread="monday")
+    refresh_rooms()
+    text = (room / "context.md").read_text()
+    assert "The bell rings at noon." in text
+    assert "## Recent conversations\n\n- monday (1 memory" in text
+    before = (room / "context.md").stat().st_mtime_ns
+    refresh_rooms()
+    assert (room / "context.md").stat().st_mtime_ns == before
+
+
+def test_what_people_add_to_the_room_stays(room: Path) -> None:
+    about = json.loads((room / ".room.json").read_text())
+    assert about["name"] == "ledger"
+    (room / ".room.json").write_text(
+        json.dumps({**about, "name": "The Ledger", "color": "#234", "icon": "book"})
+    )
+    refresh_rooms()
+    kept = json.loads((room / ".room.json").read_text())
+    assert (kept["name"], kept["color"], kept["icon"]) == ("The Ledger", "#234", "book")
+    (room / ".room.json").write_text("{ broken")
+    refresh_rooms()
+    assert (room / ".room.json").read_text() == "{ broken"
+
+
+def test_standing_instructions_go_both_ways_and_are_never_overwritten(room: Path) -> None:
+    instructions = room / "CLAUDE.md"
+    instructions.write_text("Answer in short sentences.\n")
+    refresh_rooms()
+    assert Group.objects.get(slug="ledger").instructions == "Answer in short sentences."
+    assert "Answer in short sentences." in (room / "context.md").read_text()
+    Group.objects.filter(slug="ledger").update(instructions="Answer at length.")
+    refresh_rooms()
+    assert instructions.read_text() == "Answer at length.\n"
+    Group.objects.filter(slug="ledger").update(instructions="Answer in verse.")
+    instructions.write_text("Answer in prose.\n")
+    refresh_rooms()
+    assert instructions.read_text() == "Answer in prose.\n"
+    assert Group.objects.get(slug="ledger").instructions == "Answer in verse."
+
+
+def test_each_new_memory_has_one_line_and_files_have_none(room: Path, tmp_path: Path) -> None:
+    memory = remember("The bell " + "rings " * 60 + "at noon.", source="mcp:claude")
+    remember("The bell " + "rings " * 60 + "at noon.", source="mcp:claude")  # a restatement
+    notes = Notes.watched(tmp_path / "notes", memory.group)
+    notes.write("a.md", "# A\n\nFrom a file.\n")
+    notes.look()
+    refresh_rooms()
+    refresh_rooms()
+    [line] = daily(room)
+    assert line.startswith(f"- {memory.created_at:%H:%M} semantic, mcp:claude: The bell rings")
+    assert line.endswith(f"… <!-- {memory.id} -->")
+    assert len(line) < 300
+
+
+def test_a_purge_takes_the_line_out(room: Path) -> None:
+    gone, stays = remember("The safe opens with 4711."), remember("The bell rings at noon.")
+    refresh_rooms()
+    assert len(daily(room)) == 2
+    purge(operator(), gone.id, reason="secret")
+    told = FilesOnDisk().clear(frozenset({gone.id}), (gone.content,), note="")
+    assert told.checked == (
+        "daily logs: 1 line taken out",
+        "contexts of rooms: 1 deleted, to be written anew",
+    )
+    refresh_rooms()
+    assert [str(stays.id) in line for line in daily(room)] == [True]
+    assert "4711" not in (room / "context.md").read_text()
+
+
+def test_a_private_group_has_no_room(room: Path) -> None:
+    Group.objects.filter(slug="ledger").update(private=True)
+    remember("The safe opens with 4711.", scope="group")
+    refresh_rooms()
+    assert "4711" not in (room / "context.md").read_text()
+    assert daily(room) == []
+    assert django_settings.LOCI.files.rooms == ("ledger",)
