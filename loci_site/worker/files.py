@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     # These need the apps.
     from loci_site.worker.process import prefer_other_processes  # noqa: PLC0415
     from memories.embedding.concurrency import spare_a_core  # noqa: PLC0415
+    from sources.rooms.room import refresh_rooms  # noqa: PLC0415
     from sources.watching.loop import WatchLoop  # noqa: PLC0415
 
     prefer_other_processes()
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    WatchLoop(stop).run()
+    WatchLoop(stop, refresh_rooms).run()
     logging.getLogger(__name__).info("Watching has ended.")
 
 

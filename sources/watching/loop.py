@@ -16,12 +16,11 @@ from watchfiles import watch
 from access.actor import ALL_SCOPES, Actor, Via
 from access.errors import LociError
 from sources.models import WatchedFolder, WatchMode, WatchState
-from sources.rooms.room import refresh_rooms
 from sources.watching.disk import QUIET_S, is_note
 from sources.watching.folders import add_from_config, show_wanted, wanted_mark
 from sources.watching.locking import one_at_a_time
 from sources.watching.replacing import discard_left
-from sources.watching.scan import ScanReport, scan_folder
+from sources.watching.scan import FolderReport, scan_folder
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ class FolderWatch:
     def _hear(self) -> None:
         self.due_at = min(self.due_at, time.monotonic())
 
-    def note(self, report: ScanReport) -> None:
+    def note(self, report: FolderReport) -> None:
         """Set when it is due next."""
         files = settings.LOCI.files
         is_told = self._listener is not None and self._listener.is_working
@@ -89,10 +88,11 @@ class FolderWatch:
 
 
 class WatchLoop:
-    """Watches every folder until it is told to stop, or there is nothing to watch."""
+    """Watches every folder until it is told to stop, or there is nothing to watch; calls `refresh_rooms` now and then."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, stop: threading.Event, refresh_rooms: Callable[[], None] = lambda: None) -> None:
         self._stop = stop
+        self._write_rooms = refresh_rooms
         self._watches: dict[int, FolderWatch] = {}
         self._rooms_at = 0.0
 
@@ -138,27 +138,27 @@ class WatchLoop:
             each.due_at = float("inf")  # a change that is heard from here on makes it due again
             report = scan_safely(key)
             is_heard = each.due_at != float("inf")
-            each.note(ScanReport(again=True) if is_heard else report)
+            each.note(FolderReport(again=True) if is_heard else report)
 
     def _refresh_rooms(self) -> None:
         if time.monotonic() >= self._rooms_at:
             try:
-                refresh_rooms()
+                self._write_rooms()
             except (LociError, OSError, DatabaseError) as error:
                 logger.warning("The rooms on disk could not be written: %s", error)
             self._rooms_at = time.monotonic() + ROOMS_S
 
 
-def scan_safely(key: int) -> ScanReport:
+def scan_safely(key: int) -> FolderReport:
     """Scan a folder; a failure is logged, and it is tried again later."""
     start = time.monotonic()
     try:
         with one_at_a_time():
             folder = WatchedFolder.objects.select_related("group").filter(key=key).first()
-            report = scan_folder(folder) if folder is not None else ScanReport()
+            report = scan_folder(folder) if folder is not None else FolderReport()
     except (LociError, OSError, DatabaseError) as error:
         logger.warning("A watched folder could not be read: %s", error)
-        return ScanReport()
+        return FolderReport()
     if report.counts:
         did = ", ".join(f"{count} {name}" for name, count in report.counts.items())
         logger.info("Watched folder %s: %s", folder.name if folder else key, did)

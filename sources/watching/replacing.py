@@ -32,7 +32,7 @@ class OldFile:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class FileWrite:
     """What became of a write: done with the new file's SHA-256 and signature, or not, since the file was changed."""
 
     is_done: bool
@@ -46,7 +46,7 @@ def sha_of(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def replace_if_same(path: Path, sha: str, raw: bytes) -> Replacement:
+def replace_if_same(path: Path, sha: str, raw: bytes) -> FileWrite:
     """Give a file new bytes if it has those of this SHA-256; its mode stays.
 
     Raises:
@@ -57,23 +57,23 @@ def replace_if_same(path: Path, sha: str, raw: bytes) -> Replacement:
     write_new(new, raw, about.st_mode & 0o7777)
     try:
         if sha_of(path.read_bytes()) != sha:
-            return Replacement(False)
+            return FileWrite(False)
         old = path.with_name(f".{path.name}.{sha[:16]}{OLD}")
         if exchange(new, path):
             if sha_of(new.read_bytes()) != sha:
                 exchange(new, path)  # somebody saved it in between: that one stays
                 if sha_of(new.read_bytes()) != sha_of(raw):
                     keep_copy(new, path)
-                return Replacement(False)
+                return FileWrite(False)
             new.replace(old)
         else:
             old.unlink(missing_ok=True)
             os.link(path, old)
             if sha_of(old.read_bytes()) != sha:
                 old.unlink()
-                return Replacement(False)
+                return FileWrite(False)
             new.replace(path)
-        return Replacement(True, sha_of(raw), signature_of(path.stat()), OldFile(old, path, sha))
+        return FileWrite(True, sha_of(raw), signature_of(path.stat()), OldFile(old, path, sha))
     finally:
         new.unlink(missing_ok=True)
 

@@ -24,7 +24,7 @@ from storage.ids import new_id
 
 
 @dataclass(frozen=True)
-class ScanReport:
+class FolderReport:
     """What a scan did, in numbers. `again`: a file was being written, so the folder is to be looked through soon."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Look:
     again: bool = False
 
 
-def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> ScanReport:
+def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> FolderReport:
     """Bring a folder and its group into step, as far as its state allows.
 
     1. see which files have changed and which are gone, and read those; a folder that is away ends it here
@@ -52,7 +52,7 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> ScanRe
     """
     now = now or timezone.now()
     if folder.state in (WatchState.PAUSED, WatchState.ASKING):
-        return ScanReport(note=folder.note)
+        return FolderReport(note=folder.note)
     if folder.group.private or folder.group.archived:
         return stop(folder, WatchState.PAUSED, "its group is private or archived")
     try:
@@ -63,12 +63,12 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> ScanRe
     return apply_look(folder, look, now)
 
 
-def stop(folder: WatchedFolder, state: WatchState, why: str) -> ScanReport:
+def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
     """Note why a folder is not read; what an earlier scan missed is counted anew."""
     WatchedSection.objects.filter(file__folder=folder, disputed_from="").update(gone_since=None)
     WatchedFile.objects.filter(folder=folder).update(gone_since=None)
     note_scanned(folder, state, why)
-    return ScanReport(note=why)
+    return FolderReport(note=why)
 
 
 def check_there(folder: WatchedFolder) -> None:
@@ -130,7 +130,7 @@ def without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
 
 
 @dataclass
-class Plan:
+class ScanPlan:
     """What a look means: texts and matches by file, and the sections that are gone from files that are there."""
 
     notes: dict[int, NoteText] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Plan:
     gone: list[WatchedSection] = field(default_factory=list)
 
 
-def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> ScanReport:
+def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
     """Decide what a look means and carry it out."""
     taken = Taken()
     texts = parse(look)
@@ -164,7 +164,7 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> ScanReport:
     written = {id(row.file): row.file for row, _ in taken.writes}
     note_problems(plan.notes, taken, [*(row for row, _ in look.read), *written.values()])
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
-    return ScanReport(dict(+taken.counts), again=look.again)
+    return FolderReport(dict(+taken.counts), again=look.again)
 
 
 def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
@@ -199,9 +199,9 @@ def make_plan(
     texts: list[tuple[WatchedFile, NoteText]],
     rows: dict[int, list[WatchedSection]],
     missing: list[WatchedFile],
-) -> Plan:
+) -> ScanPlan:
     """Match the texts with the rows; a section that went from one file to another keeps its row."""
-    plan = Plan()
+    plan = ScanPlan()
     for file, note in texts:
         found: Matches = match_sections(note.sections, rows.get(file.key, []) if file.pk is not None else [])
         plan.pairs += found.pairs
@@ -232,7 +232,7 @@ def save_files(look: Look) -> None:
         row.save()
 
 
-def add_changed_memories(folder: WatchedFolder, plan: Plan) -> None:
+def add_changed_memories(folder: WatchedFolder, plan: ScanPlan) -> None:
     """Add the sections of unchanged files whose memories were changed, if that matters to the file."""
     rows = WatchedSection.objects.filter(file__folder=folder, is_own=True, gone_since=None).exclude(
         memory__state=State.LIVE
@@ -253,7 +253,7 @@ def add_changed_memories(folder: WatchedFolder, plan: Plan) -> None:
         add_file(Path(folder.path), plan, same_file)
 
 
-def add_file(root: Path, plan: Plan, rows: list[WatchedSection]) -> None:
+def add_file(root: Path, plan: ScanPlan, rows: list[WatchedSection]) -> None:
     """Read an unchanged file again and add some of its sections; one that was changed just now waits for the next scan."""
     file = rows[0].file
     try:

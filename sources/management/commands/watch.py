@@ -19,7 +19,7 @@ from sources.watching.folders import (
     resume_folder,
 )
 from sources.watching.locking import one_at_a_time
-from sources.watching.scan import ScanReport, scan_folder
+from sources.watching.scan import FolderReport, scan_folder
 
 EXAMPLES: Final = """\
 examples:
@@ -134,7 +134,7 @@ def folder_row(folder: WatchedFolder) -> tuple[object, ...]:
     return folder.path, folder.group.slug, folder.mode, folder.state, files, sections, folder.note
 
 
-def describe(report: ScanReport) -> str:
+def describe(report: FolderReport) -> str:
     """What a look through a folder did, in words."""
     done = ", ".join(f"{count:,} {name}" for name, count in report.counts.items()) or "Nothing has changed"
     later = " A file is being written; look again." if report.again else ""

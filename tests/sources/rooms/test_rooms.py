@@ -15,8 +15,8 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.store import store
+from sources.rooms.copies import FilesOnDisk
 from sources.rooms.room import refresh_rooms
-from sources.watching.copies import FilesOnDisk
 from tests.sources.watching.notes import Notes
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from memories.models import Memory
 from memories.types import State
 from sources.models import WatchedFolder
 from sources.watching.folders import add_folder
-from sources.watching.scan import ScanReport, scan_folder
+from sources.watching.scan import FolderReport, scan_folder
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Notes:
     root: Path
     group: Group
     minutes: int = 0
-    reports: list[ScanReport] = field(default_factory=list)
+    reports: list[FolderReport] = field(default_factory=list)
 
     @classmethod
     def watched(cls, root: Path, group: Group, *, mode: str = "read") -> "Notes":

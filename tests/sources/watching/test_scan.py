@@ -15,7 +15,7 @@ from memories.queries.versions import versions_of
 from memories.review.decide import ReviewDecision, decide
 from memories.types import State, Trust
 from sources.models import WatchedFile, WatchedSection, WatchState
-from sources.watching.copies import FilesOnDisk
+from sources.rooms.copies import FilesOnDisk
 from sources.watching.disk import MARKER
 from sources.watching.folders import accept_gone, resume_folder
 from tests.sources.watching.notes import Notes
