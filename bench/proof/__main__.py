@@ -11,6 +11,7 @@ from dataclasses import asdict
 from bench.agents.prove import prove_agents
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.prove import prove_chunks
+from bench.proof.clients.files import prove_files
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
 from bench.proof.conformance import prove_conformance
@@ -79,6 +80,11 @@ PROOFS = (
         "agents",
         "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.",
         prove_agents,
+    ),
+    Proof(
+        "files",
+        "A text that was saved into a watched folder is in its file, the history or the Review; nothing else changes there.",
+        prove_files,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )

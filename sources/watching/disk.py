@@ -15,7 +15,10 @@ ENDINGS: Final = (*NOTES, *LOCUS_ENDINGS)
 SKIPPED: Final = frozenset({"node_modules", "__pycache__", "__MACOSX"})  # beside what is hidden
 QUIET_S: Final = 0.5  # a file that changed less than this ago may still be written
 MAX_FILES: Final = 100_000
-GENERATED: Final = frozenset({"context.md"})  # of rooms: made from memories, so it is none
+ROOM: Final = ".room.json"  # a folder with it is a room on disk
+OF_ROOMS: Final = frozenset(
+    {"context.md", "CLAUDE.md", "daily"}
+)  # made from memories, or instructions: none are memories
 
 
 class FolderGone(Exception):
@@ -61,7 +64,10 @@ def list_files(root: Path) -> Iterator[SeenFile]:
             if folder != root and not folder.exists() and root.exists():
                 continue  # deleted since its parent was read
             raise FolderGone(f"{folder} cannot be read: {error.strerror or error}") from error
+        is_room = any(entry.name == ROOM for entry in found)
         for entry in found:
+            if is_room and entry.name in OF_ROOMS:
+                continue
             if entry.name.startswith(".") or entry.name in SKIPPED or not is_text_name(entry.name):
                 continue
             if entry.is_dir(follow_symlinks=False):
@@ -82,7 +88,7 @@ def is_text_name(name: str) -> bool:
 
 def is_note(name: str) -> bool:
     """True for the name of a file that is read."""
-    return name.lower().endswith(ENDINGS) and name not in GENERATED
+    return name.lower().endswith(ENDINGS)
 
 
 def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:

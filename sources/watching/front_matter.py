@@ -10,8 +10,7 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from sources.importing.formats.notes.front_matter import FENCE
-
+FENCE: Final = "---"
 OWN_KEYS: Final = ("loci_id", "loci_version")
 _ENDS: Final = (FENCE, "...")
 _BLOCK: Final = re.compile(r"^(loci_id|loci_version):[^\n]*\n?", re.MULTILINE)

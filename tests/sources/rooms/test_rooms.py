@@ -104,6 +104,16 @@ def test_each_new_memory_has_one_line_and_files_have_none(room: Path, tmp_path: 
     assert len(line) < 300
 
 
+def test_a_watched_room_gives_its_notes_alone(room: Path) -> None:
+    remember("The bell rings at noon.")
+    (room / "CLAUDE.md").write_text("Answer in short sentences.\n")
+    refresh_rooms()
+    notes = Notes.watched(room, Group.objects.get(slug="ledger"))
+    notes.write("loci/a.locus", "The harbour has nine cranes.\n")
+    assert notes.look() == {"created": 1}
+    assert len(notes.live()) == 2
+
+
 def test_a_purge_takes_the_line_out(room: Path) -> None:
     gone, stays = remember("The safe opens with 4711."), remember("The bell rings at noon.")
     refresh_rooms()

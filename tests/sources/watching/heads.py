@@ -1,6 +1,13 @@
 """Random notes with front matter as people and programs write it."""
 
+import re
+from typing import Any
+
 from hypothesis import strategies as st
+
+from sources.watching.front_matter import body_start, head_span, read_head, with_own_keys
+
+KEYS = {"loci_id": "0199f0c4-0000-7000-8000-000000000001", "loci_version": "3"}
 
 WORDS = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), blacklist_characters="\x85\ufeff"),
@@ -67,3 +74,19 @@ def heads(draw: st.DrawFn) -> str:
     body = draw(st.sampled_from(["# Title\n\nText.\n", "Text without end", "", "\n\n---\nrule\n---\n"]))
     bom = draw(st.sampled_from(["", "", "\ufeff"]))
     return bom + "\n".join(["---", *lines, "---", body]).replace("\n", newline)
+
+
+def without_own(text: str) -> str:
+    """A text without the lines of Loci's keys."""
+    return re.sub(r"^loci_(id|version):[^\n]*\n", "", text, flags=re.MULTILINE)
+
+
+def keeps_every_byte(text: str) -> None:
+    """Own keys are added and taken away, and nothing else changes."""
+    before: dict[str, Any] = dict(read_head(text))
+    after = with_own_keys(text, KEYS)
+    assert without_own(after.replace("\r\n", "\n")) == text.replace("\r\n", "\n")
+    assert {name: value for name, value in read_head(after).items() if name not in KEYS} == before
+    span = head_span(after)
+    assert span is not None
+    assert after[body_start(after) :] == text[body_start(text) :]

@@ -1,16 +1,12 @@
 """Front matter keeps every byte but Loci's own keys."""
 
-import re
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sources.watching.front_matter import BrokenHead, body_start, head_span, read_head, with_own_keys
+from sources.watching.front_matter import BrokenHead, read_head, with_own_keys
 from sources.watching.note_text import read_note
-from tests.sources.watching.heads import heads
+from tests.sources.watching.heads import KEYS, heads, keeps_every_byte, without_own
 
-KEYS = {"loci_id": "0199f0c4-0000-7000-8000-000000000001", "loci_version": "3"}
 SEED = """---
 id: locus-20260301-ports
 created: 2026-03-01T10:00:00Z   # when we met
@@ -24,11 +20,6 @@ source_conversation: conv-7
 
 The ledger listens on 8081.
 """
-
-
-def without_own(text: str) -> str:
-    """A text without the lines of Loci's keys."""
-    return re.sub(r"^loci_(id|version):[^\n]*\n", "", text, flags=re.MULTILINE)
 
 
 def test_only_two_lines_are_added() -> None:
@@ -72,14 +63,3 @@ def test_a_mapping_in_braces_takes_no_more_keys() -> None:
 def test_a_random_head_survives(text: str) -> None:
     """The proof `files` tries 500 and more."""
     keeps_every_byte(text)
-
-
-def keeps_every_byte(text: str) -> None:
-    """Own keys are added and taken away, and nothing else changes."""
-    before: dict[str, Any] = dict(read_head(text))
-    after = with_own_keys(text, KEYS)
-    assert without_own(after.replace("\r\n", "\n")) == text.replace("\r\n", "\n")
-    assert {name: value for name, value in read_head(after).items() if name not in KEYS} == before
-    span = head_span(after)
-    assert span is not None
-    assert after[body_start(after) :] == text[body_start(text) :]
