@@ -23,6 +23,7 @@ from sources.watching.replacing import discard_left
 from sources.watching.scan import FolderReport, scan_folder
 
 logger = logging.getLogger(__name__)
+logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
 
 LOOK_S: Final = 0.2  # between two looks at what is due
 ROWS_S: Final = 2.0  # between two looks at which folders there are

@@ -286,6 +286,30 @@ def test_nothing_is_given_up_while_another_vital_process_lives(
     assert len(log.read_text()) > DEATHS_IN_A_ROW
 
 
+def test_a_process_runs_only_while_it_is_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It starts when its mark is there, and its end without the mark is no death; another process ends the whole."""
+    monkeypatch.setattr("loci_site.server.supervisor.CHECK_EVERY_S", 0.01)
+    log, mark = tmp_path / "starts", tmp_path / "wanted"
+    unwanting = f"import os; open({str(log)!r}, 'a').write('x'); os.remove({str(mark)!r})"
+    waiting = (
+        "import os, pathlib, signal, time\n"
+        f"mark = pathlib.Path({str(mark)!r})\n"
+        "time.sleep(0.2); mark.touch()\n"
+        "while mark.exists(): time.sleep(0.01)\n"
+        "time.sleep(0.3); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    )
+    files = ServerPart("files", [sys.executable, "-c", unwanting], wanted=mark)
+    supervisor = Supervisor(
+        [files, ServerPart("web", [sys.executable, "-c", waiting], is_vital=True, is_first=True)],
+        env=os.environ,
+        is_ready=lambda: True,
+        on_ready=lambda: None,
+    )
+    assert supervisor.run() is True
+    assert log.read_text() == "x"
+    assert [child.deaths for child in supervisor._children] == [0, 0]
+
+
 def test_the_wait_before_a_new_start_doubles_up_to_half_a_minute() -> None:
     assert [restart_wait_s(deaths) for deaths in (1, 2, 3, 4, 5, 6, 50)] == [1, 2, 4, 8, 16, 30, 30]
 
