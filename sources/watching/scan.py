@@ -35,12 +35,16 @@ class FolderReport:
 
 @dataclass
 class Look:
-    """What lies in a folder: files with new bytes, those that are missing, and whether one is being written."""
+    """What lies in a folder: files with new bytes, those that are missing, and whether one is being written.
+
+    `is_moving`: a new file is still being written. What is missing may be that file, so nothing counts as missing yet.
+    """
 
     read: list[tuple[WatchedFile, bytes]] = field(default_factory=list)
     unreadable: list[WatchedFile] = field(default_factory=list)
     missing: list[WatchedFile] = field(default_factory=list)
     again: bool = False
+    is_moving: bool = False
 
 
 def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> FolderReport:
@@ -91,7 +95,8 @@ def look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
         if row.signature != file.signature or row.gone_since is not None:
             read_into(look, root, row, file, at)
     missing = [row for path, row in rows.items() if path not in seen]
-    look.missing = without_moved(look, missing) if folder.marker else []
+    missing = without_moved(look, missing)
+    look.missing = missing if folder.marker and not look.is_moving else []
     return look
 
 
@@ -105,6 +110,7 @@ def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: floa
     raw = read_file(root, file) if file.is_quiet(at) else None
     if raw is None:
         look.again = True
+        look.is_moving |= row.pk is None
         return
     is_same = row.sha == sha_of(raw) and row.gone_since is None
     row.sha, row.signature = sha_of(raw), file.signature
@@ -144,14 +150,15 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
     taken = Taken()
     texts = parse(look)
     rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
-    plan = make_plan(texts, rows, look.missing)
+    plan = make_plan(texts, rows, look.missing, lost_rows(folder))
     fresh = [row for row in plan.gone if row.gone_since is None and row.is_own]
-    if question := asks_about(folder, len(fresh) + len(waiting_gone(folder))):
+    back = {row.key for _, row in plan.pairs}
+    waiting = [row for row in waiting_gone(folder) if row.key not in back]
+    if question := asks_about(folder, len(fresh) + len(waiting)):
         return stop(folder, WatchState.ASKING, question)
-    save_files(look)
+    register_files(look)
     add_changed_memories(folder, plan)
-    run = new_id()
-    actor = folder_actor(folder, run)
+    actor = folder_actor(folder, new_id())
     note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
     heads = current_memories([row for _, row in plan.pairs])
     for section, row in plan.pairs:
@@ -163,6 +170,7 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
     taken.counts["unconfirmed"] += doubt_gone(actor, folder, now)
     written = {id(row.file): row.file for row, _ in taken.writes}
     note_problems(plan.notes, taken, [*(row for row, _ in look.read), *written.values()])
+    save_files(look)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
     return FolderReport(dict(+taken.counts), again=look.again)
 
@@ -199,8 +207,12 @@ def make_plan(
     texts: list[tuple[WatchedFile, NoteText]],
     rows: dict[int, list[WatchedSection]],
     missing: list[WatchedFile],
+    lost: list[WatchedSection],
 ) -> ScanPlan:
-    """Match the texts with the rows; a section that went from one file to another keeps its row."""
+    """Match the texts with the rows; a section that went from one file to another keeps its row.
+
+    `lost` are the rows that earlier looks missed: their texts may be back in another file.
+    """
     plan = ScanPlan()
     for file, note in texts:
         found: Matches = match_sections(note.sections, rows.get(file.key, []) if file.pk is not None else [])
@@ -210,7 +222,8 @@ def make_plan(
         plan.notes[id(file)] = note
     plan.gone += [row for file in missing for row in rows.get(file.key, [])]
     by_body = defaultdict[str, list[WatchedSection]](list)
-    for row in plan.gone:
+    have = {row.key for _, row in plan.pairs} | {row.key for row in plan.gone}
+    for row in [*plan.gone, *(row for row in lost if row.key not in have)]:
         by_body[row.body_hash].append(row)
     still_new = []
     for new in plan.new:
@@ -225,8 +238,23 @@ def make_plan(
     return plan
 
 
+def lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
+    """The rows of sections that earlier looks missed."""
+    rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False)
+    return list(rows.select_related("file", *MEMORY).order_by("key"))
+
+
+def register_files(look: Look) -> None:
+    """Give new files a row that says nothing yet: if this process is killed, they are read once more."""
+    for row in [*(row for row, _ in look.read), *look.unreadable]:
+        if row.pk is None:
+            sha, signature, row.sha, row.signature = row.sha, row.signature, "", ""
+            row.save()
+            row.sha, row.signature = sha, signature
+
+
 def save_files(look: Look) -> None:
-    """Save the rows of the files that were read, or cannot be."""
+    """Save what was read, once all of it is applied."""
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         row.gone_since = None
         row.save()
@@ -280,5 +308,5 @@ def note_problems(notes: dict[int, NoteText], taken: Taken, files: list[WatchedF
             *taken.problems.get(file.key, []),
         ]
         why = "; ".join([*([file.problem] if file.problem else []), *lines])
-        if why or file.problem:
-            WatchedFile.objects.filter(pk=file.pk).update(problem=why[:2000])
+        file.problem = why[:2000]
+        WatchedFile.objects.filter(pk=file.pk).update(problem=file.problem)

@@ -61,13 +61,28 @@ def take_pair(
     actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
     """Bring a section and its memory into step; returns a section that has to be stored as new."""
+    before = values_of(row)
+    again = bring_into_step(actor, taken, section, row, head)
+    if values_of(row) != before:
+        row.save()
+    return again
+
+
+def values_of(row: WatchedSection) -> list[object]:
+    """What a row says, to see whether it has changed."""
+    return [getattr(row, field.attname) for field in row._meta.concrete_fields]
+
+
+def bring_into_step(
+    actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory | None
+) -> NewSection | None:
+    """Change the row, and what file or memory need; returns a section that has to be stored as new."""
     confirm_again(actor, row, head)
     row.ref = section.ref
     is_new_text = section.body_hash != row.body_hash
     says_more = is_new_text or section.labels_hash != row.labels_hash
     is_withdrawn = head is None or head.state != State.LIVE or head.trust in HIDDEN
     if is_withdrawn or not row.is_own:
-        row.save()
         if row.memory is None and not is_new_text:
             taken.blame(row.file, f"{section.ref or 'its text'}: it was refused or purged, and is not stored")
         return NewSection(row.file, section, row) if is_new_text else None
@@ -85,7 +100,6 @@ def take_pair(
             taken.writes.append((row, head))
     elif says_more:
         edit_memory(actor, taken, section, row, head)
-    row.save()
     return None
 
 

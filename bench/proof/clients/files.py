@@ -46,7 +46,7 @@ class Saved:
 def prove_files(workshop: Workshop) -> Finding:
     """Heads, a checkout, an unmount and a crowd, with a real server and its watching process."""
     faults: list[str] = []
-    numbers: dict[str, object] = {"random front matters": try_heads(workshop.pick(2000, 100), faults)}
+    numbers: dict[str, object] = {"random front matters": try_heads(workshop.pick(1000, 100), faults)}
     home = make_home(workshop.folder / "home-files")
     command(home, "group", "create", GROUP)
     root = workshop.folder / "house"
@@ -164,7 +164,7 @@ def edit_memories(saved: Saved, url: str, secret: str, end: float) -> None:
     with httpx2.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as http:
         while time.monotonic() < end:
             room = moves.choice(ROOMS)
-            rows = http.get("/api/memories", params={"group": GROUP, "limit": 100}).json()["memories"]
+            rows = http.get("/api/memories", params={"group": GROUP, "limit": 100}).json()["items"]
             found = [row for row in rows if f"› {room}" in row["content"]]
             if found:
                 text = f"house › House › {room}: {saved.sentence(room)}"

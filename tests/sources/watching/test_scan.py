@@ -18,6 +18,7 @@ from sources.models import WatchedFile, WatchedSection, WatchState
 from sources.rooms.copies import FilesOnDisk
 from sources.watching.disk import MARKER
 from sources.watching.folders import accept_gone, resume_folder
+from sources.watching.scan import scan_folder
 from tests.sources.watching.notes import Notes
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +105,60 @@ def test_a_section_that_goes_to_another_file_keeps_its_memory(notes: Notes) -> N
     notes.look()
     assert notes.memory("two in the morning").root_key == first
     assert notes.memory("two in the morning").trust == Trust.ACTIVE
+
+
+def test_a_killed_look_is_done_again(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed after the texts are stored, or after a version is written: the next look ends what it began."""
+    notes.write("ports.md", PORTS)
+    for where in ("sources.watching.scan.save_files", "sources.watching.taking.find_holders"):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, killed)
+            with pytest.raises(KeyboardInterrupt):
+                notes.look()
+        notes.write("ports.md", PORTS + "\n\n## More\n\nMore of it.\n")
+    notes.look()
+    assert len(notes.live()) == 3
+    assert Memory.objects.count() == 3
+    notes.write("ports.md", PORTS.replace("8081", "9090"))
+    with monkeypatch.context() as patch:
+        patch.setattr("sources.watching.scan.save_files", killed)
+        with pytest.raises(KeyboardInterrupt):
+            notes.look()
+    notes.look()
+    assert notes.memory("9090").version == 2
+    assert notes.look() == notes.look() == {}
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_files_that_are_being_renamed_are_not_taken_for_gone(notes: Notes) -> None:
+    for number in range(10):
+        notes.write(f"n{number}.md", f"# Note\n\nRoom {number} has {number + 3} windows.\n")
+    notes.look()
+    for number in range(5):
+        (notes.root / f"n{number}.md").rename(notes.root / f"m{number}.md")
+    scan_folder(notes.folder)  # at once: the new names are not quiet yet
+    assert notes.folder.state == WatchState.ACTIVE
+    notes.look()
+    assert notes.look() == {}
+    assert len(notes.live()) == 10
+    assert not Memory.objects.filter(trust=Trust.DISPUTED).exists()
+
+
+def test_a_section_that_comes_back_in_another_file_is_confirmed_there(notes: Notes) -> None:
+    notes.write("ports.md", PORTS)
+    notes.write("other.md", "# Other\n\nSomething else entirely.\n")
+    notes.look()
+    notes.write("ports.md", PORTS.split("## Backup")[0])
+    notes.look()
+    notes.look()
+    assert notes.memory("two in the morning").trust == Trust.DISPUTED
+    notes.write("new.md", "# Night\n\nIt runs at two in the morning.\n")
+    notes.look()
+    assert notes.memory("two in the morning").trust == Trust.ACTIVE
+    assert len(notes.live()) == 3
 
 
 def test_what_is_gone_is_unconfirmed_after_two_looks_and_confirmed_when_it_is_back(notes: Notes) -> None:
