@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from django.contrib import admin, messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
 
@@ -13,7 +13,7 @@ from access.admin.caller import actor_of
 from access.admin.page import LociAdmin
 from access.connect import command_line
 from access.errors import LociError, NotFound
-from sources.models import WatchedFile, WatchedFolder, WatchState
+from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
 from sources.watching.folders import (
     accept_gone,
     find_folder,
@@ -67,19 +67,9 @@ class WatchedFolderAdmin(LociAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """All folders with their buttons and the problems of their files."""
-        folders = list_folders(actor_of(request))
-        counts = {
-            row["folder"]: row
-            for row in WatchedFile.objects.filter(gone_since=None)
-            .values("folder")
-            .annotate(
-                files=Count("key", distinct=True),
-                sections=Count("sections", filter=Q(sections__gone_since=None), distinct=True),
-            )
-        }
         context = {
             "title": "Watched folders",
-            "rows": [self._row(folder, counts.get(folder.key, {})) for folder in folders],
+            "rows": [self._row(folder) for folder in list_folders(actor_of(request))],
             "command": command_line("watch DIR --group NAME"),
         }
         return self.render(request, "admin/sources/watchedfolder/list.html", context)
@@ -102,12 +92,12 @@ class WatchedFolderAdmin(LociAdmin):
             messages.error(request, str(refusal))
         return HttpResponseRedirect(self.url("changelist"))
 
-    def _row(self, folder: WatchedFolder, counts: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, folder: WatchedFolder) -> dict[str, Any]:
         problems = WatchedFile.objects.filter(folder=folder).exclude(problem="").order_by("path")
         return {
             "folder": folder,
-            "files": counts.get("files", 0),
-            "sections": counts.get("sections", 0),
+            "files": WatchedFile.objects.filter(folder=folder, gone_since=None).count(),
+            "sections": WatchedSection.objects.filter(file__folder=folder, gone_since=None).count(),
             "problems": problems[:MAX_PROBLEMS],
             "actions": [
                 {
