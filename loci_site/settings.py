@@ -138,6 +138,12 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 # The consent page redirects here if the person is not logged in.
+if LOCI.sign_in.proxy_header:
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware"),
+        "access.sign_in.sso.proxy.end_other_persons_session",
+    )
+
 LOGIN_URL = "people:login"
 AUTHENTICATION_BACKENDS = ["access.sign_in.login.GuardedBackend"]
 OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)

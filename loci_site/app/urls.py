@@ -16,11 +16,14 @@ from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.invited import AcceptInvitation
 from loci_site.app.login import LogIn, LogOut, home
 from loci_site.app.read import list_own, read, search
+from loci_site.app.sso import begin, finish
 
 app_name = "people"
 urlpatterns = [
     path("", home, name="home"),
     path("login/", LogIn.as_view(), name="login"),
+    path("login/oidc/", begin, name="oidc"),
+    path("login/oidc/callback/", finish, name="oidc-callback"),
     path("logout/", LogOut.as_view(), name="logout"),
     path("invited/<uidb64>/<token>/", AcceptInvitation.as_view(), name="invited"),
     path("help/", help_index, name="help"),

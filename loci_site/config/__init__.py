@@ -21,8 +21,10 @@ from loci_site.config.sections import (
     Maintenance,
     Retrieval,
     Server,
+    SignIn,
     Storage,
 )
+from loci_site.config.sign_in import find_sign_in_conflicts
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
@@ -61,6 +63,7 @@ class Config:
     access: Access = field(default_factory=Access)
     hooks: Hooks = field(default_factory=Hooks)
     guard: Guard = field(default_factory=Guard)
+    sign_in: SignIn = field(default_factory=SignIn)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 
@@ -119,6 +122,7 @@ def find_conflicts(config: Config) -> list[str]:
     ]:
         if url and not is_web_address(url):
             errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
+    errors.extend(find_sign_in_conflicts(config.sign_in))
     # They may contain a password, so their values are not shown.
     if config.redis_url and not has_scheme(config.redis_url, REDIS_SCHEMES):
         errors.append("variable REDIS_URL must have the form redis://host:port/0")

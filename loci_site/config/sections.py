@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from loci_site.config.keys import key
+from loci_site.config.sign_in import SignIn
 
 
 @dataclass(frozen=True)
@@ -340,4 +341,5 @@ SECTIONS: dict[str, type] = {
     "access": Access,
     "hooks": Hooks,
     "guard": Guard,
+    "sign_in": SignIn,
 }
