@@ -135,6 +135,7 @@ NAVIGATION: list[dict[str, Any]] = [
             sidebar_item("Schedule", "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
             sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
             sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            sidebar_item("Notifications", "notifications", "explore_notifications", permission=is_superuser),
             sidebar_item("Settings", "settings", "explore_settings", permission=is_superuser),
         ],
     },

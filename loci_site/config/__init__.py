@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
+from loci_site.config.notifications import find_notification_conflicts
 from loci_site.config.readers import KEYS, read_environment, read_file
 from loci_site.config.sections import (
     SECTIONS,
@@ -19,6 +20,7 @@ from loci_site.config.sections import (
     Guard,
     Hooks,
     Maintenance,
+    Notifications,
     Retrieval,
     Server,
     SignIn,
@@ -64,6 +66,7 @@ class Config:
     hooks: Hooks = field(default_factory=Hooks)
     guard: Guard = field(default_factory=Guard)
     sign_in: SignIn = field(default_factory=SignIn)
+    notifications: Notifications = field(default_factory=Notifications)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 
@@ -123,6 +126,7 @@ def find_conflicts(config: Config) -> list[str]:
         if url and not is_web_address(url):
             errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
     errors.extend(find_sign_in_conflicts(config.sign_in))
+    errors.extend(find_notification_conflicts(config.notifications))
     # They may contain a password, so their values are not shown.
     if config.redis_url and not has_scheme(config.redis_url, REDIS_SCHEMES):
         errors.append("variable REDIS_URL must have the form redis://host:port/0")

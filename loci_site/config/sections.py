@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from loci_site.config.keys import key
+from loci_site.config.notifications import Notifications
 from loci_site.config.sign_in import SignIn
 
 
@@ -342,4 +343,5 @@ SECTIONS: dict[str, type] = {
     "hooks": Hooks,
     "guard": Guard,
     "sign_in": SignIn,
+    "notifications": Notifications,
 }

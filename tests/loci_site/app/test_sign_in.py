@@ -72,7 +72,9 @@ def answer_of_provider(browser: Client, sub: str, *, wanted: str = "", action: s
     """Where the provider sends a browser back to, after the person consented there."""
     asked = browser.get(f"/login/oidc/{wanted and '?next=' + wanted}")
     assert asked.status_code == 302, asked.content
-    said = requests.post(asked["Location"], data={"sub": sub, "action": action}, allow_redirects=False, timeout=5)
+    said = requests.post(
+        asked["Location"], data={"sub": sub, "action": action}, allow_redirects=False, timeout=5
+    )
     back = urlsplit(said.headers["Location"])
     assert back.path == "/login/oidc/callback/", said.headers
     return f"{back.path}?{back.query}"
@@ -108,7 +110,9 @@ def test_a_person_is_known_by_a_verified_address_and_then_by_the_provider(oidc: 
     assert Identity.objects.get().user == ann
     User.objects.filter(pk=ann.pk).update(email="")  # the address no longer matters
     assert "/app/account/" in log_in(Client(), "s-ann")
-    assert [(row["subject"], row["actor"], row["by"]) for row in logins()] == [("user:annie", "annie", "oidc")] * 2
+    assert [(row["subject"], row["actor"], row["by"]) for row in logins()] == [
+        ("user:annie", "annie", "oidc")
+    ] * 2
 
 
 def test_a_stranger_is_told_whom_to_ask_and_gets_an_account_if_that_is_set(oidc: str, chosen: Chosen) -> None:
@@ -121,7 +125,9 @@ def test_a_stranger_is_told_whom_to_ask_and_gets_an_account_if_that_is_set(oidc:
     ann = User.objects.get(username="ann")
     assert browser.session["_auth_user_id"] == str(ann.pk)
     assert (ann.email, ann.has_usable_password(), ann.is_staff) == ("ann@example.org", False, False)
-    assert AuditEntry.objects.filter(operation="person", actor="sign-in/oidc", subject="user:ann").count() == 2
+    assert (
+        AuditEntry.objects.filter(operation="person", actor="sign-in/oidc", subject="user:ann").count() == 2
+    )
 
 
 def test_a_name_or_an_unverified_address_makes_nobody_somebody_else(
@@ -148,7 +154,12 @@ def test_who_is_deactivated_stays_out_and_an_open_session_ends(oidc: str) -> Non
 def test_roles_follow_the_providers_groups(oidc: str, chosen: Chosen, ledger: Group, garden: Group) -> None:
     chosen(
         create=True,
-        groups=("engineering=ledger:contributor", "leads=ledger:curator", "staff=garden:viewer", "leads=none:viewer"),
+        groups=(
+            "engineering=ledger:contributor",
+            "leads=ledger:curator",
+            "staff=garden:viewer",
+            "leads=none:viewer",
+        ),
         curators=("leads",),
     )
 
@@ -195,9 +206,13 @@ def test_no_admin_page_for_members_and_no_page_elsewhere(oidc: str) -> None:
 
 def test_a_provider_that_is_not_there_is_no_error_of_ours(chosen: Chosen, provider: str) -> None:
     chosen(oidc_issuer="http://localhost:9", oidc_client_id="loci", oidc_client_secret="x")
-    assert "The sign-in provider does not answer." in Client().get("/login/oidc/", follow=True).content.decode()
+    assert (
+        "The sign-in provider does not answer." in Client().get("/login/oidc/", follow=True).content.decode()
+    )
     chosen(oidc_issuer=f"{provider}/elsewhere")
-    assert "The sign-in provider does not answer." in Client().get("/login/oidc/", follow=True).content.decode()
+    assert (
+        "The sign-in provider does not answer." in Client().get("/login/oidc/", follow=True).content.decode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,7 +242,11 @@ def test_an_id_token_must_be_from_the_provider_for_us_and_fresh(oidc: str, wrong
 
 
 def test_the_roles_of_the_mapping_are_those_of_groups() -> None:
-    assert sorted(ROLES, key=Membership.RANK.__getitem__) == list(ROLES) == sorted(Membership.RANK, key=Membership.RANK.__getitem__)
+    assert (
+        sorted(ROLES, key=Membership.RANK.__getitem__)
+        == list(ROLES)
+        == sorted(Membership.RANK, key=Membership.RANK.__getitem__)
+    )
 
 
 @pytest.fixture
@@ -241,7 +260,9 @@ def proxy(chosen: Chosen) -> None:
 
 
 def through(peer: str, **headers: str) -> Client:
-    return Client(REMOTE_ADDR=peer, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return Client(
+        REMOTE_ADDR=peer, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def test_a_configured_proxy_names_the_person(proxy: None, bob: User) -> None:
@@ -264,19 +285,29 @@ def test_the_header_of_anybody_else_counts_for_nothing(proxy: None, bob: User) -
     assert logins() == []
 
 
-def test_a_proxy_lets_in_neither_strangers_nor_the_deactivated(proxy: None, bob: User, chosen: Chosen) -> None:
+def test_a_proxy_lets_in_neither_strangers_nor_the_deactivated(
+    proxy: None, bob: User, chosen: Chosen
+) -> None:
     User.objects.filter(pk=bob.pk).update(is_active=False)
     for _ in range(3):
         page = through("192.0.2.7", x_remote_user="bob").get("/app/", follow=True)
         assert "The account &#x27;bob&#x27; is switched off." in page.content.decode()
-    assert "no account here for zoe." in through("192.0.2.7", x_remote_user="zoe").get("/login/").content.decode()
-    assert [(row["subject"], row["action"]) for row in logins()] == [("user:bob", "refused"), ("user:zoe", "refused")]
+    assert (
+        "no account here for zoe."
+        in through("192.0.2.7", x_remote_user="zoe").get("/login/").content.decode()
+    )
+    assert [(row["subject"], row["action"]) for row in logins()] == [
+        ("user:bob", "refused"),
+        ("user:zoe", "refused"),
+    ]
     chosen(create=True)
     assert through("192.0.2.7", x_remote_user="zoe").get("/login/").status_code == 302
     assert User.objects.get(username="zoe").has_usable_password() is False
 
 
-def test_a_session_ends_when_the_proxy_names_somebody_else(proxy: None, bob: User, alice: User, settings: Any) -> None:
+def test_a_session_ends_when_the_proxy_names_somebody_else(
+    proxy: None, bob: User, alice: User, settings: Any
+) -> None:
     at = settings.MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware")
     middleware = "access.sign_in.sso.proxy.end_other_persons_session"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE[:at], middleware, *settings.MIDDLEWARE[at:]]
@@ -298,7 +329,9 @@ def test_the_connections_address_counts_and_a_header_sent_once(proxy: None) -> N
         return claim.name if claim else ""
 
     bob = (b"x-remote-user", b"bob")
-    assert named("192.0.2.7", bob, client="203.0.113.9") == "bob"  # behind the proxy, the client is somebody else
+    assert (
+        named("192.0.2.7", bob, client="203.0.113.9") == "bob"
+    )  # behind the proxy, the client is somebody else
     assert named("203.0.113.9", bob) == ""  # X-Forwarded-For says what it likes
     assert named("192.0.2.7", bob, (b"X-Remote-User", b"alice")) == ""
     assert named("192.0.2.7", (b"x_remote_user", b"bob")) == ""
