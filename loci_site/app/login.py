@@ -17,7 +17,7 @@ from access.errors import LociError
 from access.sign_in.form import LoginForm
 from access.sign_in.sessions import note_login
 from access.sign_in.sso.door import sign_in
-from access.sign_in.sso.proxy import proxied_claim
+from access.sign_in.sso.proxy import proxied_visitor
 from loci_site.app.page import secured
 
 ADMIN_CLOSED = "The admin is for curators. Here you can search, store, correct and flag memories."
@@ -43,10 +43,10 @@ class LogIn(LoginView):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form; whom a trusted proxy names is logged in at once, unless they have just logged out."""
-        claim = proxied_claim(request)
-        if claim is not None and STAY not in request.GET:
+        visitor = proxied_visitor(request)
+        if visitor is not None and STAY not in request.GET:
             try:
-                sign_in(request, claim)
+                sign_in(request, visitor)
             except LociError as refusal:
                 messages.error(request, str(refusal))
             else:
@@ -56,10 +56,10 @@ class LogIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Also the other ways in."""
-        chosen, claim = settings.LOCI.sign_in, proxied_claim(self.request)
+        chosen, visitor = settings.LOCI.sign_in, proxied_visitor(self.request)
         ways = {
             "oidc_label": chosen.oidc_label if chosen.oidc_issuer else "",
-            "proxied": claim.name if claim else "",
+            "proxied": visitor.name if visitor else "",
         }
         return super().get_context_data(**ways, **kwargs)
 

@@ -43,8 +43,8 @@ def finish(request: HttpRequest) -> HttpResponse:
     from access.sign_in.sso.oidc import read_answer  # noqa: PLC0415 - as above
 
     try:
-        claim, wanted = read_answer(request)
-        sign_in(request, claim)
+        visitor, wanted = read_answer(request)
+        sign_in(request, visitor)
     except LociError as refusal:
         return refuse(request, str(refusal))
     # The login page leads on whoever is logged in, and knows who may open which page.

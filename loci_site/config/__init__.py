@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config.notifications import find_notification_conflicts
+from loci_site.config.notifications import Notifications, find_notification_conflicts
 from loci_site.config.readers import KEYS, read_environment, read_file
 from loci_site.config.sections import (
     SECTIONS,
@@ -20,13 +20,11 @@ from loci_site.config.sections import (
     Guard,
     Hooks,
     Maintenance,
-    Notifications,
     Retrieval,
     Server,
-    SignIn,
     Storage,
 )
-from loci_site.config.sign_in import find_sign_in_conflicts
+from loci_site.config.sign_in import SignIn, find_sign_in_conflicts
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 

@@ -42,7 +42,8 @@ class PatientProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Expect the rest of the headers."""
         super().on_message_begin()
-        self.scope[PEER] = self.client  # type: ignore[typeddict-unknown-key]  # stays when a proxy's headers change "client"
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # ours is no key that ASGI knows
+        scope[PEER] = self.client  # stays when a proxy's headers change "client"
         self._is_in_headers = True
         self._expect_more()
 

@@ -30,7 +30,7 @@ REFUSAL_LOGGED_EVERY = timedelta(minutes=10)  # for each name; a proxy's page ma
 
 
 @dataclass(frozen=True)
-class Claim:
+class Visitor:
     """What is said of the person at the door. `email` only if it was verified; `groups` None if nothing is said of them."""
 
     way: SignInWay
@@ -46,63 +46,63 @@ class Claim:
         return (self.email or self.name or self.subject)[:150]
 
 
-def sign_in(request: HttpRequest, claim: Claim) -> User:
-    """Log the person in whom the claim means, with the roles that it gives. Logs each login, and refusals.
+def sign_in(request: HttpRequest, visitor: Visitor) -> User:
+    """Log the visitor in as the person who they are here, with the roles they bring. Logs each login, and refusals.
 
     Raises:
-        NotPermitted: nobody here is meant, or somebody who is deactivated.
+        NotPermitted: nobody here is this visitor, or somebody who is deactivated.
     """
     try:
-        user = find_or_create(claim)
+        user = find_or_create(visitor)
     except LociError as refusal:
-        log_refusal(request, claim, refusal)
+        log_refusal(request, visitor, refusal)
         raise
-    apply_groups(user, claim)
+    apply_groups(user, visitor)
     login(request, user, backend=BACKEND)
-    note_login(request, claim.way, called=claim.name)
-    log_success(request, user.get_username(), user, way=claim.way)
+    note_login(request, visitor.way, called=visitor.name)
+    log_success(request, user.get_username(), user, way=visitor.way)
     return user
 
 
-def find_or_create(claim: Claim) -> User:
-    """The active person whom the claim means; a new one if the settings allow it."""
-    user = find_user(claim)
+def find_or_create(visitor: Visitor) -> User:
+    """The active person who the visitor is here; a new one if the settings allow it."""
+    user = find_user(visitor)
     if user is None and not settings.LOCI.sign_in.create:
-        raise NotPermitted(f"There is no account here for {claim.shown}.", hint=ASK)
+        raise NotPermitted(f"There is no account here for {visitor.shown}.", hint=ASK)
     if user is None:
-        return create_user(claim)
+        return create_user(visitor)
     if not user.is_active:
         raise NotPermitted(f"The account '{user}' is switched off.", hint=ASK)
-    link(user, claim)
+    link(user, visitor)
     return user
 
 
-def find_user(claim: Claim) -> User | None:
+def find_user(visitor: Visitor) -> User | None:
     """The person by the provider's own name for them, else by the verified e-mail address; of a proxy by name, too."""
-    if claim.subject:
-        known = Identity.objects.filter(issuer=claim.issuer, subject=claim.subject).select_related("user")
+    if visitor.subject:
+        known = Identity.objects.filter(issuer=visitor.issuer, subject=visitor.subject).select_related("user")
         if found := known.first():
             return found.user
-    elif found_user := User.objects.filter(username=claim.name).first():
+    elif found_user := User.objects.filter(username=visitor.name).first():
         return found_user
-    if not claim.email:
+    if not visitor.email:
         return None
-    matching = User.objects.filter(email__iexact=claim.email)[:2]
+    matching = User.objects.filter(email__iexact=visitor.email)[:2]
     if len(matching) > 1:
-        raise NotPermitted(f"Several people here have the address {claim.email}.", hint=ASK)
+        raise NotPermitted(f"Several people here have the address {visitor.email}.", hint=ASK)
     return matching[0] if matching else None
 
 
-def create_user(claim: Claim) -> User:
+def create_user(visitor: Visitor) -> User:
     """A new person without a password. A name that is taken is never given to somebody else."""
-    name = next((each for each in (claim.name, claim.email) if each and not is_taken(each)), "")
+    name = next((each for each in (visitor.name, visitor.email) if each and not is_taken(each)), "")
     if not name:
-        raise NotPermitted(f"The name '{claim.shown}' belongs to somebody else here.", hint=ASK)
+        raise NotPermitted(f"The name '{visitor.shown}' belongs to somebody else here.", hint=ASK)
     with transaction.atomic():
-        user = add_person(door_actor(claim), name, PersonChange(email=claim.email), password=None)
+        user = add_person(door_actor(visitor), name, PersonChange(email=visitor.email), password=None)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-        link(user, claim)
+        link(user, visitor)
     return user
 
 
@@ -111,32 +111,32 @@ def is_taken(name: str) -> bool:
     return User.objects.filter(username__iexact=name).exists()
 
 
-def link(user: User, claim: Claim) -> None:
+def link(user: User, visitor: Visitor) -> None:
     """Remember the provider's name for the person, so that a changed e-mail address does not matter; logged once."""
-    if not claim.subject:
+    if not visitor.subject:
         return
     with transaction.atomic():
         _, is_new = Identity.objects.get_or_create(
-            issuer=claim.issuer, subject=claim.subject, defaults={"user": user}
+            issuer=visitor.issuer, subject=visitor.subject, defaults={"user": user}
         )
         if is_new:
-            payload = {"action": "identity", "issuer": claim.issuer}
-            audit.append(door_actor(claim), Operation.PERSON, subject=f"user:{user}", payload=payload)
+            payload = {"action": "identity", "issuer": visitor.issuer}
+            audit.append(door_actor(visitor), Operation.PERSON, subject=f"user:{user}", payload=payload)
 
 
-def apply_groups(user: User, claim: Claim) -> None:
-    """Make the person's roles in the mapped groups those of the claim. Nothing changes if it says nothing of groups."""
+def apply_groups(user: User, visitor: Visitor) -> None:
+    """Make the person's roles in the mapped groups those that the visitor brings. Without `groups` nothing changes."""
     chosen = settings.LOCI.sign_in
-    if claim.groups is None:
+    if visitor.groups is None:
         return
-    actor = door_actor(claim)
-    for slug, role in wanted_roles(read_rules(chosen.groups), claim.groups).items():
+    actor = door_actor(visitor)
+    for slug, role in wanted_roles(read_rules(chosen.groups), visitor.groups).items():
         try:
             apply_role(actor, find_group(actor, slug), user, role)
         except NotFound:
             log.warning("sign_in.groups names the group '%s', which does not exist", slug)
     if chosen.curators and not user.is_superuser:
-        change_person(actor, user, PersonChange(is_staff=bool(claim.groups & set(chosen.curators))))
+        change_person(actor, user, PersonChange(is_staff=bool(visitor.groups & set(chosen.curators))))
 
 
 def apply_role(actor: Actor, group: Group, user: User, role: str) -> None:
@@ -147,17 +147,17 @@ def apply_role(actor: Actor, group: Group, user: User, role: str) -> None:
         remove_member(actor, group, user=user)
 
 
-def door_actor(claim: Claim) -> Actor:
+def door_actor(visitor: Visitor) -> Actor:
     """The Actor of what signing in changes: the settings decide, not the person."""
-    return Actor(name=f"sign-in/{claim.way}", via=Via.APP, scopes=ALL_SCOPES, all_groups=True)
+    return Actor(name=f"sign-in/{visitor.way}", via=Via.APP, scopes=ALL_SCOPES, all_groups=True)
 
 
-def log_refusal(request: HttpRequest, claim: Claim, refusal: LociError) -> None:
+def log_refusal(request: HttpRequest, visitor: Visitor, refusal: LociError) -> None:
     """Log that somebody was not let in, and why; not again for a while."""
     since = timezone.now() - REFUSAL_LOGGED_EVERY
-    subject = f"user:{claim.shown}"
+    subject = f"user:{visitor.shown}"
     if AuditEntry.objects.filter(at__gt=since, operation=Operation.LOGIN, subject=subject[:200]).exists():
         return
-    payload = {"action": "refused", "by": claim.way, "why": refusal.message, "address": address_of(request)}
+    payload = {"action": "refused", "by": visitor.way, "why": refusal.message, "address": address_of(request)}
     with transaction.atomic():
-        audit.append(door_actor(claim), Operation.LOGIN, subject=subject, payload=payload)
+        audit.append(door_actor(visitor), Operation.LOGIN, subject=subject, payload=payload)

@@ -20,7 +20,7 @@ from mozilla_django_oidc.views import OIDCAuthenticationRequestView
 
 from access.errors import NotPermitted, Unavailable
 from access.sign_in.sessions import SignInWay
-from access.sign_in.sso.door import Claim
+from access.sign_in.sso.door import Visitor
 
 log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 5
@@ -162,7 +162,7 @@ class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
         return {**further, **claims}
 
 
-def read_answer(request: HttpRequest) -> tuple[Claim, str]:
+def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
     """Whom the provider sent back, and the page that was asked for before.
 
     Raises:
@@ -181,7 +181,7 @@ def read_answer(request: HttpRequest) -> tuple[Claim, str]:
     except (jwt.PyJWTError, SuspiciousOperation, KeyError, TypeError, ValueError, AttributeError) as error:
         log.warning("a sign-in failed: %s: %s", type(error).__name__, error)
         raise NotPermitted("The sign-in provider's answer is not valid.", hint=AGAIN) from error
-    return read_claim(claims), str(request.session.pop(NEXT, None) or "")
+    return read_visitor(claims), str(request.session.pop(NEXT, None) or "")
 
 
 def take_state(request: HttpRequest) -> dict[str, Any]:
@@ -194,13 +194,13 @@ def take_state(request: HttpRequest) -> dict[str, Any]:
     return kept
 
 
-def read_claim(claims: Mapping[str, Any]) -> Claim:
+def read_visitor(claims: Mapping[str, Any]) -> Visitor:
     """The claims in Loci's terms. An e-mail address counts only if the provider has verified it."""
     chosen = settings.LOCI.sign_in
     named = claims.get(chosen.groups_claim)
     values = [named] if isinstance(named, str) else named
     is_verified = claims.get("email_verified") in (True, "true")
-    return Claim(
+    return Visitor(
         SignInWay.OIDC,
         name=str(claims.get(chosen.name_claim) or ""),
         email=str(claims.get("email") or "") if is_verified else "",

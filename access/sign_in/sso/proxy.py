@@ -12,13 +12,13 @@ from django.utils.decorators import sync_and_async_middleware
 
 from access.sign_in.client_address import peer_of
 from access.sign_in.sessions import NOTED, SignInWay
-from access.sign_in.sso.door import Claim
+from access.sign_in.sso.door import Visitor
 
 Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 MAX_NAME_CHARS = 150
 
 
-def proxied_claim(request: HttpRequest) -> Claim | None:
+def proxied_visitor(request: HttpRequest) -> Visitor | None:
     """Whom a trusted proxy names; None if it names nobody, or the request does not come from one."""
     chosen = settings.LOCI.sign_in
     if not chosen.proxy_header or not is_trusted(peer_of(request)):
@@ -27,7 +27,7 @@ def proxied_claim(request: HttpRequest) -> Claim | None:
     if not name or len(name) > MAX_NAME_CHARS:
         return None
     email = name if "@" in name else ""
-    return Claim(SignInWay.PROXY, name=name, email=email, groups=proxied_groups(request))
+    return Visitor(SignInWay.PROXY, name=name, email=email, groups=proxied_groups(request))
 
 
 def proxied_groups(request: HttpRequest) -> frozenset[str] | None:
@@ -69,7 +69,8 @@ def end_other_persons_session(get_response: Handler) -> Handler:
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
             if settings.SESSION_COOKIE_NAME in request.COOKIES:
                 await sync_to_async(check_person)(request)
-            return await get_response(request)
+            response: HttpResponseBase = await get_response(request)
+            return response
 
         return answer_in_loop
 
@@ -86,6 +87,6 @@ def check_person(request: HttpRequest) -> None:
     noted = request.session.get(NOTED) or {}
     if noted.get("by") != SignInWay.PROXY:
         return
-    claim = proxied_claim(request)
-    if claim is None or claim.name != noted.get("called"):
+    visitor = proxied_visitor(request)
+    if visitor is None or visitor.name != noted.get("called"):
         logout(request)

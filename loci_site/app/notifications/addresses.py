@@ -17,7 +17,7 @@ Address = IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True)
-class Target:
+class HookTarget:
     """A webhook's URL with the one address that it is called at."""
 
     scheme: str
@@ -39,7 +39,7 @@ class Target:
         return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
 
 
-def resolve(url: str) -> Target:
+def resolve(url: str) -> HookTarget:
     """The target of a webhook's URL. Asks the name service once.
 
     Raises:
@@ -71,7 +71,7 @@ def resolve(url: str) -> Target:
             "must begin with https://", hint="http is for hosts of notifications.webhook_hosts alone."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, host, port, path, str(addresses[0]))
+    return HookTarget(parts.scheme, host, port, path, str(addresses[0]))
 
 
 def is_allowed_privately(host: str, address: Address) -> bool:

@@ -48,9 +48,10 @@ def actor_of_receiver(receiver: Subscription | Webhook) -> Actor:
 def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict[str, Any]]:
     """A notice if something waits that did not when the receiver was last told, and what waits now."""
     deck = review_deck(actor_of_receiver(receiver))
-    now = {"ids": [str(card.id) for card in deck.cards], "total": deck.total.value}
-    new = set(now["ids"]) - set(receiver.seen.get("ids", ()))
-    if not new and now["total"] <= receiver.seen.get("total", 0):
+    ids, total = [str(card.id) for card in deck.cards], deck.total.value
+    now = {"ids": ids, "total": total}
+    new = set(ids) - set(receiver.seen.get("ids", ()))
+    if not new and total <= receiver.seen.get("total", 0):
         return None, now
     lines = tuple(f"{kind.value}: {count}" for kind, count in deck.counts.items() if count.value)
     quoted = [str(card.memory.id) for card in deck.cards if str(card.id) in new and card.kind not in UNQUOTED]

@@ -34,11 +34,16 @@ def notification_context(request: HttpRequest, user: User) -> dict[str, Any]:
     }
 
 
+def own_user(request: HttpRequest) -> User:
+    """The logged-in user, read anew."""
+    return User.objects.get(pk=request.user.pk)  # type: ignore[misc]  # the page requires a login
+
+
 @workspace_page
 @require_POST
 def save_events(request: HttpRequest) -> HttpResponse:
     """Store which events the caller gets mail about."""
-    user = User.objects.get(pk=request.user.pk)
+    user = own_user(request)
     chosen = choose_events(actor_of(request), user, request.POST.getlist("events"))
     messages.success(request, "Saved." if chosen.events else "Saved. You get no mail.")
     return redirect("people:account")
@@ -48,7 +53,7 @@ def save_events(request: HttpRequest) -> HttpResponse:
 @require_POST
 def test_mail(request: HttpRequest) -> HttpResponse:
     """Put a test mail to the caller into the outbox."""
-    user = User.objects.get(pk=request.user.pk)
+    user = own_user(request)
     send_test_mail(actor_of(request), user)
     messages.success(request, f"A test mail to {user.email} is on its way.")
     return redirect("people:account")

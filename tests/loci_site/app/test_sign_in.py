@@ -23,7 +23,7 @@ from django.utils import timezone
 from access.models import AuditEntry, Group, Identity, Membership
 from access.sign_in.client_address import PEER
 from access.sign_in.sso.mapping import ROLES
-from access.sign_in.sso.proxy import proxied_claim
+from access.sign_in.sso.proxy import proxied_visitor
 from loci_site.app.sso import OFF
 from tests.people import alice, bob, garden, ledger
 
@@ -325,7 +325,7 @@ def test_a_session_ends_when_the_proxy_names_somebody_else(
 def test_the_connections_address_counts_and_a_header_sent_once(proxy: None) -> None:
     def named(peer: str, *sent: tuple[bytes, bytes], client: str = "10.1.2.3") -> str:
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [*sent], "client": (client, 1)}
-        claim = proxied_claim(ASGIRequest({**scope, PEER: (peer, 1)}, BytesIO()))
+        claim = proxied_visitor(ASGIRequest({**scope, PEER: (peer, 1)}, BytesIO()))
         return claim.name if claim else ""
 
     bob = (b"x-remote-user", b"bob")

@@ -130,7 +130,12 @@ def test_a_text_is_quoted_only_if_the_settings_say_so_and_never_after_a_purge(
 
 
 def test_a_webhook_is_signed_and_says_what_happened(
-    chosen: Chosen, clock: time_machine.Traveller, owner: User, ledger: Group, receiver: Receiver, encoder: object
+    chosen: Chosen,
+    clock: time_machine.Traveller,
+    owner: User,
+    ledger: Group,
+    receiver: Receiver,
+    encoder: object,
 ) -> None:
     webhook = hook(owner, receiver)
     disputed(owner, ledger)
@@ -200,12 +205,16 @@ def test_runs_are_told_to_those_who_curate_their_group(
     assert mail.outbox == []  # before anybody asked
     now = timezone.now() + timedelta(seconds=1)
     for group, status in ((ledger, RunStatus.STOPPED), (garden, RunStatus.FAILED), (None, RunStatus.FAILED)):
-        Run.objects.create(kind="cycle", group=group, status=status, actor="x", error=SECRET_TEXT, finished_at=now)
+        Run.objects.create(
+            kind="cycle", group=group, status=status, actor="x", error=SECRET_TEXT, finished_at=now
+        )
     Run.objects.create(kind="cycle", status=RunStatus.STOPPED, dry_run=True, actor="x", finished_at=now)
     Run.objects.create(kind="cycle", status=RunStatus.DONE, actor="x", finished_at=now)
     turn(clock)
     turn(clock)
-    told = sorted((sent.to[0].partition("@")[0], sent.subject.removeprefix("[Loci] ")) for sent in mail.outbox)
+    told = sorted(
+        (sent.to[0].partition("@")[0], sent.subject.removeprefix("[Loci] ")) for sent in mail.outbox
+    )
     assert told == [
         ("alice", "The run 'cycle' failed"),
         ("alice", "The run 'cycle' in garden failed"),
@@ -358,7 +367,10 @@ def test_only_superusers_set_webhooks_and_see_the_log(
     assert secret_of(webhook) in made.content.decode()
     assert secret_of(webhook) not in browser.get(address).content.decode()
     assert browser.post(f"{address}{webhook.id}/test/", follow=True).status_code == 200
-    assert "A test waits to be sent already." in browser.post(f"{address}{webhook.id}/test/", follow=True).content.decode()
+    assert (
+        "A test waits to be sent already."
+        in browser.post(f"{address}{webhook.id}/test/", follow=True).content.decode()
+    )
     turn(clock)
     assert receiver.last["data"]["subject"] == "A test from Loci"
     page = browser.get(address).content.decode()
