@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Literal
 
 from loci_site.config.keys import key
@@ -42,3 +43,8 @@ def find_notification_conflicts(chosen: Notifications) -> Iterator[str]:
             f"notifications.mail_from is {chosen.mail_from!r}; with notifications.mail_host it must be an address such as "
             "loci@example.org"
         )
+    for entry in chosen.webhook_hosts:
+        try:
+            ip_network(entry) if "/" in entry else None
+        except ValueError:
+            yield f"notifications.webhook_hosts has {entry!r}, which is no network; write one such as 10.0.0.0/24"

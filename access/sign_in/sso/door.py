@@ -155,9 +155,10 @@ def door_actor(visitor: Visitor) -> Actor:
 def log_refusal(request: HttpRequest, visitor: Visitor, refusal: LociError) -> None:
     """Log that somebody was not let in, and why; not again for a while."""
     since = timezone.now() - REFUSAL_LOGGED_EVERY
-    subject = f"user:{visitor.shown}"
-    if AuditEntry.objects.filter(at__gt=since, operation=Operation.LOGIN, subject=subject[:200]).exists():
+    subject, actor = f"user:{visitor.shown}", door_actor(visitor)
+    same = AuditEntry.objects.filter(operation=Operation.LOGIN, subject=subject[:200], actor=actor.name)
+    if same.filter(at__gt=since).exists():
         return
     payload = {"action": "refused", "by": visitor.way, "why": refusal.message, "address": address_of(request)}
     with transaction.atomic():
-        audit.append(door_actor(visitor), Operation.LOGIN, subject=subject, payload=payload)
+        audit.append(actor, Operation.LOGIN, subject=subject, payload=payload)

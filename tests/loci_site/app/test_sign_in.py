@@ -149,6 +149,7 @@ def test_who_is_deactivated_stays_out_and_an_open_session_ends(oidc: str) -> Non
     again = Client()
     assert "The account &#x27;ann&#x27; is switched off. Ask an admin of Loci." in log_in(again, "s-ann")
     assert again.get("/app/account/").status_code == 302
+    assert [row["action"] for row in logins()] == ["login", "refused"]
 
 
 def test_roles_follow_the_providers_groups(oidc: str, chosen: Chosen, ledger: Group, garden: Group) -> None:

@@ -34,6 +34,10 @@ def errors_of(home: Path, **env: str) -> str:
         ({"LOCI_PROXY_PEERS": "proxy.example"}, "sign_in.proxy_peers has 'proxy.example'"),
         ({"LOCI_SIGN_IN_GROUPS": "engineering=ledger"}, "'engineering=ledger'; each must have the form"),
         ({"LOCI_SIGN_IN_GROUPS": "a=b:owner"}, "with the role viewer, contributor, curator or admin"),
+        (
+            {"LOCI_NOTIFICATIONS_WEBHOOK_HOSTS": "hooks.internal,10.0.0.1/8"},
+            "'10.0.0.1/8', which is no network",
+        ),
         ({"LOCI_MAIL_HOST": "mail.example.org"}, "notifications.mail_from is ''"),
     ],
 )
