@@ -45,6 +45,7 @@ def find_notification_conflicts(chosen: Notifications) -> Iterator[str]:
         )
     for entry in chosen.webhook_hosts:
         try:
-            ip_network(entry) if "/" in entry else None
+            if "/" in entry:
+                ip_network(entry)
         except ValueError:
             yield f"notifications.webhook_hosts has {entry!r}, which is no network; write one such as 10.0.0.0/24"
