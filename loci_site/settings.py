@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "maintenance",
     "loci_site.oauth",
     "loci_site.hooks",
+    "loci_site.app.notifications",
 ]
 
 # Django's own are synchronous classes: under an asynchronous view each switches threads once or twice, together about
@@ -138,9 +139,20 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 # The consent page redirects here if the person is not logged in.
+if LOCI.sign_in.proxy_header:
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware"),
+        "access.sign_in.sso.proxy.end_other_persons_session",
+    )
+
 LOGIN_URL = "people:login"
 AUTHENTICATION_BACKENDS = ["access.sign_in.login.GuardedBackend"]
 OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # read by a migration of the toolkit
+
+EMAIL_HOST, EMAIL_PORT = LOCI.notifications.mail_host, LOCI.notifications.mail_port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = LOCI.notifications.mail_user, LOCI.notifications.mail_password
+EMAIL_USE_TLS = LOCI.notifications.mail_security == "starttls"
+EMAIL_USE_SSL = LOCI.notifications.mail_security == "tls"
 
 LOGGING = logging_settings(LOCI, os.environ)

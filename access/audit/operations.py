@@ -36,6 +36,7 @@ class Operation(TextChoices):
     PERSON = "person", "person: a user was made or changed"
     LOGIN = "login", "login: somebody logged in, was locked out, or a lock-out was lifted"
     FILTER = "filter", "filter: a person saved or deleted a filter of a list"
+    NOTIFY = "notify", "notify: notifications were chosen, or a webhook was set or tested"
     RUN = "run", "run: maintenance ran or was undone"
     SCHEDULE = "schedule", "schedule: a job was paused, resumed or requested"
     BACKUP = "backup", "backup: a backup was made, or the store was restored from one"

@@ -1,8 +1,9 @@
-"""Tables of the access package: groups, members, tokens, attempts, preferences, saved filters, stored answers and the audit log."""
+"""Tables of the access package: groups, members, tokens, attempts, preferences, identities, saved filters, stored answers and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
+from access.models.identity import Identity
 from access.models.preference import Preference, Theme
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
@@ -17,6 +18,7 @@ __all__ = [
     "CandidatePolicy",
     "CaptureRule",
     "Group",
+    "Identity",
     "Membership",
     "Preference",
     "Role",

@@ -6,11 +6,18 @@ from django.http import HttpRequest
 
 # One IPv6 address comes with a whole network of them (RFC 6177: at least a /64 per site).
 IPV6_PREFIX = 64
+PEER = "loci.peer"  # set by our server: who is at the other end of the connection
 
 
 def address_of(request: HttpRequest) -> str:
     """The address that a request comes from; the server has already applied a trusted proxy's header."""
     return str(request.META.get("REMOTE_ADDR") or "unknown")
+
+
+def peer_of(request: HttpRequest) -> str:
+    """The address at the other end of the connection, whatever X-Forwarded-For says."""
+    peer = getattr(request, "scope", {}).get(PEER)
+    return str(peer[0]) if peer else address_of(request)
 
 
 def network_of(address: str) -> str:

@@ -13,7 +13,10 @@ from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.sign_in import throttle
 from access.sign_in.client_address import address_of, network_of
+from access.sign_in.sessions import SignInWay
 from access.sign_in.throttle import ADDRESS_RULE, LOGIN_RULE
+
+BACKEND = "access.sign_in.login.GuardedBackend"  # the backend of every session, however it began
 
 
 class GuardedBackend(ModelBackend):
@@ -58,12 +61,12 @@ def count_failure(request: HttpRequest, name: str) -> None:
         throttle.count_try(ADDRESS_RULE, network_of(address))
 
 
-def log_success(request: HttpRequest, name: str, user: Any) -> None:
-    """Clear the failures under this name and log the login."""
+def log_success(request: HttpRequest, name: str, user: Any, *, way: SignInWay = SignInWay.PASSWORD) -> None:
+    """Clear the failures under this name and log the login and how it was done."""
     with transaction.atomic():
         throttle.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)
-        payload = {"action": "login", "address": address_of(request)}
+        payload = {"action": "login", "by": way, "address": address_of(request)}
         audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)
 
 

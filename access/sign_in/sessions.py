@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
@@ -31,6 +32,23 @@ BROWSERS = (
 SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux"))  # fmt: skip
 
 
+class SignInWay(StrEnum):
+    """How somebody logged in."""
+
+    PASSWORD = "password"  # noqa: S105 - a way, not a secret
+    INVITATION = "invitation"
+    OIDC = "oidc"
+    PROXY = "proxy"
+
+
+WAYS = {
+    SignInWay.PASSWORD: "with a password",
+    SignInWay.INVITATION: "by an invitation",
+    SignInWay.OIDC: "through single sign-on",
+    SignInWay.PROXY: "through the proxy",
+}
+
+
 @dataclass(frozen=True)
 class OpenSession:
     """One login; `handle` names it without revealing its cookie."""
@@ -40,12 +58,18 @@ class OpenSession:
     expires: datetime
     address: str
     browser: str
+    way: str
     is_this: bool
 
 
-def note_login(request: HttpRequest) -> None:
-    """Note in the session when, from where and with which browser it began."""
+def note_login(request: HttpRequest, way: SignInWay = SignInWay.PASSWORD, *, called: str = "") -> None:
+    """Note in the session when, how, from where and with which browser it began.
+
+    `called` is the name that a proxy gave.
+    """
     request.session[NOTED] = {
+        "by": way,
+        "called": called,
         "at": timezone.now().isoformat(),
         "address": address_of(request),
         "agent": request.headers.get("User-Agent", "")[:MAX_AGENT_CHARS],
@@ -91,6 +115,7 @@ def describe_session(row: Session, noted: dict[str, Any], current: str | None) -
         expires=row.expire_date,
         address=str(noted.get("address", "")),
         browser=name_browser(str(noted.get("agent", ""))),
+        way=WAYS.get(noted.get("by", ""), ""),
         is_this=row.session_key == current,
     )
 

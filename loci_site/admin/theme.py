@@ -136,6 +136,7 @@ NAVIGATION: list[dict[str, Any]] = [
             sidebar_item("Watched folders", "folder_eye", "sources_watchedfolder_changelist", permission=is_superuser),
             sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
             sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            sidebar_item("Notifications", "notifications", "explore_notifications", permission=is_superuser),
             sidebar_item("Settings", "settings", "explore_settings", permission=is_superuser),
         ],
     },

@@ -23,6 +23,7 @@ from access.sign_in.users import log_password
 from access.tokens import grantable_scopes, revoke_token
 from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, PreferenceForm
 from loci_site.app.edit import get_or_post, render_form
+from loci_site.app.notifications.pages import notification_context
 from loci_site.app.page import render_page, workspace_page
 
 MAX_TOKENS = 100
@@ -42,6 +43,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "tokens": sorted(tokens[:MAX_TOKENS], key=lambda token: not token.is_valid()),
         "sessions": open_sessions(user, current=request.session.session_key),
         "form": PreferenceForm(initial=preference_values(request)),
+        "notify": notification_context(request, user),
     }
     return render_page(request, "people/account/page.html", context)
 

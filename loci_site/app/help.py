@@ -24,6 +24,7 @@ SHELVES = (("Begin", ("quickstart", "glossary", "recall")), ("How to", "how-to")
 # The first prefix of a page's address that fits names its documentation.
 HELP_FOR = (
     ("/admin/review/", "how-to/review"),
+    ("/admin/explore/notifications/", "how-to/notifications"),
     ("/admin/explore/settings/", "reference/settings"),
     ("/admin/explore/groups/", "how-to/rights"),
     ("/admin/explore/timeline/", "how-to/ask-about-the-past"),

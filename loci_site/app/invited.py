@@ -12,7 +12,7 @@ from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 
 from access.actor import Actor, Via
-from access.sign_in.sessions import note_login
+from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.users import log_password
 from loci_site.app.page import secured
 
@@ -41,7 +41,7 @@ class AcceptInvitation(PasswordResetConfirmView):
             answer: HttpResponse = super().form_valid(form)
             actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)
             log_password(actor, user)
-        note_login(self.request)
+        note_login(self.request, SignInWay.INVITATION)
         messages.success(self.request, WELCOME)
         return answer
 

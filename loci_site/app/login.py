@@ -1,5 +1,8 @@
 """Log-in, log-out, and the start page of each kind of user."""
 
+from typing import Any
+
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
@@ -10,11 +13,15 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET
 
+from access.errors import LociError
 from access.sign_in.form import LoginForm
 from access.sign_in.sessions import note_login
+from access.sign_in.sso.door import sign_in
+from access.sign_in.sso.proxy import proxied_visitor
 from loci_site.app.page import secured
 
 ADMIN_CLOSED = "The admin is for curators. Here you can search, store, correct and flag memories."
+STAY = "stay"  # in the address: show the page instead of going through the proxy's door again
 WRONG_LOGIN = "Wrong name or password. Both are case-sensitive."
 
 
@@ -33,6 +40,28 @@ class LogIn(LoginView):
     redirect_authenticated_user = True
     next_page = "people:home"
     extra_context = {"title": "Log in"}
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form; whom a trusted proxy names is logged in at once, unless they have just logged out."""
+        visitor = proxied_visitor(request)
+        if visitor is not None and STAY not in request.GET:
+            try:
+                sign_in(request, visitor)
+            except LociError as refusal:
+                messages.error(request, str(refusal))
+            else:
+                return redirect(self.get_success_url())
+        answer: HttpResponse = super().get(request, *args, **kwargs)
+        return answer
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Also the other ways in."""
+        chosen, visitor = settings.LOCI.sign_in, proxied_visitor(self.request)
+        ways = {
+            "oidc_label": chosen.oidc_label if chosen.oidc_issuer else "",
+            "proxied": visitor.name if visitor else "",
+        }
+        return super().get_context_data(**ways, **kwargs)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Log in, and note in the session when and from where."""
@@ -54,7 +83,9 @@ class LogIn(LoginView):
 class LogOut(LogoutView):
     """Ends the session, by POST only."""
 
-    next_page = "people:login"
+    def get_success_url(self) -> str:
+        """The login page, which does not log in again by itself."""
+        return f"{reverse('people:login')}?{STAY}=1"
 
 
 @require_GET

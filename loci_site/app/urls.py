@@ -15,12 +15,16 @@ from loci_site.app.edit import correct, flag, store_new
 from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.invited import AcceptInvitation
 from loci_site.app.login import LogIn, LogOut, home
+from loci_site.app.notifications.pages import save_events, test_mail
 from loci_site.app.read import list_own, read, search
+from loci_site.app.sso import begin, finish
 
 app_name = "people"
 urlpatterns = [
     path("", home, name="home"),
     path("login/", LogIn.as_view(), name="login"),
+    path("login/oidc/", begin, name="oidc"),
+    path("login/oidc/callback/", finish, name="oidc-callback"),
     path("logout/", LogOut.as_view(), name="logout"),
     path("invited/<uidb64>/<token>/", AcceptInvitation.as_view(), name="invited"),
     path("help/", help_index, name="help"),
@@ -31,6 +35,8 @@ urlpatterns = [
     path("app/new/", store_new, name="new"),
     path("app/account/", account, name="account"),
     path("app/account/preferences/", save_preferences, name="preferences"),
+    path("app/account/notifications/", save_events, name="notifications"),
+    path("app/account/notifications/test/", test_mail, name="notifications-test"),
     path("app/account/password/", change_password, name="password"),
     path("app/account/tokens/new/", new_token, name="new-token"),
     path("app/account/tokens/<uuid:id_>/revoke/", revoke, name="revoke-token"),

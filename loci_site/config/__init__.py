@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
+from loci_site.config.notifications import Notifications, find_notification_conflicts
 from loci_site.config.readers import KEYS, read_environment, read_file
 from loci_site.config.sections import (
     SECTIONS,
@@ -24,6 +25,7 @@ from loci_site.config.sections import (
     Server,
     Storage,
 )
+from loci_site.config.sign_in import SignIn, find_sign_in_conflicts
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
@@ -63,6 +65,8 @@ class Config:
     hooks: Hooks = field(default_factory=Hooks)
     guard: Guard = field(default_factory=Guard)
     files: Files = field(default_factory=Files)
+    sign_in: SignIn = field(default_factory=SignIn)
+    notifications: Notifications = field(default_factory=Notifications)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 
@@ -121,6 +125,8 @@ def find_conflicts(config: Config) -> list[str]:
     ]:
         if url and not is_web_address(url):
             errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
+    errors.extend(find_sign_in_conflicts(config.sign_in))
+    errors.extend(find_notification_conflicts(config.notifications))
     # They may contain a password, so their values are not shown.
     if config.redis_url and not has_scheme(config.redis_url, REDIS_SCHEMES):
         errors.append("variable REDIS_URL must have the form redis://host:port/0")

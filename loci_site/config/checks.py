@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from django.apps import AppConfig
@@ -46,6 +47,17 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
             Error(f"guard.floor: {error}", hint="Write kind=treatment, as in docs/guard.md.", id="loci.E005")
         ]
     return []
+
+
+@register(TAG)
+def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that the package for OpenID Connect is there if a provider is set."""
+    if not settings.LOCI.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
+        return []
+    hint = 'pip install "loci-memory[oidc]", or leave sign_in.oidc_issuer empty.'
+    return [
+        Error("sign_in.oidc_issuer is set, but mozilla-django-oidc is missing.", hint=hint, id="loci.E006")
+    ]
 
 
 def sqlite_messages(driver: Driver) -> list[CheckMessage]:

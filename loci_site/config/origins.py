@@ -41,7 +41,10 @@ def effective_settings(config: Config, env: Mapping[str, str]) -> list[SettingRo
                 )
                 coming = show_value(planned) if planned != running else ""
             origin = variable or (FILE if in_file is not None else DEFAULT)
-            rows.append(SettingRow(section, name, show_value(running), origin, spec.meaning, coming))
+            shown = show_value(running)
+            if spec.is_secret:
+                shown, coming = ("set" if running else "none"), ("another one" if coming else "")
+            rows.append(SettingRow(section, name, shown, origin, spec.meaning, coming))
     return rows
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from loci_site.config.keys import key
+from loci_site.config.notifications import Notifications
+from loci_site.config.sign_in import SignIn
 
 
 @dataclass(frozen=True)
@@ -365,4 +367,6 @@ SECTIONS: dict[str, type] = {
     "hooks": Hooks,
     "guard": Guard,
     "files": Files,
+    "sign_in": SignIn,
+    "notifications": Notifications,
 }

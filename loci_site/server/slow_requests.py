@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from access.sign_in.client_address import PEER
+
 SILENT_S: Final = 10.0
 TOO_SLOW: Final = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 26\r\n"
@@ -40,6 +42,8 @@ class PatientProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Expect the rest of the headers."""
         super().on_message_begin()
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # ours is no key that ASGI knows
+        scope[PEER] = self.client  # stays when a proxy's headers change "client"
         self._is_in_headers = True
         self._expect_more()
 

@@ -44,6 +44,12 @@ JOBS: tuple[Job, ...] = (
         work=lambda actor: do_registered_work("import", actor),
         is_due=lambda: has_registered_work("import"),
     ),
+    Job(
+        "notify",
+        every=timedelta(seconds=20),
+        work=lambda actor: do_registered_work("notify", actor),
+        is_due=lambda: has_registered_work("notify"),
+    ),
 )
 
 

@@ -20,6 +20,7 @@ JOB_DESCRIPTIONS: Final = {
     "link_heads": "Links the ends of all chains of the audit log.",
     "tidy_access": "Deletes expired sessions, codes and sign-in attempts.",
     "import": "Checks and imports uploaded files.",
+    "notify": "Sends mail and calls webhooks when something waits or went wrong.",
 }
 
 

@@ -98,8 +98,8 @@ def seed_home(home: Path) -> None:
 
 
 @contextmanager
-def serving(seeded: Path, home: Path) -> Iterator[Site]:
-    """Serve a copy of the seeded home; the first request waits in the open socket until the process is ready.
+def serving(seeded: Path, home: Path, **variables: str) -> Iterator[Site]:
+    """Serve a copy of the seeded home, with these variables; the first request waits in the open socket until the process is ready.
 
     It is asked here: a browser gives up after seconds, and on a busy machine a start takes longer.
     """
@@ -121,7 +121,7 @@ def serving(seeded: Path, home: Path) -> Iterator[Site]:
                     str(sock.fileno()),
                 ],
                 cwd=REPOSITORY,
-                env=environment(home) | {"LOCI_PORT": str(port)},
+                env=environment(home) | {"LOCI_PORT": str(port)} | variables,
                 pass_fds=[sock.fileno()],
                 stdout=said,
                 stderr=subprocess.STDOUT,

@@ -9,6 +9,7 @@ from django.urls import URLPattern, path
 from loci_site.admin.explore.export_list import export_list
 from loci_site.admin.explore.graph import expand_node, merge_entities, show_graph
 from loci_site.admin.explore.groups import list_groups, show_group
+from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
 from loci_site.admin.explore.playground import playground
 from loci_site.admin.explore.settings_page import show_settings
 from loci_site.admin.explore.timeline import find_recallable, show_timeline
@@ -22,6 +23,9 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
     ("settings/", show_settings, "explore_settings"),
+    ("notifications/", show_notifications, "explore_notifications"),
+    ("notifications/add/", add_webhook, "explore_webhook_add"),
+    ("notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
 )

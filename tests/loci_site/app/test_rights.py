@@ -15,6 +15,8 @@ PAGES = {
     "new": "new/",
     "account": "account/",
     "preferences": "account/preferences/",
+    "notifications": "account/notifications/",
+    "notifications-test": "account/notifications/test/",
     "password": "account/password/",
     "new-token": "account/tokens/new/",
     "end-others": "account/sessions/end-others/",
@@ -22,7 +24,7 @@ PAGES = {
 HELP = {"help", "help-for", "help-page"}
 OF_AN_ACCOUNT = {"revoke-token", "end-session"}
 OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
-OPEN = {"home", "login", "logout", "invited"}
+OPEN = {"home", "login", "logout", "invited", "oidc", "oidc-callback"}
 
 
 def address(memory: Memory, name: str = "memory") -> str:

@@ -1,0 +1,1 @@
+"""Single sign-on: through a provider of OpenID Connect, or by a header of a proxy."""

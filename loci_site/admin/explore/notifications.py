@@ -1,0 +1,125 @@
+"""Webhooks and the log of deliveries, for superusers."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+from unfold.widgets import UnfoldAdminCheckboxSelectMultiple, UnfoldAdminTextInputWidget
+
+from access.actor import Actor
+from access.admin.caller import actor_of
+from access.admin.form_errors import show_error
+from access.errors import LociError, NotFound
+from loci_site.admin.explore.page import render_page
+from loci_site.app.notifications.choices import (
+    change_webhook,
+    create_webhook,
+    list_deliveries,
+    list_webhooks,
+)
+from loci_site.app.notifications.models import Event, Webhook
+from loci_site.app.notifications.senders import is_mail_on, secret_of
+
+SHOWN = 100  # deliveries
+SAID = {
+    "on": "“{}” is switched on.",
+    "off": "“{}” is switched off.",
+    "test": "A test to “{}” is on its way.",
+    "delete": "“{}” is deleted.",
+}
+
+
+class WebhookForm(forms.Form):
+    """A new webhook."""
+
+    name = forms.CharField(
+        label="Name", max_length=80, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True})
+    )
+    url = forms.CharField(
+        label="Address",
+        max_length=500,
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"type": "url", "placeholder": "https://hooks.example.org/loci"}
+        ),
+        help_text="https. A private address must be listed in notifications.webhook_hosts.",
+    )
+    events = forms.MultipleChoiceField(
+        label="Call it when", choices=Event.choices, widget=UnfoldAdminCheckboxSelectMultiple
+    )
+
+
+def superuser_of(request: HttpRequest) -> Actor:
+    """The caller, who must be a superuser."""
+    actor = actor_of(request)
+    if not actor.all_groups:
+        raise PermissionDenied("Only superusers can see notifications and webhooks.")
+    return actor
+
+
+def show_notifications(request: HttpRequest) -> HttpResponse:
+    """Whether mail is set up, the webhooks, and the newest deliveries."""
+    actor = superuser_of(request)
+    labels = dict(Event.choices)
+    context = {
+        "title": "Notifications",
+        "mail": settings.LOCI.notifications if is_mail_on() else None,
+        "webhooks": [
+            (each, [labels[event] for event in each.events if event in labels])
+            for each in list_webhooks(actor)
+        ],
+        "deliveries": list_deliveries(actor, limit=SHOWN),
+        "shown": SHOWN,
+        "kept_days": settings.LOCI.notifications.kept_days,
+    }
+    return render_page(request, "notifications.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def add_webhook(request: HttpRequest) -> HttpResponse:
+    """The form for a webhook; then its secret, shown once."""
+    actor = superuser_of(request)
+    form = WebhookForm(request.POST or None)
+    if form.is_valid():
+        try:
+            made = create_webhook(actor, **form.cleaned_data)
+        except LociError as refusal:
+            show_error(form, refusal)
+        else:
+            return show_secret(request, made, title="Webhook added")
+    context: dict[str, Any] = {
+        "title": "New webhook",
+        "form": form,
+        "button": "Add the webhook",
+        "back": reverse("admin:explore_notifications"),
+    }
+    return render_page(request, "webhook_form.html", context)
+
+
+@require_http_methods(["POST"])
+def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse:
+    """Switch a webhook on or off, test it, give it a new secret, or delete it."""
+    actor = superuser_of(request)
+    webhook = Webhook.objects.filter(id=id_).first()
+    if webhook is None:
+        raise NotFound("There is no such webhook.", hint="It may have been deleted.")
+    try:
+        change_webhook(actor, webhook, action)
+    except LociError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        if action == "secret":
+            return show_secret(request, webhook, title="New secret")
+        messages.success(request, SAID[action].format(webhook.name))
+    return HttpResponseRedirect(reverse("admin:explore_notifications"))
+
+
+def show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
+    """The page with the secret."""
+    context = {"title": title, "webhook": webhook, "secret": secret_of(webhook)}
+    return render_page(request, "webhook_secret.html", context)

@@ -1,0 +1,163 @@
+"""Who gets what: people choose their own mail, admins set webhooks. Every change is logged."""
+
+from collections.abc import Collection, Sequence
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from loci_site.app.notifications.addresses import resolve
+from loci_site.app.notifications.models import TEST, Delivery, DeliveryState, Event, Subscription, Webhook
+from loci_site.app.notifications.notices import test_notice
+from loci_site.app.notifications.outbox import queue
+from loci_site.app.notifications.senders import is_mail_on
+from memories.review.queue import may_review
+
+MAX_WEBHOOKS = 20
+MAX_NAME_CHARS = 80
+
+
+def offered_events(actor: Actor) -> list[Event]:
+    """The events that concern the person: a superuser all, a curator what is in their groups."""
+    if actor.all_groups:
+        return list(Event)
+    return [Event.REVIEW, Event.RUN] if may_review(actor) else []
+
+
+def subscription_of(user: User) -> Subscription:
+    """The person's choice; unsaved, with nothing chosen, if they have made none."""
+    return Subscription.objects.filter(user=user).first() or Subscription(user=user)
+
+
+def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscription:
+    """Store which events the person gets mail about. One transaction.
+
+    Raises:
+        InvalidInput: an event that is not offered to them.
+        Conflict: they have no e-mail address.
+    """
+    chosen = check_events(events, offered_events(actor))
+    if chosen and not user.email:
+        raise Conflict("You have no e-mail address here.", hint="Ask an admin to add one.", field="events")
+    before = subscription_of(user)
+    if list(before.events) == chosen:
+        return before
+    with transaction.atomic():
+        stored, _ = Subscription.objects.update_or_create(
+            user=user, defaults={"events": chosen, "seen": before.seen if Event.REVIEW in chosen else {}}
+        )
+        log(actor, f"user:{user}", {"action": "choose", "events": chosen, "before": list(before.events)})
+    return stored
+
+
+def send_test_mail(actor: Actor, user: User) -> Delivery:
+    """Put a test message to the person into the outbox. One transaction.
+
+    Raises:
+        Conflict: there is no mail server or no address, or a test waits already.
+    """
+    if not is_mail_on():
+        raise Conflict("No mail server is set up here.", hint="Ask an admin of Loci.", field="events")
+    if not user.email:
+        raise Conflict("You have no e-mail address here.", hint="Ask an admin to add one.", field="events")
+    check_no_test_waits(Delivery.objects.filter(user=user))
+    with transaction.atomic():
+        delivery = queue(test_notice(user.get_username()), Subscription(user=user))
+        log(actor, f"user:{user}", {"action": "test"})
+    return delivery
+
+
+def list_webhooks(actor: Actor) -> list[Webhook]:
+    """Every webhook. Raises NotPermitted."""
+    check_admin(actor)
+    return list(Webhook.objects.all())
+
+
+def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]) -> Webhook:
+    """Store a webhook. One transaction.
+
+    Raises:
+        NotPermitted: the actor may not administer every group.
+        InvalidInput: the name, the events, or the address, which is private and not listed, or not https.
+        Conflict: there are too many.
+    """
+    check_admin(actor)
+    name = name.strip()
+    if not 0 < len(name) <= MAX_NAME_CHARS:
+        raise InvalidInput(f"A webhook needs a name of at most {MAX_NAME_CHARS} characters.", field="name")
+    chosen = check_events(events, list(Event))
+    if not chosen:
+        raise InvalidInput("Choose at least one event.", field="events")
+    resolve(url)
+    if Webhook.objects.count() >= MAX_WEBHOOKS:
+        raise Conflict(f"There are {MAX_WEBHOOKS} webhooks already.", hint="Delete one first.", field="name")
+    with transaction.atomic():
+        made = Webhook.objects.create(name=name, url=url, events=chosen, made_by=actor.name)
+        log(actor, f"webhook:{name}", {"action": "create", "url": url, "events": chosen})
+    return made
+
+
+def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
+    """Switch a webhook on or off, give it a new secret, send a test, or delete it. One transaction.
+
+    Raises:
+        NotPermitted: the actor may not administer every group.
+        NotFound: there is no such action.
+        Conflict: a test waits already, or the webhook is off.
+    """
+    check_admin(actor)
+    with transaction.atomic():
+        if action in ("on", "off"):
+            Webhook.objects.filter(pk=webhook.pk).update(is_on=action == "on")
+        elif action == "secret":
+            webhook.generation += 1
+            webhook.save(update_fields=["generation"])
+        elif action == "test":
+            if not webhook.is_on:
+                raise Conflict("The webhook is switched off.", hint="Switch it on first.")
+            check_no_test_waits(webhook.deliveries.all())
+            queue(test_notice(actor.name), webhook)
+        elif action == "delete":
+            webhook.delete()
+        else:
+            raise NotFound("There is no such action.", hint="Use on, off, secret, test or delete.")
+        log(actor, f"webhook:{webhook.name}", {"action": action})
+
+
+def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
+    """The newest deliveries to everybody. Raises NotPermitted."""
+    check_admin(actor)
+    return list(Delivery.objects.select_related("user", "webhook")[:limit])
+
+
+def check_no_test_waits(deliveries: object) -> None:
+    """Raise Conflict if a test message has not been sent yet."""
+    rows = deliveries.filter(event=TEST, state=DeliveryState.WAITING, next_at__lte=timezone.now())  # type: ignore[attr-defined]
+    if rows.exists():
+        raise Conflict("A test waits to be sent already.", hint="The worker sends it within a minute.")
+
+
+def check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]:
+    """The events in their usual order. Raises InvalidInput for one that is not offered."""
+    unknown = sorted(set(events) - set(offered))
+    if unknown:
+        allowed = ", ".join(offered) or "none"
+        raise InvalidInput(
+            f"'{unknown[0][:40]}' is not an event for you.", hint=f"Events: {allowed}.", field="events"
+        )
+    return [str(event.value) for event in offered if event in events]
+
+
+def check_admin(actor: Actor) -> None:
+    """Raise NotPermitted unless the actor may administer every group."""
+    if not (actor.all_groups and actor.may(ADMIN)):
+        raise NotPermitted("Only superusers can see and change webhooks.", hint="Ask a superuser.")
+
+
+def log(actor: Actor, subject: str, payload: dict[str, object]) -> None:
+    """Append a change to the audit log."""
+    audit.append(actor, Operation.NOTIFY, subject=subject, payload=payload)

@@ -1,0 +1,63 @@
+"""The outbox: messages wait here until the worker has sent them, and then are the log of deliveries."""
+
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from loci_site.app.notifications.models import Delivery, DeliveryState, Subscription, Webhook
+from loci_site.app.notifications.notices import Notice
+from loci_site.app.notifications.senders import NotSent, send
+
+# Minutes before each further attempt; after the last one the delivery has failed.
+WAITS_MIN: Final = (1, 5, 30, 120, 360)
+AT_ONCE: Final = 50  # deliveries that one turn of the worker tries
+MAX_ERROR_CHARS: Final = 300
+
+
+def queue(notice: Notice, receiver: Subscription | Webhook) -> Delivery:
+    """Put a message into the outbox. One statement."""
+    to = {"webhook": receiver} if isinstance(receiver, Webhook) else {"user": receiver.user}
+    return Delivery.objects.create(event=notice.event, notice=notice.as_row(), **to)
+
+
+def is_sending_due() -> bool:
+    """True if a message waits whose time has come."""
+    return Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now()).exists()
+
+
+def send_due() -> tuple[int, int]:
+    """Try every message whose time has come. Returns how many were sent and how many were not."""
+    due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now())
+    sent = not_sent = 0
+    for delivery in due.select_related("user", "webhook").order_by("next_at")[:AT_ONCE]:
+        if attempt(delivery):
+            sent += 1
+        else:
+            not_sent += 1
+    return sent, not_sent
+
+
+def attempt(delivery: Delivery) -> bool:
+    """Try once and note the result; whether it was sent."""
+    delivery.attempts += 1
+    now = timezone.now()
+    try:
+        send(delivery)
+    except NotSent as why:
+        delivery.error = str(why)[:MAX_ERROR_CHARS]
+        if delivery.attempts > len(WAITS_MIN):
+            delivery.state, delivery.ended_at = DeliveryState.FAILED, now
+        else:
+            delivery.next_at = now + timedelta(minutes=WAITS_MIN[delivery.attempts - 1])
+    else:
+        delivery.state, delivery.ended_at, delivery.error = DeliveryState.SENT, now, ""
+    delivery.save(update_fields=["attempts", "state", "next_at", "ended_at", "error"])
+    return delivery.state == DeliveryState.SENT
+
+
+def delete_old_deliveries() -> int:
+    """Delete ended deliveries that are older than the settings keep them. Returns how many."""
+    before = timezone.now() - timedelta(days=settings.LOCI.notifications.kept_days)
+    return Delivery.objects.filter(made_at__lt=before).delete()[0]

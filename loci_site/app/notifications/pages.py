@@ -1,0 +1,59 @@
+"""The section *Notifications* of My account."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from access.admin.caller import actor_of
+from loci_site.app.notifications.choices import (
+    choose_events,
+    offered_events,
+    send_test_mail,
+    subscription_of,
+)
+from loci_site.app.notifications.models import Delivery
+from loci_site.app.notifications.senders import is_mail_on
+from loci_site.app.page import workspace_page
+
+SHOWN = 5  # of one's own deliveries
+
+
+def notification_context(request: HttpRequest, user: User) -> dict[str, Any]:
+    """What the section shows: the events on offer, those chosen, and the newest deliveries."""
+    return {
+        "offered": offered_events(actor_of(request)),
+        "chosen": subscription_of(user).events,
+        "deliveries": Delivery.objects.filter(user=user)[:SHOWN],
+        "is_mail_on": is_mail_on(),
+        "quote": settings.LOCI.notifications.quote,
+    }
+
+
+def own_user(request: HttpRequest) -> User:
+    """The logged-in user, read anew."""
+    return User.objects.get(pk=request.user.pk)  # type: ignore[misc]  # the page requires a login
+
+
+@workspace_page
+@require_POST
+def save_events(request: HttpRequest) -> HttpResponse:
+    """Store which events the caller gets mail about."""
+    user = own_user(request)
+    chosen = choose_events(actor_of(request), user, request.POST.getlist("events"))
+    messages.success(request, "Saved." if chosen.events else "Saved. You get no mail.")
+    return redirect("people:account")
+
+
+@workspace_page
+@require_POST
+def test_mail(request: HttpRequest) -> HttpResponse:
+    """Put a test mail to the caller into the outbox."""
+    user = own_user(request)
+    send_test_mail(actor_of(request), user)
+    messages.success(request, f"A test mail to {user.email} is on its way.")
+    return redirect("people:account")

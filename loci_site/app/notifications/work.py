@@ -1,0 +1,129 @@
+"""The worker's job: looks for something to tell, puts it into the outbox, and sends what is due."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from access.actor import CURATE, Actor
+from loci_site.app.notifications.models import Event, Subscription, Watch, Webhook
+from loci_site.app.notifications.notices import (
+    Notice,
+    actor_of_receiver,
+    backup_notice,
+    review_notice,
+    run_notice,
+)
+from loci_site.app.notifications.outbox import is_sending_due, queue, send_due
+from loci_site.app.notifications.senders import is_mail_on
+from maintenance.models import JobLock, Run, RunStatus
+from memories.language.plurals import format_count
+
+BACKUP_JOB = "backup"
+Receiver = Subscription | Webhook
+
+
+def is_waiting() -> bool:
+    """True if a message is due, or it is time to look and somebody wants to be told."""
+    return is_sending_due() or is_look_due()
+
+
+def is_look_due() -> bool:
+    """True if nobody looked for a while and somebody wants to be told."""
+    since = timezone.now() - timedelta(minutes=settings.LOCI.notifications.look_min)
+    if Watch.objects.filter(name="look", at__gt=since).exists():
+        return False
+    return Webhook.objects.filter(is_on=True).exists() or Subscription.objects.exclude(events=[]).exists()
+
+
+def work(actor: Actor) -> str | None:
+    """Look if it is time, and send what is due. Returns a summary, None if there was nothing to do."""
+    found = look() if is_look_due() else 0
+    sent, not_sent = send_due()
+    if not (found or sent or not_sent):
+        return None
+    return f"{format_count(sent, 'notification')} sent, {not_sent} not"
+
+
+def look() -> int:
+    """Queue a message for each receiver of each event since the last look. Returns how many. One transaction."""
+    with transaction.atomic():
+        Watch.objects.get_or_create(name="look")
+        Watch.objects.filter(name="look").update(at=timezone.now())
+        receivers = list(all_receivers())
+        return tell_of_review(receivers) + tell_of_runs(receivers) + tell_of_backups(receivers)
+
+
+def all_receivers() -> Iterator[Receiver]:
+    """The webhooks that are on and, if there is a mail server, the active people with an address."""
+    yield from Webhook.objects.filter(is_on=True)
+    if is_mail_on():
+        wanted = Subscription.objects.exclude(events=[]).select_related("user")
+        yield from wanted.filter(user__is_active=True).exclude(user__email="")
+
+
+def wanting(receivers: list[Receiver], event: Event) -> list[Receiver]:
+    """The receivers who want to be told of the event."""
+    return [each for each in receivers if event in each.events]
+
+
+def tell_of_review(receivers: list[Receiver]) -> int:
+    """Queue messages for those for whom something new waits."""
+    told = 0
+    for receiver in wanting(receivers, Event.REVIEW):
+        notice, seen = review_notice(receiver)
+        if seen != receiver.seen:
+            receiver.seen = seen
+            receiver.save(update_fields=["seen"])
+        if notice is not None:
+            queue(notice, receiver)
+            told += 1
+    return told
+
+
+def tell_of_runs(receivers: list[Receiver]) -> int:
+    """Queue messages about runs that stopped or failed since the last look, for those who curate the run's group."""
+    since = seen_until(Event.RUN)
+    ended = Run.objects.filter(
+        status__in=[RunStatus.STOPPED, RunStatus.FAILED], dry_run=False, finished_at__gt=since
+    ).select_related("group")
+    told = 0
+    for run in ended.order_by("finished_at"):
+        for receiver in wanting(receivers, Event.RUN):
+            if may_know(receiver, run):
+                queue(run_notice(run), receiver)
+                told += 1
+    return told
+
+
+def may_know(receiver: Receiver, run: Run) -> bool:
+    """True for those who may curate what the run is about."""
+    actor = actor_of_receiver(receiver)
+    return actor.all_groups if run.group_id is None else actor.may(CURATE, run.group_id)
+
+
+def tell_of_backups(receivers: list[Receiver]) -> int:
+    """Queue messages when backups begin to fail, for those who administer everything."""
+    row = JobLock.objects.filter(name=BACKUP_JOB).first()
+    watch, _ = Watch.objects.get_or_create(name=Event.BACKUP)
+    is_failing = row is not None and row.failures > 0
+    if is_failing == watch.is_failing or row is None:
+        return 0
+    Watch.objects.filter(name=Event.BACKUP).update(is_failing=is_failing)
+    concerned = [each for each in wanting(receivers, Event.BACKUP) if actor_of_receiver(each).all_groups]
+    if not is_failing:
+        return 0
+    notice: Notice = backup_notice(row.failures)
+    for receiver in concerned:
+        queue(notice, receiver)
+    return len(concerned)
+
+
+def seen_until(name: str) -> datetime:
+    """Until when this kind was looked at, which becomes now; at first, from now on."""
+    now = timezone.now()
+    watch, is_new = Watch.objects.get_or_create(name=name, defaults={"at": now})
+    Watch.objects.filter(name=name).update(at=now)
+    return now if is_new else watch.at

@@ -1,0 +1,57 @@
+"""Logging in through a provider of OpenID Connect, or by a proxy's header."""
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from access.errors import LociError
+from access.sign_in.sso.door import sign_in
+from loci_site.app.page import secured
+
+OFF = "Single sign-on is not set up here. Log in with a password."
+
+
+@secured
+@never_cache
+@require_GET
+def begin(request: HttpRequest) -> HttpResponse:
+    """Redirect to the provider."""
+    if not settings.LOCI.sign_in.oidc_issuer:
+        return refuse(request, OFF)
+    from access.sign_in.sso.oidc import ToProvider  # noqa: PLC0415 - its package is installed only where it is used
+
+    try:
+        answer: HttpResponse = ToProvider.as_view()(request)
+    except LociError as refusal:
+        return refuse(request, str(refusal))
+    return answer
+
+
+@secured
+@never_cache
+@require_GET
+def finish(request: HttpRequest) -> HttpResponse:
+    """Log in whom the provider sent back, and lead to the page that was asked for."""
+    if not settings.LOCI.sign_in.oidc_issuer:
+        return refuse(request, OFF)
+    from access.sign_in.sso.oidc import read_answer  # noqa: PLC0415 - as above
+
+    try:
+        visitor, wanted = read_answer(request)
+        sign_in(request, visitor)
+    except LociError as refusal:
+        return refuse(request, str(refusal))
+    # The login page leads on whoever is logged in, and knows who may open which page.
+    return redirect(reverse("people:login") + (f"?{urlencode({'next': wanted})}" if wanted else ""))
+
+
+def refuse(request: HttpRequest, why: str) -> HttpResponse:
+    """Back to the login page, which says why."""
+    messages.error(request, why)
+    return redirect(reverse("people:login") + "?stay=1")
