@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A
 
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
-from storage.sqlite.driver import DRIVER, Driver
+from storage.sqlite.driver import Driver, driver_of_settings
 from storage.sqlite.features import find_missing_features
 
 TAG = "loci"
@@ -21,7 +21,7 @@ OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 @register(TAG)
 def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
-    return [] if settings.LOCI.database_url else sqlite_messages(DRIVER)
+    return [] if settings.LOCI.database_url else sqlite_messages(driver_of_settings())
 
 
 @register(TAG)

@@ -15,7 +15,9 @@ from access.models import Group
 from maintenance.backups.archive import DATABASE, sync_folder
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import created_names
+from storage.encryption import database_key
 from storage.sqlite.open_files import database_files
+from storage.sqlite.reencrypt import copy_with_key, ignore_progress, is_plain, wipe
 
 
 class SqliteCopies:
@@ -40,6 +42,7 @@ class SqliteCopies:
 
         Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
         """
+        match_encryption(path)
         with connect_to(path, mode="IMMEDIATE") as copy:
             copy.is_private_copy = True
             yield
@@ -117,6 +120,17 @@ class SqliteCopies:
         sync_folder(database.parent)
         ready.replace(database)
         sync_folder(database.parent)
+
+
+def match_encryption(path: Path) -> None:
+    """Encrypt a copy that is plain, as one from a backup of earlier days, if the store is encrypted."""
+    key = database_key()
+    if key is None or not path.exists() or not is_plain(path):
+        return
+    encrypted = path.with_name(f".{path.name}.encrypted")
+    copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+    wipe(path)
+    encrypted.replace(path)
 
 
 def database_path() -> Path:
