@@ -80,19 +80,17 @@ class ScannedFiles:
 def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
     """Why nothing is certified about a file; empty if it holds none of the byte strings."""
     try:
-        with file.open() as opened:
-            stream = decrypted(opened) if file.is_store else opened
-            return f"{file.name} contains a sentence of it" if contains_any(stream, needles) else ""
+        with file.open() as stream:
+            is_found = contains_any(stream, needles)
+        key = database_key()
+        if file.is_store and key is not None and not is_found:
+            with file.open() as stream:
+                is_found = contains_any(cast("IO[bytes]", PlainPages(stream, key)), needles)
+        return f"{file.name} contains a sentence of it" if is_found else ""
     except FileNotFoundError:
         return ""  # a message that was taken, or a log that was rotated
     except (OSError, BadZipFile) as error:
         return f"{file.name} could not be scanned ({type(error).__name__})"
-
-
-def decrypted(stream: IO[bytes]) -> IO[bytes]:
-    """The stream of a database with its pages decrypted, if the store is encrypted."""
-    key = database_key()
-    return stream if key is None else cast("IO[bytes]", PlainPages(stream, key))
 
 
 def scanned_files() -> Iterator[ScannedFile]:

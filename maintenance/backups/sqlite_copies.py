@@ -17,7 +17,8 @@ from maintenance.backups.folder import backups_folder
 from memories.search.schema import created_names
 from storage.encryption import database_key
 from storage.sqlite.open_files import database_files
-from storage.sqlite.reencrypt import copy_with_key, ignore_progress, is_plain, wipe
+from storage.sqlite.reencrypt import copy_with_key, ignore_progress, is_plain
+from storage.sqlite.wiping import wiping
 
 
 class SqliteCopies:
@@ -128,9 +129,9 @@ def match_encryption(path: Path) -> None:
     if key is None or not path.exists() or not is_plain(path):
         return
     encrypted = path.with_name(f".{path.name}.encrypted")
-    copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
-    wipe(path)
-    encrypted.replace(path)
+    with connections[DEFAULT_DB_ALIAS].wrap_database_errors, wiping(path):
+        copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+        encrypted.replace(path)
 
 
 def database_path() -> Path:

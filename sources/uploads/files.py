@@ -24,8 +24,8 @@ from sources.importing.reading.file_tree import FileTree
 from sources.models import Upload, UploadState
 from storage.encryption import database_key
 from storage.encryption.sealing import readable, sealed_chunks
+from storage.home import UPLOADS
 
-FOLDER = "uploads"
 SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
 
@@ -34,7 +34,7 @@ def file_of(upload: Upload) -> Path:
     """Path of an upload's file; it keeps the suffix of the uploaded name."""
     suffix = Path(upload.name).suffix.lower()
     ending = suffix if SUFFIX.fullmatch(suffix) else ".jsonl"
-    return Path(settings.LOCI.home) / FOLDER / f"{upload.id}{ending}"
+    return Path(settings.LOCI.home) / UPLOADS / f"{upload.id}{ending}"
 
 
 def write_file(upload: Upload, chunks: Iterable[bytes]) -> None:

@@ -47,6 +47,20 @@ def sealed_size(size: int) -> int:
     return HEADER_BYTES + size + TAG_BYTES * max(1, -(-size // CHUNK_BYTES))
 
 
+def key_that_unseals(head: bytes, *keys: DatabaseKey | None) -> DatabaseKey | None:
+    """Which of the keys a file takes, by its first bytes; None for a plain file.
+
+    Raises:
+        UnsealError: it is sealed, with none of these.
+    """
+    if not is_sealed(head):
+        return None
+    for key in keys:
+        if key is not None and head[len(MARK) :].startswith(key.id):
+            return key
+    raise UnsealError("is encrypted with another key")
+
+
 def seal(content: bytes, key: DatabaseKey | None) -> bytes:
     """The content sealed; as it is without a key."""
     return b"".join(sealed_chunks([content], key)) if key else content
@@ -170,11 +184,11 @@ def replace_sealing(path: Path, old: DatabaseKey | None, new: DatabaseKey | None
     """
     with path.open("rb") as source:
         head = source.read(len(MARK) + KEY_ID_BYTES)
-        found = head[len(MARK) :] if is_sealed(head) else None
-        if found == (new.id if new else None):
+        own = key_that_unseals(head, old, new)
+        if (own and own.id) == (new and new.id):
             return False
         source.seek(0)
-        content = unsealed_chunks(source, old) if found else iter(lambda: source.read(CHUNK_BYTES), b"")
+        content = unsealed_chunks(source, own) if own else iter(lambda: source.read(CHUNK_BYTES), b"")
         draft = path.with_name(f".{path.name}.part")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.writelines(sealed_chunks(content, new) if new else content)

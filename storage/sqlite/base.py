@@ -55,7 +55,9 @@ class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a 
         except _backend.Database.DatabaseError as error:
             self.close()
             problem = KeyProblem(describe_wrong_key(Path(database), key.origin))
-            raise _backend.Database.OperationalError(str(problem)) from problem.with_traceback(error.__traceback__)
+            raise _backend.Database.OperationalError(str(problem)) from problem.with_traceback(
+                error.__traceback__
+            )
 
 
 def describe_wrong_key(path: Path, origin: str) -> str:
@@ -67,7 +69,9 @@ def describe_wrong_key(path: Path, origin: str) -> str:
             f"The database {path} is not encrypted, but storage.encryption is sqlcipher: run 'loci encrypt', "
             "or take the setting back."
         )
-    return f"The key in {origin} does not open the database {path}: it is another key, or the file is damaged."
+    return (
+        f"The key in {origin} does not open the database {path}: it is another key, or the file is damaged."
+    )
 
 
 class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a private copy has no static type

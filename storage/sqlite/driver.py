@@ -70,7 +70,9 @@ def load_driver(name: str) -> Driver:
         module = importlib.import_module((MODULES | ENCRYPTING)[name])
     except ImportError as missing:
         if name in ENCRYPTING:
-            return Driver(name, problem=f"Encryption needs a package that is missing ({missing}). {ENCRYPTION_HINT}")
+            return Driver(
+                name, problem=f"Encryption needs a package that is missing ({missing}). {ENCRYPTION_HINT}"
+            )
         return Driver(name, problem=str(missing))
     if not hasattr(module.Connection, "enable_load_extension"):
         return Driver(name, problem="cannot load extensions")

@@ -1,8 +1,8 @@
 """Copies of a SQLite file under another key, or none, compared row by row before anybody uses them."""
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from storage.sqlite.driver import load_driver, vec0_path
 
 Progress = Callable[[str, int, int], None]
 BATCH_ROWS: Final = 500
+PROGRESS_STEPS: Final = 1_000_000  # of SQLite's machine, some hundredths of a second
 QUIET: Final = "PRAGMA cipher_log_level = NONE"  # a wrong key is told once, by us
 
 
@@ -24,7 +25,7 @@ def ignore_progress(_step: str, _done: int, _total: int) -> None:
 
 
 def is_plain(path: Path) -> bool:
-    """True if the file is an unencrypted SQLite database. Not for a file that this process has open (locks.py)."""
+    """True if the file is an unencrypted SQLite database. Not for a file that this process has open: closing it would end SQLite's locks."""
     with path.open("rb") as file:
         return file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
 
@@ -56,16 +57,23 @@ def copy_with_key(
         left.unlink(missing_ok=True)
     target.touch(mode=0o600)
     with closing(connect(source, old)) as database:
-        progress("copying", 0, 1)
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         attached = new.literal if new else "''"
         database.execute(f"ATTACH DATABASE ? AS copy KEY {attached}", (str(target),))
+        database.set_progress_handler(
+            partial(report_size, target, source.stat().st_size, progress), PROGRESS_STEPS
+        )
         database.execute("SELECT sqlcipher_export('copy')").fetchall()
+        database.set_progress_handler(None, 0)
         (version,) = database.execute("PRAGMA user_version").fetchone()
         database.execute(f"PRAGMA copy.user_version = {int(version)}")
         database.commit()
-        progress("copying", 1, 1)
         return compare(database, progress)
+
+
+def report_size(target: Path, total: int, progress: Progress) -> None:
+    """Report how much of the copy is written. SQLite goes on, as nothing is returned."""
+    progress("copying", min(target.stat().st_size, total), total)
 
 
 def compare(database: Any, progress: Progress) -> int:
@@ -105,6 +113,10 @@ def compare_table(database: Any, name: str) -> int:
 def rows_of(database: Any, place: str, name: str) -> Iterator[tuple[Any, ...]]:
     """All rows of a table in the order of its key, with SQLite's own number of each where there is one."""
     cursor, library = database.cursor(), encrypting_library()
+    if name == "sqlite_sequence":  # its rows are renumbered, which says nothing
+        cursor.execute(f"SELECT * FROM {place}.sqlite_sequence ORDER BY name")  # noqa: S608 - one of two places
+        yield from cursor
+        return
     try:
         cursor.execute(f'SELECT _rowid_, * FROM {place}."{name}" ORDER BY _rowid_')  # noqa: S608 - a table's name
     except library.OperationalError:  # it has none
@@ -140,15 +152,3 @@ def encrypting_library() -> Any:
     if driver.module is None:
         raise KeyProblem(driver.problem)
     return driver.module
-
-
-def wipe(path: Path) -> None:
-    """Overwrite a file with zeros and delete it; SSDs and copy-on-write file systems may keep its blocks all the same."""
-    with suppress(FileNotFoundError):
-        with path.open("r+b") as file:
-            left = path.stat().st_size
-            while left > 0:
-                left -= file.write(bytes(min(left, 1 << 20)))
-            file.flush()
-            os.fsync(file.fileno())
-        path.unlink()
