@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
 from access.errors import Unavailable
@@ -17,7 +17,7 @@ from maintenance.backups.folder import backups_folder
 from memories.search.schema import created_names
 from storage.encryption import database_key
 from storage.sqlite.open_files import database_files
-from storage.sqlite.reencrypt import copy_with_key, ignore_progress, is_plain
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, is_plain
 from storage.sqlite.wiping import wiping
 
 
@@ -130,7 +130,10 @@ def match_encryption(path: Path) -> None:
         return
     encrypted = path.with_name(f".{path.name}.encrypted")
     with connections[DEFAULT_DB_ALIAS].wrap_database_errors, wiping(path):
-        copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+        try:
+            copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+        except CopyDiffers as error:
+            raise DatabaseError(f"the encrypted copy is faulty: {error}") from error
         encrypted.replace(path)
 
 
