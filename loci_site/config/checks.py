@@ -48,6 +48,30 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
     return []
 
 
+@register(TAG)
+def check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that the store's key is readable by its owner only, and that encryption is asked for where it works."""
+    return encryption_messages(settings.LOCI)
+
+
+def encryption_messages(config: Config) -> list[CheckMessage]:
+    """Warnings about a key that other users can read, and about encryption asked of PostgreSQL."""
+    if config.storage.encryption == "none":
+        return []
+    if config.database_url:
+        return [
+            Warning(
+                "storage.encryption does nothing on PostgreSQL.",
+                hint="Encrypt the server's disk: docs/how-to/encrypt.md.",
+                id="loci.W003",
+            )
+        ]
+    path = config.storage.key_file
+    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & OTHER_USERS:
+        return []
+    return [Warning(f"Other users can read the key {path}.", hint=f"Run `chmod 600 {path}`.", id="loci.W004")]
+
+
 def sqlite_messages(driver: Driver) -> list[CheckMessage]:
     """One error for each feature that the SQLite library lacks."""
     return [Error(lack.message, hint=lack.hint, id=lack.code) for lack in find_missing_features(driver)]
