@@ -54,8 +54,8 @@ class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a 
             raise  # locked, or the disk
         except _backend.Database.DatabaseError as error:
             self.close()
-            problem = KeyProblem(describe_wrong_key(Path(database), key.origin))
-            raise _backend.Database.OperationalError(str(problem)) from problem.with_traceback(
+            wrong = KeyProblem(describe_wrong_key(Path(database), key.origin))
+            raise _backend.Database.OperationalError(str(wrong)) from wrong.with_traceback(
                 error.__traceback__
             )
 
