@@ -22,12 +22,13 @@ from memories.management.output import FaceCommand, printable
 from storage.encryption import database_key, key_from_file, make_key
 
 EXAMPLES: Final = """\
-examples, after `encryption = "sqlcipher"` and `key_file = "…"` under [storage] in config.toml:
+examples:
   loci encrypt --make-key        makes the key where the settings say, then encrypts what is there
   loci encrypt --dry-run         what would be encrypted
   loci encrypt --old-key FILE    gives the store the key of the settings; FILE has the one it has now
 
-Loci must be stopped. Whoever loses the key loses the memories and all backups: keep a copy of it in another place.
+Write `encryption = "sqlcipher"` and `key_file = "…"` under [storage] in config.toml first, and stop Loci.
+Whoever loses the key loses the memories and all backups: keep a copy of it in another place.
 'loci decrypt' takes the encryption back.
 """
 LOST_KEY: Final = (
