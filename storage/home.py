@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 
 DATABASE = "memory.db"  # where the setting storage.database names no other file
+UPLOADS = "uploads"  # files that wait for their import; made with the first of them
 FOLDERS = ("models", "keys", "backups", "queue", "logs")
 
 

@@ -15,9 +15,9 @@ from pytest_django import DjangoDbBlocker
 
 from tests.fresh_homes import migrated
 from tests.postgres import copy_template
-from tests.settings import HOME, IS_POSTGRES, MODELS
+from tests.settings import HOME, IS_ENCRYPTED, IS_POSTGRES, MODELS
 
-ON_SQLITE = "of SQLite alone: "
+ON_SQLITE, ON_PLAIN = "of SQLite alone: ", "of a plain store alone: "
 # Set by .ci/run: a machine that must run everything shall not pass because something was left out.
 NO_SKIP = os.environ.get("LOCI_TEST_NO_SKIP") == "1"
 
@@ -91,8 +91,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
     items.sort(key=lambda item: (files[item.path], "shared_rows" in getattr(item, "fixturenames", ())))
+    if IS_ENCRYPTED:
+        skip_marked(items, "plain", ON_PLAIN)
     if IS_POSTGRES:
-        skip_sqlite(items)
+        skip_marked(items, "sqlite", ON_SQLITE)
     else:
         others = [item for item in items if item.get_closest_marker("postgresql")]
         config.hook.pytest_deselected(items=others)
@@ -105,24 +107,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(missing)
 
 
-def skip_sqlite(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `sqlite`; each mark has its reason."""
+def skip_marked(items: list[pytest.Item], name: str, why: str) -> None:
+    """Skip the tests with this mark; each mark has its reason."""
     for item in items:
-        if mark := item.get_closest_marker("sqlite"):
-            item.add_marker(pytest.mark.skip(reason=f"{ON_SQLITE}{mark.kwargs['reason']}"))
+        if mark := item.get_closest_marker(name):
+            item.add_marker(pytest.mark.skip(reason=f"{why}{mark.kwargs['reason']}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List what a run on PostgreSQL left out, by reason."""
-    reasons = Counter(
-        str(report.longrepr[2]).partition(ON_SQLITE)[2]
-        for report in terminalreporter.getreports("skipped")
-        if isinstance(report.longrepr, tuple) and ON_SQLITE in str(report.longrepr[2])
-    )
-    if reasons:
-        terminalreporter.section("on SQLite alone")
-    for reason, count in sorted(reasons.items()):
-        terminalreporter.line(f"{count:5} {reason}")
+    """List what a run on PostgreSQL or on an encrypted store left out, by reason."""
+    for why, title in ((ON_SQLITE, "on SQLite alone"), (ON_PLAIN, "on a plain store alone")):
+        reasons = Counter(
+            str(report.longrepr[2]).partition(why)[2]
+            for report in terminalreporter.getreports("skipped")
+            if isinstance(report.longrepr, tuple) and why in str(report.longrepr[2])
+        )
+        if reasons:
+            terminalreporter.section(title)
+        for reason, count in sorted(reasons.items()):
+            terminalreporter.line(f"{count:5} {reason}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -133,7 +136,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         NO_SKIP
         and report.skipped
         and not hasattr(report, "wasxfail")
-        and ON_SQLITE not in str(report.longrepr)
+        and not any(why in str(report.longrepr) for why in (ON_SQLITE, ON_PLAIN))
     ):
         _fail(report)
     return report

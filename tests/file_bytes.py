@@ -2,16 +2,28 @@
 
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
+
+from storage.encryption import database_key
+from storage.encryption.pages import PlainPages
 
 _READ = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb'), sys.stdout.buffer)"
 
 
 def bytes_of(path: Path) -> bytes:
-    """A file's bytes, read by a separate process.
+    """A file's bytes, read by a separate process, and of an encrypted database those of its plain pages too.
 
     Where a process closes any handle of a file, POSIX takes its locks on that file away, SQLite's own among them: the
     next process that opens the database would think itself alone and remove the log beside it.
     """
     command = [sys.executable, "-IS", "-c", _READ, str(path)]
-    return subprocess.run(command, check=True, capture_output=True).stdout
+    return with_plain_pages(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def with_plain_pages(data: bytes) -> bytes:
+    """The bytes of a database, followed by those of its pages decrypted if the store is encrypted."""
+    if (key := database_key()) is None:
+        return data
+    pages = PlainPages(BytesIO(data), key)
+    return data + b"".join(iter(lambda: pages.read(len(data)), b""))

@@ -40,6 +40,10 @@ for _name in [*os.environ]:
 for _name in ("DATABASE_URL", "REDIS_URL"):
     os.environ.pop(_name, None)
 os.environ["LOCI_HOME"] = str(HOME)
+# LOCI_TEST_ENCRYPTION=1 runs the tests on an encrypted store, with a key in the environment.
+IS_ENCRYPTED = os.environ.get("LOCI_TEST_ENCRYPTION") == "1"
+if IS_ENCRYPTED:
+    os.environ |= {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY": "5e" * 32}
 if IS_POSTGRES:
     os.environ["DATABASE_URL"] = f"postgresql://postgres@/postgres?host={POSTGRES}"
 

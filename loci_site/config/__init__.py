@@ -26,6 +26,7 @@ from loci_site.config.sections import (
     Storage,
 )
 from loci_site.config.sign_in import SignIn, find_sign_in_conflicts
+from storage.encryption import KEY_BYTES, KEY_TEXT, VARIABLE
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
@@ -68,6 +69,7 @@ class Config:
     sign_in: SignIn = field(default_factory=SignIn)
     notifications: Notifications = field(default_factory=Notifications)
     redis_url: str = ""
+    database_key: str = field(default="", repr=False)  # the variable LOCI_DB_KEY
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
 
     @property
@@ -93,10 +95,11 @@ def load_config(env: Mapping[str, str]) -> Config:
     config = Config(
         home=home,
         redis_url=env.get("REDIS_URL", "").strip(),
+        database_key=env.get(VARIABLE, "").strip(),
         database_url=env.get("DATABASE_URL", "").strip(),
         **sections,
     )
-    errors += find_conflicts(config)
+    errors += find_conflicts(config) + find_key_conflicts(config)
     if errors:
         raise ConfigError(errors)
     return config
@@ -134,6 +137,27 @@ def find_conflicts(config: Config) -> list[str]:
         errors.append(
             "variable DATABASE_URL must have the form postgresql://user@host:port/name; for SQLite unset it: the setting "
             "storage.database names the file"
+        )
+    return errors
+
+
+def find_key_conflicts(config: Config) -> list[str]:
+    """Errors in where the key of an encrypted store is said to be; the key itself is read when it is needed."""
+    storage, file = config.storage, config.storage.key_file
+    if storage.encryption == "none":
+        return []
+    errors = []
+    if [bool(config.database_key), file is not None, storage.key_in_keyring].count(True) != 1:
+        errors.append(
+            f"storage.encryption is {storage.encryption}, so exactly one of storage.key_file, the variable {VARIABLE} and "
+            "storage.key_in_keyring must say where the key is"
+        )
+    if config.database_key and not KEY_TEXT.fullmatch(config.database_key):
+        errors.append(f"variable {VARIABLE} must have {2 * KEY_BYTES} hexadecimal digits")
+    if file is not None and file.resolve().is_relative_to(config.home.resolve()):
+        errors.append(
+            f"storage.key_file is {str(file)!r}, inside LOCI_HOME: whoever takes the folder would have the key; "
+            "name a file outside of it"
         )
     return errors
 

@@ -14,7 +14,7 @@ from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A
 from guard.injection.classifier import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
-from storage.sqlite.driver import DRIVER, Driver
+from storage.sqlite.driver import Driver, driver_of_settings
 from storage.sqlite.features import find_missing_features
 
 TAG = "loci"
@@ -24,7 +24,7 @@ OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 @register(TAG)
 def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
-    return [] if settings.LOCI.database_url else sqlite_messages(DRIVER)
+    return [] if settings.LOCI.database_url else sqlite_messages(driver_of_settings())
 
 
 @register(TAG)
@@ -70,8 +70,32 @@ def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Che
         return []
     hint = 'pip install "loci-memory[oidc]", or leave sign_in.oidc_issuer empty.'
     return [
-        Error("sign_in.oidc_issuer is set, but mozilla-django-oidc is missing.", hint=hint, id="loci.E006")
+        Error("sign_in.oidc_issuer is set, but mozilla-django-oidc is missing.", hint=hint, id="loci.E007")
     ]
+
+
+@register(TAG)
+def check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that the store's key is readable by its owner only, and that encryption is asked for where it works."""
+    return encryption_messages(settings.LOCI)
+
+
+def encryption_messages(config: Config) -> list[CheckMessage]:
+    """Warnings about a key that other users can read, and about encryption asked of PostgreSQL."""
+    if config.storage.encryption == "none":
+        return []
+    if config.database_url:
+        return [
+            Warning(
+                "storage.encryption does nothing on PostgreSQL.",
+                hint="Encrypt the server's disk: docs/how-to/encrypt.md.",
+                id="loci.W003",
+            )
+        ]
+    path = config.storage.key_file
+    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & OTHER_USERS:
+        return []
+    return [Warning(f"Other users can read the key {path}.", hint=f"Run `chmod 600 {path}`.", id="loci.W004")]
 
 
 def sqlite_messages(driver: Driver) -> list[CheckMessage]:

@@ -76,6 +76,20 @@ class Storage:
     """[storage] where and how memories are stored."""
 
     database: Path = key(Path("memory.db"), "SQLite file; relative to LOCI_HOME.", variable="LOCI_DB")
+    encryption: Literal["none", "sqlcipher"] = key(
+        "none",
+        "Encryption of the SQLite file, its backups and uploaded files: sqlcipher needs a key and the package"
+        " loci-memory[encryption].",
+    )
+    key_file: Path | None = key(
+        None,
+        "File with the key of 64 hexadecimal digits, outside LOCI_HOME; instead of it the variable LOCI_DB_KEY may hold"
+        " the key.",
+        variable="LOCI_DB_KEY_FILE",
+    )
+    key_in_keyring: bool = key(
+        False, "Whether the key is in the system's keyring, which needs the package keyring."
+    )
     busy_timeout_s: float = key(
         20.0, "How long a write waits for other writes.", unit="seconds", low=0.1, high=600
     )

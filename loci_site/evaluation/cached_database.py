@@ -11,13 +11,16 @@ from django.db.migrations.loader import MigrationLoader
 from loci_site.evaluation.scratch_database import scratch_database, use_database
 from memories.language.word_forms import __file__ as forms_file
 from memories.search.schema import statements
+from storage.encryption import database_key
 
 CODE = (Path(forms_file),)  # code that determines stored columns, besides migrations and SQL
 
 
 def fingerprint(corpus: Path, model: str) -> str:
-    """Hash of everything that a cached database depends on: the texts, the model, the migrations and the indexes' SQL."""
+    """Hash of what a cached database depends on: texts, model, migrations, the indexes' SQL and the encryption's key."""
     digest = sha256(model.encode())
+    if (key := database_key()) is not None:
+        digest.update(key.id)
     digest.update(corpus.read_bytes())
     loader = MigrationLoader(None)
     digest.update(repr(sorted(loader.disk_migrations)).encode())

@@ -10,6 +10,8 @@ from access.errors import as_storage_error
 from loci_site import __version__
 from loci_site.config import ConfigError
 from loci_site.config.checks import TAG
+from storage.encryption import KeyProblem
+from storage.faults import causes_of
 from storage.home import DATABASE
 
 # Commands that need the tables: on a new machine the first of them creates the database.
@@ -81,6 +83,9 @@ def explain_store_error(error: DatabaseError | OSError) -> str:
         return str(storage_error)
     if not isinstance(error, DatabaseError):
         return ""
+    for cause in causes_of(error):
+        if isinstance(cause, KeyProblem):
+            return str(cause)
     if any(text in str(error) for text in MISSING_TABLE):
         return (
             f"The database does not match this version of Loci ({error}). Run 'loci migrate', then try again."
@@ -91,7 +96,7 @@ def explain_store_error(error: DatabaseError | OSError) -> str:
             " database with 'loci migrate'."
         )
     if any(text in str(error) for text in DAMAGED):
-        return f"The database is damaged ({error}). Run 'loci doctor', or restore a backup: 'loci restore'."
+        return f"The database is damaged, or encrypted ({error}). Run 'loci doctor', or restore a backup: 'loci restore'."
     return ""
 
 

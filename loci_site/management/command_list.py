@@ -52,7 +52,16 @@ GROUPS: Final = {
         "changepassword",
         "audit",
     ),
-    "Import, export, backup": ("import", "watch", "export", "backup", "restore", "move"),
+    "Import, export, backup": (
+        "import",
+        "watch",
+        "export",
+        "backup",
+        "restore",
+        "encrypt",
+        "decrypt",
+        "move",
+    ),
     "Maintenance": ("compact", "cleanup", "guard", "retention", "reembed", "runs"),
     "Measure and develop": ("evaluate", "reference"),
 }

@@ -1,5 +1,7 @@
 """The backup file: a zip with the database, the tombstone keys, the memory ids and a manifest.
 
+The database in the backup of an encrypted store is encrypted as the store is, and the other parts are sealed with its key.
+
 It is written under a temporary name, synced and renamed, so a file with the final name is always complete.
 """
 
@@ -20,11 +22,13 @@ from typing import IO
 from uuid import UUID
 
 from access.errors import InvalidInput, Unavailable
+from storage.encryption import database_key
+from storage.encryption.sealing import UnsealError, seal, sealed_size, unseal
 
 FORMAT = 1
 # Errors that a damaged zip raises: wrong bits in its data, in a length, or in the compression method.
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError)
-# A key has 32 bytes in hex; a manifest grows with the number of groups.
+# A key has 32 bytes in hex, sealed or not; a manifest grows with the number of groups.
 MAX_MANIFEST_BYTES, MAX_KEY_BYTES, MAX_PARTS = 16 * 1024 * 1024, 1024, 1000
 KEY_NAME = re.compile(r"keys/tombstone-[\w.-]+\.key")
 MANIFEST, IDS, KEYS = "manifest.json", "memories.ids", "keys/"
@@ -67,7 +71,7 @@ class ArchiveContents:
 
 def write_archive(target: Path, manifest: BackupManifest, contents: ArchiveContents) -> BackupManifest:
     """Write a backup readable by its owner only, replacing any file of that name; return the manifest with hashes."""
-    ids = b"".join(sorted(id_.bytes for id_ in contents.ids))
+    key, ids = database_key(), b"".join(sorted(id_.bytes for id_ in contents.ids))
     hashes = {contents.database.name: sha256_of(contents.database), IDS: hashlib.sha256(ids).hexdigest()}
     hashes |= {KEYS + path.name: sha256_of(path) for path in contents.keys}
     whole = BackupManifest(**{**vars(manifest), "sha256": hashes})
@@ -75,10 +79,11 @@ def write_archive(target: Path, manifest: BackupManifest, contents: ArchiveConte
         write_atomically(target) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as out,
     ):
-        out.writestr(MANIFEST, json.dumps(asdict(whole), default=datetime.isoformat, indent=1))
-        out.writestr(IDS, ids)
+        manifest_text = json.dumps(asdict(whole), default=datetime.isoformat, indent=1)
+        out.writestr(MANIFEST, seal(manifest_text.encode(), key))
+        out.writestr(IDS, seal(ids, key))
         for path in contents.keys:
-            out.write(path, KEYS + path.name)
+            out.writestr(KEYS + path.name, seal(path.read_bytes(), key))
         out.write(contents.database, contents.database.name)
     return whole
 
@@ -104,6 +109,8 @@ def read_manifest(archive: Path) -> BackupManifest:
         if not has_proper_types(manifest):
             raise ValueError(f"a value in {MANIFEST} has the wrong type")
         return manifest
+    except UnsealError as error:
+        raise InvalidInput(f"{archive.name} {error}.", hint="Nothing was changed.", field="file") from error
     except FileNotFoundError:
         raise InvalidInput(
             f"There is no file {archive}.", hint="'loci backup --list' shows the backups.", field="file"
@@ -178,7 +185,7 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
     """
     sizes = {info.filename: info.file_size for info in file.infolist()}
     limits = dict.fromkeys(STORES, manifest.database_bytes)
-    limits[IDS] = manifest.counts.get("memories_memory", 0) * ID_BYTES
+    limits[IDS] = sealed_size(manifest.counts.get("memories_memory", 0) * ID_BYTES)
     wrong = [name for name in manifest.sha256 if name not in limits and not KEY_NAME.fullmatch(name)]
     wrong += sorted(sizes.keys() - manifest.sha256.keys() - {MANIFEST, KEYS})
     wrong += [
@@ -199,12 +206,12 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
 
 
 def read_part(file: zipfile.ZipFile, name: str, *, most: int) -> bytes:
-    """The content of a small part; ValueError if it has more than `most` bytes."""
+    """The content of a small part, unsealed; ValueError if it has more than `most` bytes."""
     with file.open(name) as part:
         content = part.read(most + 1)
     if len(content) > most:
         raise ValueError(f"{name} is too large")
-    return content
+    return unseal(content, database_key())
 
 
 def sha256_of(path: Path) -> str:
@@ -247,12 +254,22 @@ def unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
     # Only the last component of the name is used, so a forged name cannot leave the folder.
     path = folder / (KEYS if name.startswith(KEYS) else "") / Path(name).name
     digest = hashlib.sha256()
-    with archive.open(name) as part, os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
-        left = archive.getinfo(name).file_size
-        while left > 0 and (block := part.read(min(BLOCK_BYTES, left))):
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
+        for block in blocks_of(archive, name):
             digest.update(block)
             out.write(block)
-            left -= len(block)
         out.flush()
         os.fsync(out.fileno())
     return digest.hexdigest()
+
+
+def blocks_of(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
+    """The content of a part, no more than the zip's headers say; small parts are unsealed."""
+    left = archive.getinfo(name).file_size
+    if name not in STORES:
+        yield read_part(archive, name, most=left)
+        return
+    with archive.open(name) as part:
+        while left > 0 and (block := part.read(min(BLOCK_BYTES, left))):
+            yield block
+            left -= len(block)

@@ -48,7 +48,8 @@ from maintenance.backups.open_copy import (
     use_copy,
 )
 from memories.models import Memory
-from storage.faults import find_storage_fault
+from storage.encryption import KeyProblem
+from storage.faults import causes_of, find_storage_fault
 
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
@@ -289,7 +290,12 @@ def present_state() -> str:
         if copies().faults(is_quick=True):
             return "damaged"
         pending = pending_migrations()
-    except DatabaseError:
+    except DatabaseError as error:
+        for cause in causes_of(error):
+            if isinstance(cause, KeyProblem):
+                raise Conflict(
+                    str(cause), hint="Nothing was changed. Set the right key, or move the database away."
+                ) from error
         return "damaged"
     if pending:
         raise Conflict(

@@ -15,9 +15,11 @@ from zipfile import BadZipFile, ZipFile
 from django.conf import settings
 from django.db import connection
 
-from maintenance.backups.archive import STORES
+from maintenance.backups.archive import DATABASE, STORES
 from maintenance.backups.folder import backups_folder
 from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
+from storage.encryption import database_key
+from storage.encryption.pages import PlainPages
 from storage.sqlite.open_files import database_files
 
 SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seconds
@@ -40,11 +42,15 @@ shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
 
 @dataclass(frozen=True)
 class ScannedFile:
-    """A file by its name in LOCI_HOME, its size (of a backup: of the database in it), and how to open it."""
+    """A file by its name in LOCI_HOME, its size (of a backup: of the database in it), and how to open it.
+
+    `is_store`: a database or its log, whose pages are encrypted if the store is.
+    """
 
     name: str
     size: int
     open: Callable[[], AbstractContextManager[IO[bytes]]]
+    is_store: bool = False
 
 
 class ScannedFiles:
@@ -75,7 +81,12 @@ def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
     """Why nothing is certified about a file; empty if it holds none of the byte strings."""
     try:
         with file.open() as stream:
-            return f"{file.name} contains a sentence of it" if contains_any(stream, needles) else ""
+            is_found = contains_any(stream, needles)
+        key = database_key()
+        if file.is_store and key is not None and not is_found:
+            with file.open() as stream:
+                is_found = contains_any(cast("IO[bytes]", PlainPages(stream, key)), needles)
+        return f"{file.name} contains a sentence of it" if is_found else ""
     except FileNotFoundError:
         return ""  # a message that was taken, or a log that was rotated
     except (OSError, BadZipFile) as error:
@@ -87,7 +98,7 @@ def scanned_files() -> Iterator[ScannedFile]:
     database = database_path()
     for path in database_files(database)[:2] if database else ():  # the shared memory holds no text
         if path.is_file():
-            yield ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path))
+            yield ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path), is_store=True)
     home = Path(settings.LOCI.home)
     for folder in FOLDERS:
         for path in sorted((home / folder).rglob("*")):
@@ -104,7 +115,8 @@ def backup_files() -> Iterator[ScannedFile]:
         try:
             with ZipFile(path) as archive:
                 [store] = STORES.intersection(archive.namelist())
-                found = ScannedFile(name, archive.getinfo(store).file_size, partial(open_store, path, store))
+                size = archive.getinfo(store).file_size
+                found = ScannedFile(name, size, partial(open_store, path, store), is_store=store == DATABASE)
         except (BadZipFile, KeyError, ValueError):
             found = ScannedFile(name, path.stat().st_size, partial(open_file, path))
         except OSError:

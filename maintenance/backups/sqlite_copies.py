@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
 from access.errors import Unavailable
@@ -15,7 +15,10 @@ from access.models import Group
 from maintenance.backups.archive import DATABASE, sync_folder
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import created_names
+from storage.encryption import database_key
 from storage.sqlite.open_files import database_files
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, is_plain
+from storage.sqlite.wiping import wiping
 
 
 class SqliteCopies:
@@ -40,6 +43,7 @@ class SqliteCopies:
 
         Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
         """
+        match_encryption(path)
         with connect_to(path, mode="IMMEDIATE") as copy:
             copy.is_private_copy = True
             yield
@@ -117,6 +121,20 @@ class SqliteCopies:
         sync_folder(database.parent)
         ready.replace(database)
         sync_folder(database.parent)
+
+
+def match_encryption(path: Path) -> None:
+    """Encrypt a copy that is plain, as one from a backup of earlier days, if the store is encrypted."""
+    key = database_key()
+    if key is None or not path.exists() or not is_plain(path):
+        return
+    encrypted = path.with_name(f".{path.name}.encrypted")
+    with connections[DEFAULT_DB_ALIAS].wrap_database_errors, wiping(path):
+        try:
+            copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+        except CopyDiffers as error:
+            raise DatabaseError(f"the encrypted copy is faulty: {error}") from error
+        encrypted.replace(path)
 
 
 def database_path() -> Path:

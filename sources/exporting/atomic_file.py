@@ -1,29 +1,62 @@
 """Writing a file completely or not at all."""
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
+
+from storage.encryption import DatabaseKey
+from storage.encryption.sealing import SealedWriter
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[TextIO]:
-    """A file that replaces `path` once it is on disk, readable by its owner only.
+    """A text file that replaces `path` once it is on disk, readable by its owner only.
 
     A device or pipe is written directly, because replacing it would destroy it.
     """
+    with replace_bytes(path) as out, as_text(out) as file:
+        yield file
+
+
+@contextmanager
+def replace_sealed_file(path: Path, key: DatabaseKey) -> Iterator[TextIO]:
+    """As replace_file(), with the content sealed by the key."""
+    with (
+        replace_bytes(path) as out,
+        SealedWriter(out, key) as sealed,
+        as_text(io.BufferedWriter(sealed)) as file,
+    ):
+        yield file
+
+
+@contextmanager
+def replace_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The file below replace_file(), for bytes."""
     if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
+        with path.open("wb") as out:
+            yield out
         return
     part = path.with_name(f".{path.name}.part{os.getpid()}")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def as_text(out: IO[bytes]) -> Iterator[TextIO]:
+    """The file for texts; it is flushed at the end and stays open."""
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="\n")
+    try:
+        yield text
+        text.flush()
+    finally:
+        text.detach()

@@ -29,8 +29,9 @@ from sources.importing.lines import count_lines
 from sources.importing.reports import ImportReport
 from sources.importing.undo import undo_import
 from sources.models import Upload, UploadState
-from sources.uploads.files import file_of, remove_file, write_file
+from sources.uploads.files import file_of, open_file, remove_file, write_file
 from sources.uploads.masking import mask_file
+from storage.encryption import database_key
 
 log = logging.getLogger(__name__)
 # Measured: a dry run takes a few hundred microseconds per line, an import a few milliseconds for each vector.
@@ -93,7 +94,8 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_for
     )  # fmt: skip
     write_file(upload, sent.chunks)
     try:
-        upload.line_count = count_lines(file_of(upload))
+        with open_file(upload) as path:
+            upload.line_count = count_lines(path)
         upload.save()
     except BaseException:
         remove_file(upload)
@@ -201,7 +203,7 @@ def process_upload(upload: Upload) -> bool:
             undo_upload(upload)
         else:
             report = import_upload(upload, dry_run=is_trial)
-            if is_trial:
+            if is_trial and database_key() is None:  # a file of an encrypted store is sealed
                 mask_file(file_of(upload))
     except LociError as refusal:
         fail_upload(upload, error=str(refusal))
@@ -261,21 +263,21 @@ def delete_old_uploads() -> int:
 
 def import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
     """Import an upload's file with its sender's present rights, recording the progress."""
-    path = file_of(upload)
-    if not path.exists():
+    if not file_of(upload).exists():
         raise NotFound("The file no longer exists.", hint="Upload it again.")
-    importer = choose_importer(path, upload.format)
-    if not upload.recognised:
-        note_format(upload, importer)
-    rules = LineRules(upload.source, upload.group, upload.type, upload.scope, waiting=upload.waiting)
     rows = Upload.objects.filter(pk=upload.pk)
-    return importer.run(
-        sender_actor(upload.user_id),
-        path,
-        rules,
-        on_progress=lambda line: rows.update(lines_done=line, working_at=timezone.now()),
-        dry_run=dry_run,
-    )
+    with open_file(upload) as path:
+        importer = choose_importer(path, upload.format)
+        if not upload.recognised:
+            note_format(upload, importer)
+        rules = LineRules(upload.source, upload.group, upload.type, upload.scope, waiting=upload.waiting)
+        return importer.run(
+            sender_actor(upload.user_id),
+            path,
+            rules,
+            on_progress=lambda line: rows.update(lines_done=line, working_at=timezone.now()),
+            dry_run=dry_run,
+        )
 
 
 def note_format(upload: Upload, importer: Importer) -> None:

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 from zipfile import is_zipfile
@@ -21,8 +22,10 @@ from memories.store.purge_hooks import (
 )
 from sources.importing.reading.file_tree import FileTree
 from sources.models import Upload, UploadState
+from storage.encryption import database_key
+from storage.encryption.sealing import readable, sealed_chunks
+from storage.home import UPLOADS
 
-FOLDER = "uploads"
 SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
 
@@ -31,20 +34,26 @@ def file_of(upload: Upload) -> Path:
     """Path of an upload's file; it keeps the suffix of the uploaded name."""
     suffix = Path(upload.name).suffix.lower()
     ending = suffix if SUFFIX.fullmatch(suffix) else ".jsonl"
-    return Path(settings.LOCI.home) / FOLDER / f"{upload.id}{ending}"
+    return Path(settings.LOCI.home) / UPLOADS / f"{upload.id}{ending}"
 
 
 def write_file(upload: Upload, chunks: Iterable[bytes]) -> None:
-    """Write the uploaded chunks; a half-written file is deleted."""
-    path = file_of(upload)
+    """Write the uploaded chunks, sealed if the store is encrypted; a half-written file is deleted."""
+    path, key = file_of(upload), database_key()
     path.parent.mkdir(mode=0o700, exist_ok=True)
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            for chunk in chunks:
-                out.write(chunk)
+            out.writelines(sealed_chunks(chunks, key) if key else chunks)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def open_file(upload: Upload) -> Iterator[Path]:
+    """The path of an upload's content during the block: of the file itself, or of an unsealed copy."""
+    with readable(file_of(upload), database_key()) as path:
+        yield path
 
 
 def remove_file(upload: Upload) -> None:
@@ -91,10 +100,11 @@ def purge_faults(doomed: PurgedTexts) -> int:
 def contains_text(path: Path, needles: list[bytes]) -> bool:
     """True if the file exists and contains one of the byte strings, in a zip unpacked."""
     try:
-        with path.open("rb") as stream:
-            if contains_any(stream, needles):
-                return True
-        return is_zipfile(path) and zip_contains_text(path, needles)
+        with readable(path, database_key()) as plain:
+            with plain.open("rb") as stream:
+                if contains_any(stream, needles):
+                    return True
+            return is_zipfile(plain) and zip_contains_text(plain, needles)
     except FileNotFoundError:
         return False
 

@@ -12,19 +12,66 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
+from storage.encryption import KeyProblem, database_key
+from storage.encryption.pages import PLAIN_HEADER
 from storage.faults import report_failed_commit
 from storage.home import DATABASE, ensure_home
 from storage.sqlite.django_backend import import_backend
-from storage.sqlite.driver import DRIVER, vec0_path
+from storage.sqlite.driver import driver_of_settings, vec0_path
 from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
 from storage.sqlite.schema_dependents import suspend_dependents
 
 # 8 MiB at SQLite's default page size, with a pause after each batch that leaves the processor to others.
 BACKUP_BATCH_PAGES, BACKUP_SLEEP_S = 2048, 0.005
 NO_DATABASE = "there is no database at"
+# A wrong key is told in a sentence; SQLCipher would print four lines about it.
+QUIET = "PRAGMA cipher_log_level = NONE"
 
+DRIVER = driver_of_settings()
 # Django must load even without a usable library, so that the system check can report it.
 _backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
+
+
+class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a private copy has no static type
+    """A connection of the library that presents the store's key, if it has one, before anything else is read.
+
+    Every opener of the store and of its copies makes its connections here.
+    """
+
+    def __init__(self, database: str, *args: Any, **options: Any) -> None:
+        try:
+            key = database_key()
+        except KeyProblem as problem:
+            raise _backend.Database.OperationalError(str(problem)) from problem
+        super().__init__(database, *args, **options)
+        if key is None:
+            return
+        self.execute(QUIET)
+        self.execute(f"PRAGMA key = {key.literal}")
+        try:
+            self.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+        except _backend.Database.OperationalError:
+            raise  # locked, or the disk
+        except _backend.Database.DatabaseError as error:
+            self.close()
+            wrong = KeyProblem(describe_wrong_key(Path(database), key.origin))
+            raise _backend.Database.OperationalError(str(wrong)) from wrong.with_traceback(
+                error.__traceback__
+            )
+
+
+def describe_wrong_key(path: Path, origin: str) -> str:
+    """Why a file does not open with the key. No connection of this process has it open: they would have the same key."""
+    with path.open("rb") as file:
+        is_plain = file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
+    if is_plain:
+        return (
+            f"The database {path} is not encrypted, but storage.encryption is sqlcipher: run 'loci encrypt', "
+            "or take the setting back."
+        )
+    return (
+        f"The key in {origin} does not open the database {path}: it is another key, or the file is damaged."
+    )
 
 
 class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a private copy has no static type
@@ -71,6 +118,11 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
     # True for a copy known only to its creator: no other process can have it open.
     is_private_copy = False
 
+    def get_connection_params(self) -> dict[str, Any]:
+        """Django's parameters, with our class of connections."""
+        params: dict[str, Any] = super().get_connection_params()
+        return {**params, "factory": KeyedConnection}
+
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open the file and load vec0.
@@ -114,7 +166,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
 
         self.ensure_connection()
         make_database_file(target)
-        with self.wrap_database_errors, closing(_backend.Database.connect(str(target))) as copy:
+        with self.wrap_database_errors, closing(connect_to_copy(target)) as copy:
             self.connection.backup(copy, pages=BACKUP_BATCH_PAGES, progress=report, sleep=BACKUP_SLEEP_S)
 
     @contextmanager
@@ -134,6 +186,11 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
                 yield
             finally:
                 self.close()
+
+
+def connect_to_copy(path: Path) -> Any:
+    """A bare connection to a copy of the store, with the store's key."""
+    return _backend.Database.connect(str(path), factory=KeyedConnection)
 
 
 @contextmanager

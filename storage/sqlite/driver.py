@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from django.conf import settings
+
 OLDEST_STANDARD = (3, 44, 0)
 MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
+ENCRYPTING = {"sqlcipher": "sqlcipher3"}  # chosen by the setting storage.encryption alone
 INSTALL_HINT = (
     "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
     "then start again."
 )
+ENCRYPTION_HINT = "Run `pip install 'loci-memory[encryption]'`, then start again."
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,11 @@ def choose_driver(forced: str = "") -> Driver:
     return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {INSTALL_HINT}")
 
 
+def driver_of_settings() -> Driver:
+    """The store's driver: SQLCipher if storage.encryption asks for it, else DRIVER."""
+    return load_driver("sqlcipher") if settings.LOCI.storage.encryption == "sqlcipher" else DRIVER
+
+
 def vec0_path() -> Path:
     """The path of the sqlite-vec extension without its suffix, as `load_extension` expects it."""
     # The package is located, not imported: it imports the standard sqlite3, which some Pythons lack.
@@ -58,8 +67,12 @@ def vec0_path() -> Path:
 def load_driver(name: str) -> Driver:
     """The named driver, with the problem instead of a module if it cannot be used."""
     try:
-        module = importlib.import_module(MODULES[name])
+        module = importlib.import_module((MODULES | ENCRYPTING)[name])
     except ImportError as missing:
+        if name in ENCRYPTING:
+            return Driver(
+                name, problem=f"Encryption needs a package that is missing ({missing}). {ENCRYPTION_HINT}"
+            )
         return Driver(name, problem=str(missing))
     if not hasattr(module.Connection, "enable_load_extension"):
         return Driver(name, problem="cannot load extensions")

@@ -15,9 +15,10 @@ from access.errors import Conflict, InvalidInput, LociError
 from access.tokens import operator
 from memories.language.plurals import format_count
 from sources.exporting import ExportReport, export
-from sources.exporting.atomic_file import replace_file
+from sources.exporting.atomic_file import replace_file, replace_sealed_file
 from sources.format import counts_text
 from sources.sharing import EXPORTERS, NAMES, export_as
+from storage.encryption import DatabaseKey, KeyProblem, database_key
 
 EXAMPLES: Final = """\
 examples:
@@ -25,6 +26,7 @@ examples:
   loci export --group ledger > ledger.jsonl
   loci export loci.jsonl --vectors --json    with vectors, so that an import need not embed
   loci export loci.jsonl --overwrite         replace an existing file
+  loci export loci.sealed --encrypt          encrypted with the store's key; 'import' reads it where that key is set
   loci export vault --to markdown            notes for other programs; import reads them again
 
 formats (for --to), which have what recall returns, without history:
@@ -49,6 +51,8 @@ class Command(BaseCommand):
         parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
         parser.add_argument("--group", action="append", default=[], help="only this group; may be repeated")
         parser.add_argument("--vectors", action="store_true", help="include the vectors")
+        parser.add_argument("--encrypt", action="store_true",
+                            help="encrypt the file with the store's key (storage.encryption)")  # fmt: skip
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -59,13 +63,20 @@ class Command(BaseCommand):
             self._share(path, options)
             return
         try:
+            if options["encrypt"] and path is None:
+                raise InvalidInput(
+                    "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
+                )
             if path and path.is_file() and not options["overwrite"]:
                 raise Conflict(
                     f"{path} already exists.",
                     hint="Name a new file, or replace it with --overwrite.",
                     field="file",
                 )
-            target = replace_file(path) if path else nullcontext(sys.stdout)
+            if path and options["encrypt"]:
+                target: Any = replace_sealed_file(path, key_for_export())
+            else:
+                target = replace_file(path) if path else nullcontext(sys.stdout)
             with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
                 report = export(
                     operator(),
@@ -85,6 +96,10 @@ class Command(BaseCommand):
     def _share(self, path: Path | None, options: dict[str, Any]) -> None:
         """Export for another program."""
         try:
+            if options["encrypt"]:
+                raise InvalidInput(
+                    "Other programs cannot read an encrypted export.", hint="Leave out --to.", field="encrypt"
+                )
             if path is None:
                 raise InvalidInput(
                     "No file or folder is named.", hint=f"loci export PATH --to {options['to']}", field="file"
@@ -102,6 +117,21 @@ class Command(BaseCommand):
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
         text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
         self.stdout.write(json.dumps(dataclasses.asdict(report)) if options["json"] else text)
+
+
+def key_for_export() -> DatabaseKey:
+    """The store's key; raises InvalidInput if it has none."""
+    try:
+        key = database_key()
+    except KeyProblem as problem:
+        raise InvalidInput(str(problem), field="encrypt") from problem
+    if key is None:
+        raise InvalidInput(
+            "This store has no key to encrypt an export with.",
+            hint="Set storage.encryption, or encrypt the file with another program.",
+            field="encrypt",
+        )
+    return key
 
 
 def report_text(report: ExportReport) -> str:

@@ -19,6 +19,8 @@ from sources.importing.importer import Importer, LineRules, Waiting, read_places
 from sources.importing.lines import LineFault, count_lines
 from sources.importing.reports import ImportReport, lines_were
 from sources.importing.undo import undo_import
+from storage.encryption import KeyProblem, database_key
+from storage.encryption.sealing import UnsealError, readable
 
 EXAMPLES: Final = """\
 examples:
@@ -98,7 +100,17 @@ class Command(BaseCommand):
             lost = lines_were(len(report.faults), report.unit)
             raise CommandError(f"{lost} not stored.{list_faults(report.faults, report.unit)}")
 
-    def _import(self, path: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
+    def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
+        """Import a file, of an encrypted export the content."""
+        try:
+            with readable(file, database_key()) as path:
+                return self._import_plain(path, options)
+        except (UnsealError, KeyProblem) as error:
+            raise InvalidInput(
+                f"{file.name}: {error}.", hint="Nothing was imported.", field="file"
+            ) from error
+
+    def _import_plain(self, path: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         importer = choose_importer(path, options["format"])
         rules = LineRules(
             options["source"] or importer.source_of(path),

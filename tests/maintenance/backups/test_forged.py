@@ -22,6 +22,7 @@ from tests.maintenance.folders import empty_folder
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.sqlite(reason="forged database files"),
+    pytest.mark.plain(reason="forged manifests"),
 ]
 Remember = Callable[..., Memory]
 

@@ -23,6 +23,7 @@ from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
+from tests.file_bytes import with_plain_pages
 from tests.maintenance.folders import empty_folder
 
 Remember = Callable[..., Memory]
@@ -44,7 +45,8 @@ def bytes_of(archive: Path, folder: Path) -> bytes:
     """All bytes of a backup, unpacked, and of the file itself."""
     folder.mkdir()
     unpack(archive, folder)
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file()) + archive.read_bytes()
+    parts = [with_plain_pages(path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
+    return b"".join(parts) + archive.read_bytes()
 
 
 def stored_vectors(memory: Memory) -> list[bytes]:

@@ -32,6 +32,8 @@ from memories.lifecycle.verbs import purge, retract
 from memories.models import Memory, Tombstone
 from memories.search.base import search_index
 from memories.store import store
+from storage.encryption import database_key
+from storage.encryption.sealing import unseal
 from tests.loci_site.server.running import environment
 from tests.maintenance.events import TOMATOES, drive, happen, turn_of
 from tests.maintenance.state import stored_texts
@@ -181,7 +183,7 @@ def test_a_backup_of_a_later_version_is_refused(remember: Remember, tmp_path: Pa
         for name in old.namelist():
             said = old.read(name)
             if name == MANIFEST:
-                body = json.loads(said)
+                body = json.loads(unseal(said, database_key()))
                 body["migrations"]["memories"].append("0999_from_the_future")
                 said = json.dumps(body).encode()
             new.writestr(name, said)
@@ -226,6 +228,7 @@ def test_a_name_of_the_list_is_found(remember: Remember, tmp_path: Path) -> None
 
 
 @pytest.mark.sqlite(reason="a damaged file")
+@pytest.mark.plain(reason="a damaged file is told from one with another key")
 def test_a_store_that_cannot_be_read_is_set_aside(remember: Remember, tmp_path: Path) -> None:
     remember(PORT)
     made = make_backup(operator())

@@ -144,6 +144,7 @@ def test_a_default_in_a_migration_becomes_a_literal(
     assert base.SchemaEditor(databases["default"]).quote_value(value) == literal
 
 
+@pytest.mark.plain(reason="the choice among drivers that do not encrypt")
 def test_the_standard_library_and_djangos_backend_stay_as_they_are() -> None:
     program = (
         "import sys\n"

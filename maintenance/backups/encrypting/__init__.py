@@ -1,0 +1,242 @@
+"""Encrypt, decrypt, or give another key to a store that exists: its database, backups and uploaded files.
+
+The settings name the key that holds afterwards (for decrypting: before). Each file is copied, the copy is compared with it,
+and only then takes its place, so a process killed at any point leaves every file whole, and the same command goes on.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from access import audit
+from access.actor import Actor
+from access.audit.operations import Operation
+from access.errors import Conflict, Unavailable
+from maintenance.backups import Progress, require_admin
+from maintenance.backups.archive import DAMAGED, DATABASE, sync_folder
+from maintenance.backups.copies import copies
+from maintenance.backups.encrypting.archives import reencrypt_archive
+from maintenance.backups.folder import backup_lock, backup_paths, backups_folder, work_folder
+from maintenance.backups.open_copy import pending_migrations
+from maintenance.backups.restore import STOP_OTHERS
+from maintenance.backups.sqlite_copies import database_path
+from storage.encryption import DatabaseKey, KeyProblem
+from storage.encryption.sealing import replace_sealing
+from storage.home import UPLOADS
+from storage.sqlite.open_files import database_files
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, is_plain, opens_with
+from storage.sqlite.wiping import REPLACED_SUFFIX, finish_wiping, sync, wiping
+
+# The copy, and the rest that SQLite needs while it is written.
+ROOM: Final = 1.2
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a change: what a file may have now (None: it may be plain), and what it has afterwards."""
+
+    old: DatabaseKey | None
+    new: DatabaseKey | None
+
+    @property
+    def word(self) -> str:
+        """What the change does."""
+        if self.new is None:
+            return "decrypt"
+        return "encrypt" if self.old is None else "rekey"
+
+
+@dataclass(frozen=True)
+class EncryptionPreview:
+    """What would be changed: `state` of the database is "none", "done", or "to do"."""
+
+    database: Path
+    state: str
+    bytes_needed: int
+    bytes_free: int
+    backups: int
+    uploads: int
+
+
+@dataclass(frozen=True)
+class EncryptionResult:
+    """What was changed: rows of the database (None: it was as wanted), files, and those that stay as they were and why."""
+
+    rows: int | None = None
+    backups: tuple[str, ...] = ()
+    uploads: int = 0
+    left: tuple[str, ...] = ()
+
+
+def preview_change(actor: Actor, keys: Keys) -> EncryptionPreview:
+    """What change_encryption() would do; nothing is changed.
+
+    Raises:
+        NotPermitted: the actor does not administer all groups.
+        Unavailable: the database opens with none of the keys.
+    """
+    require_admin(actor)
+    database = database_path()
+    with explain_key_problems():
+        state = state_of(database, keys)
+    size = database.stat().st_size if database.exists() else 0
+    return EncryptionPreview(
+        database=database,
+        state=state,
+        bytes_needed=int(size * ROOM) if state == "to do" else 0,
+        bytes_free=shutil.disk_usage(settings.LOCI.home).free,
+        backups=len(backup_paths()),
+        uploads=len(uploaded_files()),
+    )
+
+
+def change_encryption(actor: Actor, keys: Keys, *, progress: Progress) -> EncryptionResult:
+    """Bring the database, the backups and the uploaded files from the old key to the new one; return what was changed.
+
+    Raises:
+        NotPermitted: the actor does not administer all groups.
+        Conflict: another process has the store open; nothing was changed.
+        Unavailable: the database opens with none of the keys, a copy differs, or the disk has no room.
+    """
+    preview = preview_change(actor, keys)
+    if preview.bytes_needed > preview.bytes_free:
+        raise Unavailable(
+            f"The copy takes {preview.bytes_needed / 1e6:,.0f} MB, and the disk has {preview.bytes_free / 1e6:,.0f}.",
+            hint="Nothing was changed. Free space on the disk that holds LOCI_HOME.",
+        )
+    if keys.new is None and preview.state == "to do":
+        note_change(actor, keys)  # afterwards the settings do not open it any more
+    rows: int | None = None
+    with explain_key_problems(), backup_lock():
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(copies().exclusive_access())
+            except DatabaseError as error:
+                raise Conflict(f"Nothing was changed: {error}.", hint=STOP_OTHERS) from error
+            finish_leftovers(preview.database)
+            if preview.state == "to do":
+                rows = change_database(preview.database, keys, progress)
+        changed, left = change_backups(keys, progress)
+        uploads, more = change_uploads(keys)
+    if keys.new is not None and rows is not None:
+        note_change(actor, keys)
+    return EncryptionResult(rows, changed, uploads, (*left, *more, *foreign_files()))
+
+
+def state_of(database: Path, keys: Keys) -> str:
+    """Whether the database is as wanted: "none" if there is none, "done", or "to do".
+
+    Raises:
+        KeyProblem: it opens with neither key.
+    """
+    if not database.exists() or not database.stat().st_size:
+        return "none"
+    if is_plain(database):
+        if keys.new is None:
+            return "done"
+        if keys.old is None:
+            return "to do"
+        raise KeyProblem(f"The database {database} is not encrypted, so it has no old key.")
+    if keys.new is not None and opens_with(database, keys.new):
+        return "done"
+    if keys.old is not None and opens_with(database, keys.old):
+        return "to do"
+    tried = " and ".join(key.origin for key in (keys.old, keys.new) if key is not None)
+    raise KeyProblem(
+        f"The key in {tried} does not open the database {database}: it is another key, or the file is damaged."
+    )
+
+
+def change_database(database: Path, keys: Keys, progress: Progress) -> int:
+    """Put a compared copy with the new key in the database's place; return the number of its rows."""
+    copy = database.with_name(f".{database.name}.reencrypted")
+    _, log, shared = database_files(database)
+    finish_wiping(copy)  # of a killed run
+    try:
+        rows = copy_with_key(database, copy, old=keys.old, new=keys.new, progress=progress)
+        sync(copy)
+        if log.exists() and log.stat().st_size:
+            raise CopyDiffers("the write-ahead log cannot be written back")
+        # SQLite would replay an old log into the new file.
+        for path in (log, shared):
+            path.unlink(missing_ok=True)
+        sync_folder(database.parent)
+        with wiping(database):
+            copy.replace(database)
+            sync_folder(database.parent)
+    finally:
+        finish_wiping(copy)
+    return rows
+
+
+def change_backups(keys: Keys, progress: Progress) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Bring the managed backups to the new key; the names of those changed, and of the others with the reason."""
+    changed, left = [], []
+    paths = backup_paths()
+    for done, path in enumerate(paths):
+        progress("backups", done, len(paths))
+        try:
+            with work_folder() as folder, wiping(path):
+                if reencrypt_archive(path, folder, old=keys.old, new=keys.new):
+                    changed.append(path.name)
+        except (*DAMAGED, CopyDiffers, TypeError) as error:
+            left.append(f"backups/{path.name}: {error}")
+    progress("backups", len(paths), len(paths))
+    return tuple(changed), tuple(left)
+
+
+def change_uploads(keys: Keys) -> tuple[int, tuple[str, ...]]:
+    """Bring uploaded files to the new key; how many were changed, and the names of others with the reason."""
+    count, left = 0, []
+    for path in uploaded_files():
+        try:
+            with wiping(path):
+                count += replace_sealing(path, keys.old, keys.new)
+        except (ValueError, OSError) as error:
+            left.append(f"{UPLOADS}/{path.name}: {error}")
+    return count, tuple(left)
+
+
+def uploaded_files() -> list[Path]:
+    """The files that wait in LOCI_HOME for their import."""
+    folder = Path(settings.LOCI.home) / UPLOADS
+    return sorted(path for path in folder.glob("[!.]*") if path.is_file())
+
+
+def foreign_files() -> tuple[str, ...]:
+    """What stands among the backups and is none of Loci's making, or a damaged store: it stays as it is."""
+    known = {path.name for path in backup_paths()}
+    names = sorted(path.name for path in backups_folder().glob("[!.]*") if path.name not in known)
+    return tuple(f"backups/{name}: not a backup that Loci named" for name in names)
+
+
+def finish_leftovers(database: Path) -> None:
+    """Destroy what a killed run left of files that were replaced."""
+    for folder in (database.parent, backups_folder(), Path(settings.LOCI.home) / UPLOADS):
+        for path in folder.glob(f".*{REPLACED_SUFFIX}"):
+            finish_wiping(path)
+
+
+def note_change(actor: Actor, keys: Keys) -> None:
+    """Log the change, unless the tables are of an earlier version and cannot be written yet."""
+    if not pending_migrations():
+        audit.append(actor, Operation.BACKUP, subject=f"store:{DATABASE}", payload={"action": keys.word})
+
+
+@contextmanager
+def explain_key_problems() -> Iterator[None]:
+    """Turn a wrong key, and a copy that differs, into the error of every interface."""
+    try:
+        yield
+    except KeyProblem as problem:
+        raise Unavailable(str(problem), hint="Nothing was changed.") from problem
+    except (CopyDiffers, DatabaseError) as error:
+        raise Unavailable(
+            f"The copy is faulty: {error}.", hint="The database stays as it was. Run 'loci doctor'."
+        ) from error

@@ -1,0 +1,53 @@
+"""The plain pages of an encrypted SQLite file or write-ahead log, for a search through their bytes.
+
+The layout is SQLCipher's since version 4: pages of 4096 bytes, each with its IV and MAC in its last 80; the file's first 16
+bytes are a salt. The pages are not authenticated here: SQLCipher does that whenever it reads one.
+"""
+
+from typing import IO, Final
+
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+
+from storage.encryption import DatabaseKey
+
+PLAIN_HEADER: Final = b"SQLite format 3\x00"
+LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+PAGE_BYTES, RESERVED_BYTES, SALT_BYTES, IV_BYTES = 4096, 80, 16, 16
+LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
+
+
+class PlainPages:
+    """The stream of a database or its log with every page decrypted; a plain database is read as it is."""
+
+    def __init__(self, stream: IO[bytes], key: DatabaseKey) -> None:
+        self._stream, self._aes = stream, AES(key.raw)
+        self._head = stream.read(SALT_BYTES)
+        self._is_log = self._head.startswith(LOG_HEADERS)
+        self._is_plain = self._head == PLAIN_HEADER
+        if self._is_log:
+            stream.read(LOG_HEADER_BYTES - SALT_BYTES)
+            self._head = b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At least one page, and no more than about `size` bytes; empty at the end."""
+        if self._is_plain:
+            head, self._head = self._head, b""
+            return head + self._stream.read(size)
+        pages = [self._next() for _ in range(max(1, size // PAGE_BYTES))]
+        return b"".join(pages)
+
+    def _next(self) -> bytes:
+        """The next page's content; empty at the end of the stream."""
+        number = 0
+        if self._is_log:
+            number = int.from_bytes(self._stream.read(FRAME_HEADER_BYTES)[:4])
+        head, self._head = self._head, b""
+        page = head + self._stream.read(PAGE_BYTES - len(head))
+        if len(page) < PAGE_BYTES:
+            return b""
+        start = SALT_BYTES if head or number == 1 else 0
+        end = PAGE_BYTES - RESERVED_BYTES
+        decryptor = Cipher(self._aes, CBC(page[end : end + IV_BYTES])).decryptor()
+        return decryptor.update(page[start:end])

@@ -1,0 +1,157 @@
+"""Copies of a SQLite file under another key, or none, compared row by row before anybody uses them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from storage.encryption import DatabaseKey, KeyProblem
+from storage.encryption.pages import PLAIN_HEADER
+from storage.sqlite.driver import load_driver, vec0_path
+
+Progress = Callable[[str, int, int], None]
+BATCH_ROWS: Final = 500
+PROGRESS_STEPS: Final = 1_000_000  # of SQLite's machine, some hundredths of a second
+QUIET: Final = "PRAGMA cipher_log_level = NONE"  # a wrong key is told once, by us
+
+
+class CopyDiffers(Exception):
+    """The copy does not hold what the database holds."""
+
+
+def ignore_progress(_step: str, _done: int, _total: int) -> None:
+    """Progress callback that does nothing."""
+
+
+def is_plain(path: Path) -> bool:
+    """True if the file is an unencrypted SQLite database. Not for a file that this process has open: closing it would end SQLite's locks."""
+    with path.open("rb") as file:
+        return file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
+
+
+def opens_with(path: Path, key: DatabaseKey | None) -> bool:
+    """True if the file can be read with this key, or without one."""
+    library = encrypting_library()
+    with closing(connect(path, key)) as database:
+        try:
+            database.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+        except library.DatabaseError:
+            return False
+    return True
+
+
+def copy_with_key(
+    source: Path, target: Path, *, old: DatabaseKey | None, new: DatabaseKey | None, progress: Progress
+) -> int:
+    """Write a copy of a database, which nobody else may have open, under another key; return the number of its rows.
+
+    1. write the log back and copy everything: tables, virtual tables, triggers
+    2. compare every row of both
+
+    Raises:
+        CopyDiffers: a row or a table's definition differs.
+        KeyProblem: the package for encryption is missing.
+    """
+    for left in (target, target.with_name(f"{target.name}-wal"), target.with_name(f"{target.name}-shm")):
+        left.unlink(missing_ok=True)
+    target.touch(mode=0o600)
+    with closing(connect(source, old)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        attached = new.literal if new else "''"
+        database.execute(f"ATTACH DATABASE ? AS copy KEY {attached}", (str(target),))
+        # Each statement would wait for the disk several times; the caller flushes the whole copy once.
+        database.execute("PRAGMA copy.synchronous = OFF")
+        database.execute("PRAGMA copy.journal_mode = OFF")
+        database.set_progress_handler(
+            partial(report_size, target, source.stat().st_size, progress), PROGRESS_STEPS
+        )
+        database.execute("SELECT sqlcipher_export('copy')").fetchall()
+        database.set_progress_handler(None, 0)
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        database.execute(f"PRAGMA copy.user_version = {int(version)}")
+        database.commit()
+        return compare(database, progress)
+
+
+def report_size(target: Path, total: int, progress: Progress) -> None:
+    """Report how much of the copy is written. SQLite goes on, as nothing is returned."""
+    progress("copying", min(target.stat().st_size, total), total)
+
+
+def compare(database: Any, progress: Progress) -> int:
+    """Compare the attached `copy` with the main database; return the number of rows."""
+    definitions = "SELECT type, name, tbl_name, sql FROM {}.sqlite_master ORDER BY 1, 2"
+    tables = database.execute(definitions.format("main")).fetchall()
+    if tables != database.execute(definitions.format("copy")).fetchall():
+        raise CopyDiffers("its tables have other definitions")
+    if database.execute("PRAGMA copy.quick_check").fetchall() != [("ok",)]:
+        raise CopyDiffers("SQLite finds it damaged")
+    # Virtual tables keep their rows in ordinary ones, which are compared.
+    names = [name for kind, name, _, sql in tables if kind == "table" and not is_virtual(sql)]
+    count = 0
+    for done, name in enumerate(names):
+        progress("comparing", done, len(names))
+        count += compare_table(database, name)
+    progress("comparing", len(names), len(names))
+    return count
+
+
+def compare_table(database: Any, name: str) -> int:
+    """Compare the rows of one table, their numbers included; return how many there are."""
+    count = 0
+    for own, copied in zip(rows_of(database, "main", name), rows_of(database, "copy", name), strict=False):
+        if own != copied:
+            raise CopyDiffers(f"a row of {name} differs")
+        count += 1
+    sizes = [
+        database.execute(f'SELECT count(*) FROM {place}."{name}"').fetchone()[0]  # noqa: S608 - a table's name
+        for place in ("main", "copy")
+    ]
+    if sizes != [count, count]:
+        raise CopyDiffers(f"{name} has {sizes[1]} rows instead of {sizes[0]}")
+    return count
+
+
+def rows_of(database: Any, place: str, name: str) -> Iterator[tuple[Any, ...]]:
+    """All rows of a table in the order of its key, with SQLite's own number of each where there is one."""
+    cursor, library = database.cursor(), encrypting_library()
+    if name == "sqlite_sequence":  # its rows are renumbered, which says nothing
+        cursor.execute(f"SELECT * FROM {place}.sqlite_sequence ORDER BY name")  # noqa: S608 - one of two places
+        yield from cursor
+        return
+    try:
+        cursor.execute(f'SELECT _rowid_, * FROM {place}."{name}" ORDER BY _rowid_')  # noqa: S608 - a table's name
+    except library.OperationalError:  # it has none
+        cursor.execute(f'SELECT * FROM {place}."{name}"')  # noqa: S608 - as above
+    while rows := cursor.fetchmany(BATCH_ROWS):
+        yield from rows
+
+
+def is_virtual(sql: str | None) -> bool:
+    """True for the definition of a virtual table."""
+    return (sql or "").upper().startswith("CREATE VIRTUAL")
+
+
+def connect(path: Path, key: DatabaseKey | None) -> Any:
+    """A connection of the encrypting library to a file, with the key or without one."""
+    connection = encrypting_library().connect(str(path))
+    connection.execute(QUIET)
+    if key is not None:
+        connection.execute(f"PRAGMA key = {key.literal}")
+    connection.enable_load_extension(True)
+    connection.load_extension(str(vec0_path()))
+    connection.enable_load_extension(False)
+    return connection
+
+
+def encrypting_library() -> Any:
+    """SQLCipher's DB-API module.
+
+    Raises:
+        KeyProblem: it is not installed.
+    """
+    driver = load_driver("sqlcipher")
+    if driver.module is None:
+        raise KeyProblem(driver.problem)
+    return driver.module
