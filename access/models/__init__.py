@@ -1,9 +1,10 @@
-"""Tables of the access package: groups, members, tokens, attempts, preferences, identities, saved filters, stored answers and the audit log."""
+"""Tables of the access package: who is who and may do what, what they prefer, and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.identity import Identity
+from access.models.pairing import Pairing
 from access.models.preference import Preference, Theme
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
@@ -20,6 +21,7 @@ __all__ = [
     "Group",
     "Identity",
     "Membership",
+    "Pairing",
     "Preference",
     "Role",
     "SavedFilter",

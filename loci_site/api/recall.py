@@ -1,4 +1,6 @@
-"""Routes for recall, its log and feedback on it, the context pack and checkpoints."""
+"""Routes for recall, suggestions while a person types, the recall log and feedback on it, the context pack and checkpoints."""
+
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -17,8 +19,10 @@ from loci_site.api.schemas.requests import (
     RecallIn,
     RecallQuery,
 )
+from loci_site.hooks.repository import with_last_checkout
 from memories.browse.recalls import find_recall, list_recalls, logged_recall_json, with_hits
 from memories.browse.serializers import checkpoint_json, pack_json, recall_json, saved_checkpoint_json
+from memories.browse.suggest import Suggestion, suggest
 from memories.language.cleaning import clean_line
 from memories.recall import recall
 from memories.review.feedback import feedback_json, give_feedback
@@ -34,20 +38,20 @@ def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
     their ids. `where` holds the filters.
     """
-    return answer(recall_json(recall(actor_of(request), body.recall_request())))
+    return answer(recall_json(recall(with_last_checkout(actor_of(request)), body.recall_request())))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
     """Recall as POST does, for clients that can only open an address."""
-    return answer(recall_json(recall(actor_of(request), params.recall_request())))
+    return answer(recall_json(recall(with_last_checkout(actor_of(request)), params.recall_request())))
 
 
 @router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})
 def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpResponse:
     """Read the context pack for the start of a session; with `as_of` or `known_at`, that of an earlier time."""
     pack = get_context(
-        actor_of(request),
+        with_last_checkout(actor_of(request)),
         group=params.group,
         query=params.query,
         thread=params.thread,
@@ -120,3 +124,30 @@ def add_feedback(request: HttpRequest, body: recalls.FeedbackIn) -> HttpResponse
     """
     given = give_feedback(actor_of(request), used=body.used, wrong=body.wrong, recall=body.recall)
     return answer(feedback_json(given))
+
+
+@router.get("/suggest", response={**out.ERRORS, 200: recalls.SuggestedOut})
+def suggest_memories(request: HttpRequest, params: Query[recalls.SuggestQuery]) -> HttpResponse:
+    """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls."""
+    found = suggest(
+        actor_of(request), params.q, group=params.group, limit=params.limit, by_meaning=params.by_meaning
+    )
+    return answer({"items": [render_suggestion(each) for each in found]})
+
+
+def render_suggestion(each: Suggestion) -> dict[str, Any]:
+    """A suggestion as JSON."""
+    memory = each.memory
+    return {
+        "id": str(memory.id),
+        "text": each.text,
+        "marks": each.excerpt.marks,
+        "how": each.how,
+        "group": memory.group.slug,
+        "type": memory.type,
+        "state": memory.state,
+        "trust": memory.trust,
+        "date": memory.moment.date().isoformat(),
+        "thread": memory.thread.name if memory.thread else None,
+        "source": memory.source,
+    }

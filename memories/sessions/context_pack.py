@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
-from access.actor import Actor
+from access.actor import Actor, Checkout
 from access.groups import UnknownGroup, find_known_group
 from access.groups.guarding import mask_words
 from access.models import Group
@@ -159,6 +159,7 @@ def get_context(
         at=moment_of(narrow),
     )
     parts = gather_parts(found, name, query, narrow, visibility, answer, threads)
+    parts = [*repository_part(actor.checkout), *parts]
     return build_pack(parts, found, budget, answer, tuple(threads))
 
 
@@ -197,10 +198,26 @@ def gather_parts(
     relations = TextPart(
         "relations", "Relations", "\n".join(lines), render=lambda body: fence_relations([body])
     )
-    matched = TextPart("threads", "Threads that match", describe_threads(threads))
+    matched = TextPart(
+        "threads",
+        "Threads that match, and recent conversations"
+        if any(t.title for t in threads)
+        else "Threads that match",
+        describe_threads(threads),
+    )
     pinned_part, *rest = memories
     ordered: list[Part] = [*texts, pinned_part, relations, *rest, matched]
     return [part for part in ordered if (part.text if isinstance(part, TextPart) else part.items)]
+
+
+def repository_part(checkout: Checkout | None) -> list[Part]:
+    """Which repository, branch and commit the caller works on; nothing if nobody knows."""
+    if checkout is None:
+        return []
+    branch = f"branch {checkout.branch}" if checkout.branch else "no branch"
+    text = ", ".join(filter(None, [checkout.origin, branch, f"commit {checkout.head[:12]}"]))
+    note = "\nMemories of commits that it does not contain are left out." if checkout.unreachable else ""
+    return [TextPart("repository", "Repository", f"{escape(text)}{note}", is_note=True)]
 
 
 def gather_relevant(gathering: Gathering, query: str, answer: RecallResult | None) -> Part:
@@ -320,11 +337,18 @@ def checkpoint_parts(group: Group, thread: str, narrowing: Narrowing) -> list[Te
 
 
 def describe_threads(threads: list[MatchedThread]) -> str:
-    """The threads that match a query, with what is in them."""
+    """The threads that match a query, and recent conversations, with what is in them."""
     return "\n".join(
-        f"{thread_label(each.name)}: {format_memory_count(each.memories)}, {format_count(each.checkpoints, 'checkpoint')}"
+        f"{thread_label(each.name)}{describe_title(each)}: {format_memory_count(each.memories)}, {format_count(each.checkpoints, 'checkpoint')}"
         for each in threads
     )
+
+
+def describe_title(thread: MatchedThread) -> str:
+    """A conversation's title and the day of its last turn; empty for other threads."""
+    if not thread.title:
+        return ""
+    return f" ({escape(thread.title)}{f', {thread.at:%Y-%m-%d}' if thread.at else ''})"
 
 
 def describe_other_threads(others: list[ThreadCheckpoints]) -> str:

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("access", "0008_group_guard")]
+    dependencies = [("access", "0009_identity")]
 
     operations = [
         migrations.AddField(
