@@ -6,6 +6,7 @@ from ninja.errors import HttpError, ValidationError
 from ninja.openapi.docs import ABS_TPL_PATH
 
 from loci_site import __version__
+from loci_site.api import artifacts as artifact_routes
 from loci_site.api import curation as curation_routes
 from loci_site.api import groups as group_routes
 from loci_site.api import maintenance as maintenance_routes
@@ -57,6 +58,7 @@ def build_api() -> NinjaAPI:
         curation_routes,
         maintenance_routes,
         undo_routes,
+        artifact_routes,
     ):
         application.add_router("", routes.router)
     return application

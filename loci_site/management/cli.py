@@ -27,6 +27,7 @@ NEEDING_TABLES = frozenset(
         "group",
         "hook",
         "import",
+        "ingest",
         "inspect",
         "memory",
         "person",

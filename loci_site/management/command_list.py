@@ -52,7 +52,7 @@ GROUPS: Final = {
         "changepassword",
         "audit",
     ),
-    "Import, export, backup": ("import", "export", "backup", "restore", "move"),
+    "Import, export, backup": ("import", "ingest", "export", "backup", "restore", "move"),
     "Maintenance": ("compact", "cleanup", "guard", "retention", "reembed", "runs"),
     "Measure and develop": ("evaluate", "reference"),
 }

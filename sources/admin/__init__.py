@@ -16,6 +16,7 @@ from access.admin.columns import column
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
+from sources.admin import artifacts  # noqa: F401 - registers its pages
 from sources.admin.forms import UploadForm
 from sources.models import Upload, UploadState
 from sources.uploads import (
