@@ -14,7 +14,6 @@ from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
 from loci_site.api import suggest as suggest_routes
-from loci_site.api import undo as undo_routes
 from loci_site.api.auth import Session, Token
 from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
@@ -57,7 +56,6 @@ def build_api() -> NinjaAPI:
         group_routes,
         curation_routes,
         maintenance_routes,
-        undo_routes,
         artifact_routes,
     ):
         application.add_router("", routes.router)

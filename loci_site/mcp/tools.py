@@ -128,12 +128,12 @@ async def store_memory(
 
 
 async def recall_memory(
-    query: Annotated[str, Field(description="a question in plain words")] = "",
-    ids: Annotated[tuple[str, ...], Field(description="instead of query: read these whole")] = (),
+    query: Annotated[str, Field(description="a question")] = "",
+    ids: Annotated[tuple[str, ...], Field(description="instead: read these whole")] = (),
     group: Group = "",
     where: Where = {},  # noqa: B006 - never mutated
     max_results: int | None = None,
-    token_budget: Annotated[int | None, Field(description="most tokens of the answer")] = None,
+    token_budget: int | None = None,
     summary_only: Annotated[bool, Field(description="first words only; then read with ids")] = False,
     explain: bool = False,
     kinds: Annotated[tuple[str, ...], Field(description="memories, evidence (files)")] = (),

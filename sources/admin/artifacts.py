@@ -21,8 +21,8 @@ from access.errors import LociError
 from access.groups import entered_groups
 from memories.admin.filters import GroupFilter
 from sources.artifacts.ingest import IngestReport, ingest_content
+from sources.artifacts.reading.sent import read_sent
 from sources.artifacts.render import visible_text
-from sources.artifacts.sent import read_sent
 from sources.artifacts.upkeep import readable_groups, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 from sources.uploads import may_import

@@ -1,7 +1,7 @@
 """Evidence: chunks of files that answer a question, as recall and the context pack show them beside memories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -133,12 +133,10 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
         recalled = recall(actor, request)
     else:
         check_request(request)
-        recalled = RecallResult((), "", request.mode or settings.LOCI.retrieval.mode)
+        recalled = RecallResult((), "", EVIDENCE_ALONE)
     evidence, slug = find_evidence(actor, request)
-    if not recalled.group:
-        recalled = RecallResult(
-            (), slug, recalled.mode, abstained=not evidence.items, degraded=evidence.degraded
-        )
+    if MEMORIES not in wanted:
+        recalled = replace(recalled, group=slug, abstained=not evidence.items, degraded=evidence.degraded)
     return WideAnswer(recalled, evidence)
 
 

@@ -22,7 +22,9 @@ from memories.language.cleaning import clean_line
 from memories.recall.budget import count_each
 from memories.store.pieces import available_encoder
 from sources.artifacts.chunking import CountTokens, split_file
-from sources.artifacts.files import (
+from sources.artifacts.guarding import guard_chunks
+from sources.artifacts.proofs import adopt_sources
+from sources.artifacts.reading.files import (
     MAX_DOCUMENT_BYTES,
     FileRules,
     FoundFile,
@@ -32,8 +34,6 @@ from sources.artifacts.files import (
     read_text,
     walk_files,
 )
-from sources.artifacts.guarding import guard_chunks
-from sources.artifacts.proofs import adopt_sources
 from sources.artifacts.schema import check_searchable
 from sources.artifacts.writing import ReadFile, WrittenFile, retire_artifacts, write_file_chunks
 from sources.models import Artifact, ArtifactState, FileKind

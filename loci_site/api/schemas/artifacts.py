@@ -7,7 +7,7 @@ from pydantic import Field, StrictBool
 from loci_site.api.schemas.document import Document
 from loci_site.api.schemas.fields import word_schema
 from loci_site.api.schemas.requests import Body, PageQuery
-from sources.artifacts.files import MAX_TEXT_BYTES
+from sources.artifacts.reading.files import MAX_TEXT_BYTES
 from sources.models import ArtifactState
 
 

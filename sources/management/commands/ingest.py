@@ -10,8 +10,8 @@ from tqdm import tqdm
 from access.errors import InvalidInput
 from access.tokens import operator
 from memories.management.output import FaceCommand, printable
-from sources.artifacts.files import MAX_TEXT_BYTES, FileRules
 from sources.artifacts.ingest import IngestReport, ingest_path
+from sources.artifacts.reading.files import MAX_TEXT_BYTES, FileRules
 from sources.artifacts.vectors import embed_chunks
 
 EXAMPLES: Final = """\

@@ -74,7 +74,7 @@ def test_every_face_finds_files_only_when_asked(rest: Caller, bob: User, ledger:
     by_address = rest.get(f"/recall?query={QUESTION}&group=ledger&kinds=evidence")
     assert by_address["evidence"] == asked["evidence"]
     assert by_address["results"] == []
-    assert rest.post("/recall", {"query": "x", "kinds": ["chunks"]}, status=400)["field"] == "kinds"
+    assert rest.post("/recall", {"query": "x", "kinds": ["chunks"]}, status=422)["field"] == "kinds"
 
     talker = Agent(agent(bob))
     result = talker.call("recall_memory", query=QUESTION, group="ledger", kinds=both)

@@ -10,8 +10,8 @@ from typing import Final
 from pathspec import GitIgnoreSpec
 
 from access.errors import InvalidInput, TooLarge
-from sources.artifacts.documents import DocumentUnreadable, read_docx, read_pdf
-from sources.artifacts.ignoring import IgnoreRules, built_in
+from sources.artifacts.reading.documents import DocumentUnreadable, read_docx, read_pdf
+from sources.artifacts.reading.ignoring import IgnoreRules, built_in
 from sources.models import FileKind
 
 MAX_TEXT_BYTES: Final = 1024**2

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 from zipfile import BadZipFile, ZipFile
 
 from access.errors import InvalidInput, TooLarge
-from sources.artifacts.files import MAX_TEXT_BYTES
-from sources.artifacts.ignoring import built_in
+from sources.artifacts.reading.files import MAX_TEXT_BYTES
+from sources.artifacts.reading.ignoring import built_in
 
 MAX_FILES: Final = 500  # more take longer than a browser waits
 MAX_UNPACKED_BYTES: Final = 64 * 1024**2
