@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from bench.agents.prove import prove_agents
 from bench.proof.celery.prove import prove_celery
+from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
@@ -79,6 +80,11 @@ PROOFS = (
         "agents",
         "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.",
         prove_agents,
+    ),
+    Proof(
+        "artifacts",
+        "A repository of 10,000 files is read as evidence, and no answer of memories changes beside it.",
+        prove_artifacts,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )

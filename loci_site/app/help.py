@@ -38,6 +38,7 @@ HELP_FOR = (
     ("/admin/maintenance/joblock/doctor/", "how-to/doctor"),
     ("/admin/maintenance/joblock/", "how-to/schedule"),
     ("/admin/maintenance/", "how-to/maintenance"),
+    ("/admin/sources/artifact/", "how-to/artifacts"),
     ("/admin/sources/", "how-to/import-export"),
     ("/admin/auth/", "how-to/use-the-browser#accounts"),
     ("/oauth/", "how-to/oauth"),
