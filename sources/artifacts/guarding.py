@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from access.errors import SensitiveText
-from access.groups.guarding import apply_policy
+from access.groups.guarding import apply_policy, mask_all
 from guard import Family, GuardFinding, GuardTreatment, Policy, find, kind_of
 from sources.artifacts.chunking import FileChunk
 from sources.models import ChunkState
@@ -45,6 +45,8 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
     findings = find(text) if text else []
     policy, at = for_files(policy), 0
     for chunk in chunks:
+        if findings and chunk.heading:  # it may be of another chunk's lines
+            chunk = replace(chunk, heading=str(mask_all(chunk.heading, policy)))
         own = [
             GuardFinding(each.kind, (max(each.span[0] - at, 0), min(each.span[1] - at, len(chunk.text))), each.confidence)
             for each in findings

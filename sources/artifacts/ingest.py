@@ -14,7 +14,7 @@ from access import audit
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, TooLarge
-from access.groups import find_or_create_group
+from access.groups import find_group, find_or_create_group
 from access.groups.guarding import mask_words, policy_of
 from access.groups.locks import hold_groups
 from access.models import Group
@@ -113,7 +113,7 @@ def ingest_path(
         raise NotFound(f"There is no file or folder '{path}'.", field="path")
     root = root_of(place)
     name = clean_line(source or root.name or "files", field="source", max_chars=200)
-    target = find_or_create_group(actor, group, right=WRITE).group
+    target = find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
     below = "/".join(place.relative_to(root).parts)
     known = {row.path: row for row in known_files(target, name, below)}
@@ -243,7 +243,7 @@ def ingest_content(
                 f"'{path}' has {len(data):,} bytes; a file may have {MAX_DOCUMENT_BYTES:,}.", field="content"
             )
     name = mask_words(clean_line(source or SENT, field="source", max_chars=200))
-    target = find_or_create_group(actor, group, right=WRITE).group
+    target = find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
     rows = Artifact.objects.filter(group=target, source=name, path__in=[path for path, _ in checked])
     run = Ingest(actor, target, name, report, {row.path: row for row in rows})
@@ -256,6 +256,13 @@ def ingest_content(
         )
     run.log()
     return report
+
+
+def find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
+    """The group to write in; only an ingest that is meant makes one."""
+    if dry_run:
+        return find_group(actor, group, right=WRITE)
+    return find_or_create_group(actor, group, right=WRITE).group
 
 
 def root_of(place: Path) -> Path:

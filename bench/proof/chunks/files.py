@@ -58,7 +58,7 @@ def prove_artifacts(workshop: Workshop) -> Finding:
     folder = workshop.folder / "repository"
     facts = write_repository(folder, count)
     home = make_home(workshop.folder / "home")
-    before = ask(home, facts, memories=workshop.pick(500, 20))
+    before = ask(home, facts, memories=workshop.pick(100, 20))
     text, text_s, text_mb = ingest(home, folder, "--later")
     vectors, vectors_s, vectors_mb = ingest(home, folder)
     again, again_s, _ = ingest(home, folder)

@@ -30,7 +30,7 @@ def main() -> None:
             ),
         )
     questions = list(sent["questions"].values())
-    own = [f"Which team watches service s{number}?" for number in range(0, 500, 10)]
+    own = [f"Which team watches service s{number}?" for number in range(0, 100, 4)]
     requests = [RecallRequest(text, group="proof", is_trial=True) for text in (*own, *questions)]
     answers, alone, both, found = [], list[float](), list[float](), 0
     for request in requests:

@@ -192,6 +192,8 @@ def test_a_dry_run_writes_nothing(folder: Path, ledger: Group) -> None:
     answer = ingest(folder, "--dry-run")
     assert answer["files"] == {"new": 4}
     assert not Artifact.objects.exists()
+    with pytest.raises(CommandError, match="There is no group 'nowhere'"):
+        call_command("ingest", str(folder), "--group", "nowhere", "--dry-run")
     assert not AuditEntry.objects.filter(operation="ingest").exists()
 
 
