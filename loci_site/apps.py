@@ -13,10 +13,19 @@ class SiteConfig(AppConfig):
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - as below
         from access.tokens.stored_answers import delete_old_answers  # noqa: PLC0415 - as below
         from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; apps must be loaded first
+        from maintenance.doctor.guard_scan import OTHER_SCANS  # noqa: PLC0415 - as above
         from maintenance.schedule.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
         from memories.browse.stats import EXTRA_LINES  # noqa: PLC0415 - as above
+        from sources.artifacts.upkeep import scan_chunks  # noqa: PLC0415 - as above
+
+        OTHER_SCANS["files"] = scan_chunks
+        from sources.artifacts import vectors as chunk_vectors  # noqa: PLC0415 - as above  # noqa: PLC0415 - as above
+        from sources.artifacts.upkeep import scan_chunks  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, process_waiting  # noqa: PLC0415 - as above
 
+        REGISTERED_WORK["embed_chunks"] = RegisteredWork(
+            chunk_vectors.is_waiting, chunk_vectors.embed_waiting
+        )
         if delete_old_answers not in EXTRA_CLEANUPS:
             EXTRA_CLEANUPS.append(delete_old_answers)
         EXTRA_LINES["schedule"] = load_schedule_lines

@@ -31,6 +31,7 @@ class Operation(TextChoices):
     CHECKPOINT = "checkpoint", "checkpoint: a thread's state was saved"
     GUARD = "guard", "guard: sensitive text was looked for, or kept"
     IMPORT = "import", "import: memories were imported from a file"
+    INGEST = "ingest", "ingest: files were read as evidence, or taken away"
     EXPORT = "export", "export: memories were exported to a file"
     GROUP = "group", "group: a group was created or changed"
     MEMBER = "member", "member: a membership changed"

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from bench.agents.prove import prove_agents
 from bench.proof.celery.prove import prove_celery
+from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
 from bench.proof.clients.files import prove_files
 from bench.proof.clients.kills import prove_kills
@@ -85,6 +86,11 @@ PROOFS = (
         "files",
         "A text that was saved into a watched folder is in its file, the history or the Review; nothing else changes there.",
         prove_files,
+    ),
+    Proof(
+        "artifacts",
+        "A repository of 10,000 files is read as evidence, and no answer of memories changes beside it.",
+        prove_artifacts,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )

@@ -86,6 +86,7 @@ NAVIGATION: list[dict[str, Any]] = [
             sidebar_item("Dashboard", "dashboard", "index"),
             sidebar_item("Memories", "neurology", MEMORIES, active=is_list_filtered(MEMORIES)),
             sidebar_item("Relations", "share", "relations_relation_changelist"),
+            sidebar_item("Files", "draft", "sources_artifact_changelist"),
         ],
     },
     {

@@ -6,13 +6,13 @@ from ninja.errors import HttpError, ValidationError
 from ninja.openapi.docs import ABS_TPL_PATH
 
 from loci_site import __version__
+from loci_site.api import artifacts as artifact_routes
 from loci_site.api import curation as curation_routes
 from loci_site.api import groups as group_routes
 from loci_site.api import maintenance as maintenance_routes
 from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
-from loci_site.api import undo as undo_routes
 from loci_site.api.auth import Session, Token
 from loci_site.api.conversations import captures as capture_routes
 from loci_site.api.conversations import threads as conversation_routes
@@ -58,7 +58,7 @@ def build_api() -> NinjaAPI:
         group_routes,
         curation_routes,
         maintenance_routes,
-        undo_routes,
+        artifact_routes,
     ):
         application.add_router("", routes.router)
     return application

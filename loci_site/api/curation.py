@@ -1,4 +1,4 @@
-"""Routes for curators: decisions about two memories, the log, the review queues and tombstones."""
+"""Routes that correct: undo of a write, decisions about two memories, the log, the review queues and tombstones."""
 
 from typing import Literal
 
@@ -9,11 +9,12 @@ from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_change
 from loci_site.api.schemas import curation
 from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery, VerbIn
+from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery, UndoWriteIn, VerbIn
 from memories.browse.listing import list_candidates, list_log, list_open_links, log_json
-from memories.browse.serializers import link_json, memory_json
+from memories.browse.serializers import link_json, memory_json, undone_json
 from memories.lifecycle import verbs
 from memories.lifecycle.purge.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
+from memories.lifecycle.undo import undo_write
 from memories.models import Link
 from memories.review.decide import ReviewDecision, decide
 from memories.review.proposals import find_proposal, list_proposals, proposal_json
@@ -155,3 +156,11 @@ def open_link_json(link: Link, *, is_person: bool) -> dict[str, object]:
     """A link with both of its memories as JSON."""
     ends = [memory_json(end, is_person=is_person) for end in (link.source, link.target)]
     return link_json(link) | {"memories": ends}
+
+
+@router.post("/undo", tags=["memories"], response={**out.ERRORS, 200: out.UndoneWriteOut})
+def undo_one_write(request: HttpRequest, body: UndoWriteIn) -> HttpResponse:
+    """Undo a write of the same token, at most 24 hours old: pass `undo` of its answer. 409: somebody else built on it
+    since, or a policy, a verification or a pin stands against it.
+    """
+    return answer(undone_json(undo_write(actor_of(request), body.undo)))

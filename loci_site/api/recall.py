@@ -21,14 +21,14 @@ from loci_site.api.schemas.requests import (
 )
 from loci_site.hooks.repository import with_last_checkout
 from memories.browse.recalls import find_recall, list_recalls, logged_recall_json, with_hits
-from memories.browse.serializers import checkpoint_json, pack_json, recall_json, saved_checkpoint_json
+from memories.browse.serializers import checkpoint_json, pack_json, saved_checkpoint_json
 from memories.browse.suggest import Suggestion, suggest
 from memories.language.cleaning import clean_line
-from memories.recall import recall
 from memories.review.feedback import feedback_json, give_feedback
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.sessions.threads import latest_checkpoint, list_checkpoints
+from sources.artifacts.evidence import recall_kinds, wide_json
 
 router = Router(tags=["recall"])
 
@@ -36,15 +36,18 @@ router = Router(tags=["recall"])
 @router.post("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
-    their ids. `where` holds the filters.
+    their ids. `where` holds the filters. With `kinds: ["memories", "evidence"]`, `evidence` has the chunks of files that
+    answer it.
     """
-    return answer(recall_json(recall(with_last_checkout(actor_of(request)), body.recall_request())))
+    actor = with_last_checkout(actor_of(request))
+    return answer(wide_json(recall_kinds(actor, body.recall_request(), body.kinds)))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
     """Recall as POST does, for clients that can only open an address."""
-    return answer(recall_json(recall(with_last_checkout(actor_of(request)), params.recall_request())))
+    actor = with_last_checkout(actor_of(request))
+    return answer(wide_json(recall_kinds(actor, params.recall_request(), params.kinds)))
 
 
 @router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})

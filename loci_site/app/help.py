@@ -40,6 +40,7 @@ HELP_FOR = (
     ("/admin/maintenance/joblock/", "how-to/schedule"),
     ("/admin/maintenance/", "how-to/maintenance"),
     ("/admin/sources/watchedfolder/", "how-to/files"),
+    ("/admin/sources/artifact/", "how-to/artifacts"),
     ("/admin/sources/", "how-to/import-export"),
     ("/admin/auth/", "how-to/use-the-browser#accounts"),
     ("/oauth/", "how-to/oauth"),

@@ -29,6 +29,7 @@ NEEDING_TABLES = frozenset(
         "group",
         "hook",
         "import",
+        "ingest",
         "inspect",
         "memory",
         "person",

@@ -54,6 +54,7 @@ GROUPS: Final = {
     ),
     "Import, export, backup": (
         "import",
+        "ingest",
         "watch",
         "export",
         "backup",

@@ -113,6 +113,15 @@ class RecalledRelation(Answer):
     evidence: list[str] = []
 
 
+class RecalledEvidence(Answer):
+    """A chunk of a file."""
+
+    id: str
+    at: str
+    text: str
+    score: float
+
+
 class RecallAnswer(Answer):
     """The memories found, best first."""
 
@@ -131,6 +140,7 @@ class RecallAnswer(Answer):
     tokens: int = 0
     collects: str = Field("", description="many short memories, in this order")
     explain: list[dict[str, Any]] | None = None
+    evidence: list[RecalledEvidence] = []
 
 
 class ForgetAnswer(WriteAnswer):

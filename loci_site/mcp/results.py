@@ -39,12 +39,14 @@ from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult
 from memories.types import Trust
+from sources.artifacts.evidence import EVIDENCE_ALONE, Evidence
 
 AnswerShape = TypeVar("AnswerShape", bound=shapes.Answer)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXCERPT_WORDS = 30  # of neighbours and other versions
 MAX_LOG_ROWS = 10
+NO_EVIDENCE = "No file answers this."
 
 
 def stored_answer(stored: StoreResult) -> CallToolResult:
@@ -57,8 +59,8 @@ def stored_answer(stored: StoreResult) -> CallToolResult:
     return make_result(build(shapes.StoreAnswer, body))
 
 
-def recalled_answer(recalled: RecallResult) -> CallToolResult:
-    """The result of a recall; as text, every memory between its marks."""
+def recalled_answer(recalled: RecallResult, evidence: Evidence | None = None) -> CallToolResult:
+    """The result of a recall; as text, every memory and every chunk of a file between its marks."""
     body = recall_json(recalled)
     items, name = (recalled.items, "results") if recalled.items else (recalled.nearest, "nearest")
     shown = [item.between_marks(recalled.group) for item in items]
@@ -69,7 +71,15 @@ def recalled_answer(recalled: RecallResult) -> CallToolResult:
     body["missing"] = body["missing"][: recalled.missing_named]
     for line in body.get("relations", ()):
         line["line"] = fence_relations([line["line"]])
-    return make_result(build(shapes.RecallAnswer, body), text=recalled.show(shown))
+    text = recalled.show(shown)
+    if evidence is not None:
+        body["evidence"] = [
+            {"id": str(item.id), "at": item.locator, "text": item.between_marks(), "score": item.score}
+            for item in evidence.items
+        ]
+        memories = "" if recalled.mode == EVIDENCE_ALONE else text
+        text = "\n\n".join(filter(None, [memories, evidence.show()])) or NO_EVIDENCE
+    return make_result(build(shapes.RecallAnswer, body), text=text)
 
 
 def done_answer(done: ChangeResult) -> CallToolResult:

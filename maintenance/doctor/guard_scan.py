@@ -33,6 +33,9 @@ BATCH_ROWS: Final = 200  # per transaction
 CURSOR: Final = "guard_scan"  # in index_state: the scan's id, the last key and how many were looked at
 LOOKED_AT: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
 Report = Callable[[int, int], object]
+# Scans of what other packages store; each takes the actor and whether it only counts, and returns what it found, by kind.
+# They hold it back themselves. For AppConfig.ready.
+OTHER_SCANS: Final[dict[str, Callable[[Actor, bool], Counter[str]]]] = {}
 
 
 @dataclass
@@ -51,6 +54,7 @@ class ScanReport:
     former: int = 0
     checkpoints: int = 0
     checkpoints_held: int = 0
+    held_elsewhere: int = 0  # places in chunks of files, which are held back
     dry_run: bool = False
     continued: bool = False
 
@@ -61,7 +65,8 @@ class ScanReport:
     def __str__(self) -> str:
         if not self.kinds:
             return f"looked at {self.looked_at}, found nothing new"
-        return f"looked at {self.looked_at}: {self.proposed} to decide, {self.quarantined} quarantined, {self.noted} noted"
+        files = f", {self.held_elsewhere} places in files held back" if self.held_elsewhere else ""
+        return f"looked at {self.looked_at}: {self.proposed} to decide, {self.quarantined} quarantined, {self.noted} noted{files}"
 
 
 def scan_stored(
@@ -90,6 +95,10 @@ def scan_stored(
                 write_cursor(scan, last)
         report(scan.looked_at, total)
     scan_checkpoints(scan)
+    for scan_others in OTHER_SCANS.values():
+        found = scan_others(actor, dry_run)
+        scan.kinds += found
+        scan.held_elsewhere += found.total()
     if not dry_run:
         with transaction.atomic():
             IndexState.objects.filter(name=CURSOR).delete()

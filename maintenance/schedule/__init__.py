@@ -50,6 +50,12 @@ JOBS: tuple[Job, ...] = (
         work=lambda actor: do_registered_work("notify", actor),
         is_due=lambda: has_registered_work("notify"),
     ),
+    Job(
+        "embed_chunks",
+        every=timedelta(seconds=10),
+        work=lambda actor: do_registered_work("embed_chunks", actor),
+        is_due=lambda: has_registered_work("embed_chunks"),
+    ),
 )
 
 

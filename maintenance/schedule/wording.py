@@ -19,6 +19,7 @@ JOB_DESCRIPTIONS: Final = {
     "guard_scan": "Looks for sensitive text in what is stored; runs on request.",
     "link_heads": "Links the ends of all chains of the audit log.",
     "tidy_access": "Deletes expired sessions, codes and sign-in attempts.",
+    "embed_chunks": "Embeds chunks of files that have no vector yet.",
     "import": "Checks and imports uploaded files.",
     "notify": "Sends mail and calls webhooks when something waits or went wrong.",
 }

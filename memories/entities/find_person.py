@@ -1,7 +1,7 @@
 """Everything stored that names somebody, for a purge: texts in every state, names of entities, relations, checkpoints."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,10 +29,15 @@ class PersonMention:
 
 @dataclass(frozen=True)
 class PersonMentions:
-    """All mentions, oldest first, and the checkpoints that name the person."""
+    """All mentions, oldest first, the checkpoints that name the person, and other places, in words."""
 
     memories: tuple[PersonMention, ...]
     checkpoints: tuple[Checkpoint, ...]
+    others: tuple[str, ...] = ()
+
+
+# What packages above this one hold beside memories: the places that match a pattern on folded text. For AppConfig.ready.
+OTHER_PLACES: Final[dict[str, Callable[[Actor, re.Pattern[str]], list[str]]]] = {}
 
 
 def find_person(actor: Actor, name: str) -> PersonMentions:
@@ -62,7 +67,8 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
             where.append("relation")
         if where:
             mentions.append(PersonMention(memory, tuple(where)))
-    return PersonMentions(tuple(mentions), tuple(find_checkpoints(actor, pattern)))
+    others = tuple(place for find in OTHER_PLACES.values() for place in find(actor, pattern))
+    return PersonMentions(tuple(mentions), tuple(find_checkpoints(actor, pattern)), others)
 
 
 def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:

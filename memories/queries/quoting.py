@@ -15,7 +15,7 @@ from memories.types import Trust
 MAX_SOURCE_CHARS = 40  # of the attribute; an inspection has the whole
 # White space is allowed wherever a lenient reader ignores it.
 _MARK = re.compile(
-    r"<(\s*(?:/\s*)?(?:memory|memories|relations?|checkpoint|reason|turn|question|loci)\b)", re.I
+    r"<(\s*(?:/\s*)?(?:memory|memories|relations?|evidence|checkpoint|reason|turn|question|loci)\b)", re.I
 )
 _OPENERS = re.compile("[<\uff1c\ufe64]")
 _PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)

@@ -21,6 +21,7 @@ SHARES: Final = {
     "pinned": 0.15,
     "relations": 0.05,
     "relevant": 0.2,
+    "files": 0.15,
     "threads": 0.05,
     "recent": 0.05,
 }
@@ -106,6 +107,16 @@ class TextPart:
 
     def _cost(self, text: str, encoder: Encoder | None) -> int:
         return count_tokens(f"\n\n## {self.title}\n{text}", encoder)
+
+
+@dataclass(frozen=True)
+class WholePart(TextPart):
+    """A text between marks, which is shown whole or not at all."""
+
+    def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
+        """The section if all of it fits."""
+        asked = self.asked(encoder)
+        return Section(self.kind, self.title, self.text, asked, asked) if asked <= tokens else None
 
 
 @dataclass(frozen=True)

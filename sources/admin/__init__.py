@@ -16,7 +16,7 @@ from access.admin.columns import column
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
-from sources.admin import watching  # noqa: F401 - registers its page
+from sources.admin import artifacts, watching  # noqa: F401 - register their pages
 from sources.admin.forms import UploadForm
 from sources.models import Upload, UploadState
 from sources.uploads import (

@@ -1,11 +1,27 @@
-"""Tables of the sources: uploaded files, watched folders, and what browser extensions have sent."""
+"""Tables of the sources: uploaded files, watched folders, files as evidence, and what browser extensions have sent."""
 
+from sources.models.artifact import (
+    SHA_DIGITS,
+    Artifact,
+    ArtifactState,
+    Chunk,
+    ChunkProof,
+    ChunkState,
+    FileKind,
+)
 from sources.models.capture import CapturedTurn, Inbox
 from sources.models.upload import Upload, UploadState
 from sources.models.watched import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
 
 __all__ = [
+    "SHA_DIGITS",
+    "Artifact",
+    "ArtifactState",
     "CapturedTurn",
+    "Chunk",
+    "ChunkProof",
+    "ChunkState",
+    "FileKind",
     "Inbox",
     "Upload",
     "UploadState",

@@ -22,7 +22,7 @@ from memories.models import Link, LinkKind, Memory, RecallLog, Thread, Tombstone
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from relations.models import Relation
-from sources.models import Upload
+from sources.models import Artifact, Chunk, FileKind, Upload
 from tests.people import make_token
 
 ROLES = ("admin", "curator", "contributor", "viewer")  # in `ledger`; the user is named like the role
@@ -140,22 +140,39 @@ def _fill(group: Group, word: str) -> Place:
         mode="hybrid",
         duration_ms=1.0,
     )
-    return {
-        "group": group.slug,
-        "memory": str(memory.id),
-        "other": str(other.id),
-        "candidate": str(waiting.id),
-        "proposal": _proposal(group, word),
-        "tombstone": str(Tombstone.objects.get(group=group).id),
-        "run": str(run.id),
-        "link": str(link.id),
-        "relation": str(tied.id),
-        "recall": str(asked.pk),
-        "logged": recall_id(asked),
-        "group_id": str(group.id),
-        "conversation": _conversation(group, word, "open"),
-        "deleted": _conversation(group, word, "gone", deleted_at=timezone.now()),
-    } | _set_aside(group, word)
+    return (
+        {
+            "group": group.slug,
+            "memory": str(memory.id),
+            "other": str(other.id),
+            "candidate": str(waiting.id),
+            "proposal": _proposal(group, word),
+            "tombstone": str(Tombstone.objects.get(group=group).id),
+            "run": str(run.id),
+            "link": str(link.id),
+            "relation": str(tied.id),
+            "recall": str(asked.pk),
+            "logged": recall_id(asked),
+            "group_id": str(group.id),
+            "conversation": _conversation(group, word, "open"),
+            "deleted": _conversation(group, word, "gone", deleted_at=timezone.now()),
+        }
+        | _set_aside(group, word)
+        | _file(group, word)
+    )
+
+
+def _file(group: Group, word: str) -> Place:
+    """A file as evidence and its chunk, written past the search's indexes, which SQLite alone has."""
+    kind, text = FileKind.TEXT, f"The {word} bell tower has a stork's nest."
+    artifact = Artifact.objects.create(
+        group=group, source=word, path=f"{word}.txt", kind=kind, size=1, digest=""
+    )
+    chunk = Chunk.objects.create(
+        artifact=artifact, group=group, words=8, tokens=9, start_line=1, end_line=1, locator=f"{word}.txt#L1@0",
+        text_hash=word, content=text,
+    )  # fmt: skip
+    return {"artifact": str(artifact.id), "chunk": str(chunk.id)}
 
 
 def _conversation(group: Group, word: str, name: str, **fields: Any) -> str:

@@ -98,6 +98,10 @@ class RecallLimits(Body):
     summary_only: bool = False
     explain: bool = False
     query: str = ""
+    kinds: list[str] = Field(
+        [],
+        description="memories, evidence (chunks of files) or both; default: memories alone. Filters apply to memories.",
+    )
     mode: str | None = Field(
         None, description="hybrid, rrf, weighted, keyword or vector; default: the setting."
     )

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("access", "0009_pairing"),
+        ("access", "0011_pairing"),
         ("hooks", "0001_sessions"),
     ]
 

@@ -134,6 +134,8 @@ class Command(FaceCommand):
             ]
         )
         self.print_table([[str(each.id), each.group.slug, "checkpoint", ""] for each in found.checkpoints])
+        for place in found.others:
+            self.stdout.write(printable(place))
         self.stdout.write(
             f"{format_memory_count(len(found.memories))} and {format_count(len(found.checkpoints), 'checkpoint')}."
         )
@@ -155,6 +157,7 @@ def mentions_json(found: PersonMentions) -> dict[str, Any]:
             for each in found.memories
         ],
         "checkpoints": [{"id": str(each.id), "group": each.group.slug} for each in found.checkpoints],
+        "others": list(found.others),
     }
 
 

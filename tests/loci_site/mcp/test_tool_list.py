@@ -135,7 +135,7 @@ def test_the_schemas_are_sound_and_say_nothing_empty(alice: Agent) -> None:
 def test_the_parameters_are_those_of_the_design(alice: Agent) -> None:
     parameters = {tool.name: ", ".join(tool.input_schema["properties"]) for tool in listed(alice)}
     assert parameters == {
-        "recall_memory": "query, ids, group, where, max_results, token_budget, summary_only, explain",
+        "recall_memory": "query, ids, group, where, max_results, token_budget, summary_only, explain, kinds",
         "store_memory": "content, type, group, scope, thread, tags, confidence, importance, supersedes, "
         "valid_from, valid_to, expires_at, source, metadata, allow, idempotency_key",
         "get_context": "group, query, token_budget, thread, where",

@@ -6,7 +6,6 @@ from django.core.management.base import CommandParser
 
 from access.tokens import local_operator
 from access.visibility import Narrowing
-from memories.browse.serializers import recall_json
 from memories.language.timestamps import parse_moment
 from memories.management.output import (
     NOTHING_FOUND,
@@ -17,11 +16,12 @@ from memories.management.output import (
     wrap_text,
 )
 from memories.queries.coming import describe_start
-from memories.recall import Item, RecallRequest, RecallResult, recall
+from memories.recall import Item, RecallRequest, RecallResult
 from memories.recall.fusion import MODES
 from memories.recall.shown.around import NearTurn
 from memories.recall.trace import Trace
 from memories.types import Scope, Type
+from sources.artifacts.evidence import EVIDENCE_ALONE, KINDS, EvidenceItem, recall_kinds, wide_json
 
 EXAMPLES: Final = """\
 examples:
@@ -29,6 +29,7 @@ examples:
   loci search "deploy port" --type semantic --max-results 3
   loci recall "who decided that?" --as-of 2026-03-01T00:00:00Z
   loci recall "deploy port" --explain
+  loci recall "where is the VAT computed?" --kind memories --kind evidence
   loci recall "deploy port" --json | jq -r '.results[].content'
 
 exit status: 0 found (even if nothing fits --token-budget), 3 nothing relevant, 1 an error, 2 wrong usage
@@ -51,6 +52,9 @@ class Command(FaceCommand):
         )
         parser.add_argument(
             "--tag", action="append", default=[], metavar="WORD", help="may be repeated; all must match"
+        )
+        parser.add_argument(
+            "--kind", action="append", default=[], choices=KINDS, help="may be repeated; default: memories"
         )
         parser.add_argument("--scope", choices=Scope.values)
         parser.add_argument("--mode", choices=MODES, help="default: the setting retrieval.mode")
@@ -77,12 +81,22 @@ class Command(FaceCommand):
         parser.add_argument("--explain", action="store_true", help="explain the results")
 
     def act(self, options: dict[str, Any]) -> int:
-        recalled = recall(local_operator(), read_request(options))
+        answer = recall_kinds(local_operator(), read_request(options), options["kind"])
+        recalled, evidence = answer.recalled, answer.evidence
         if options["json"]:
-            self.print_json(recall_json(recalled))
+            self.print_json(wide_json(answer))
         else:
-            self._print(recalled)
-        return NOTHING_FOUND if recalled.abstained else 0
+            if recalled.mode != EVIDENCE_ALONE or recalled.abstained:
+                self._print(recalled)
+            for item in evidence.items if evidence else ():
+                self._print_evidence(item)
+        return NOTHING_FOUND if recalled.abstained and not (evidence and evidence.items) else 0
+
+    def _print_evidence(self, item: EvidenceItem) -> None:
+        facts = [item.locator, item.source, item.heading, f"score {item.score:.4f}", item.label]
+        self.stdout.write("  ▪ " + " · ".join(printable(fact) for fact in facts if fact))
+        for line in item.text.split("\n"):
+            self.stdout.write(f"    {printable(line)}"[: terminal_columns()].rstrip())
 
     def _print(self, recalled: RecallResult) -> None:
         if recalled.degraded:

@@ -1,6 +1,6 @@
 """`manage.py search`: an alias of `recall`."""
 
-from memories.management.commands.recall import Command as Recall
+from sources.management.commands.recall import Command as Recall
 
 
 class Command(Recall):

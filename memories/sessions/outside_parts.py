@@ -1,0 +1,38 @@
+"""Parts of a context pack that come from outside the memories: packages above this one register them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from access.models import Group
+from memories.sessions.sections import WholePart
+
+# Of the pack's budget, for each.
+OUTSIDE_SHARE: Final = 0.2
+
+
+@dataclass(frozen=True)
+class OutsidePart:
+    """A part's kind, which has a share in SHARES, its title, and its text for a group, a query and a number of tokens."""
+
+    kind: str
+    title: str
+    find: Callable[[Group, str, int], str]
+
+
+OUTSIDE_PARTS: Final[dict[str, OutsidePart]] = {}
+
+
+def register_outside_part(part: OutsidePart) -> None:
+    """Register a part. For AppConfig.ready."""
+    OUTSIDE_PARTS[part.kind] = part
+
+
+def find_outside_parts(group: Group, query: str, budget: int) -> list[WholePart]:
+    """The parts that have something for the query; none without one."""
+    if not query.strip():
+        return []
+    room = int(budget * OUTSIDE_SHARE)
+    return [
+        WholePart(part.kind, part.title, part.find(group, query, room)) for part in OUTSIDE_PARTS.values()
+    ]

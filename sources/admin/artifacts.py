@@ -1,0 +1,178 @@
+"""Admin pages of files as evidence: the list, a file with its chunks and what they prove, and sending a file."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from access.actor import CURATE, WRITE, Actor
+from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.admin.form_errors import show_error
+from access.admin.page import LociAdmin
+from access.errors import LociError
+from access.groups import entered_groups
+from memories.admin.filters import GroupFilter
+from sources.artifacts.ingest import IngestReport, ingest_content
+from sources.artifacts.reading.sent import read_sent
+from sources.artifacts.render import visible_text
+from sources.artifacts.upkeep import readable_groups, remove_artifact
+from sources.models import Artifact, Chunk, ChunkProof, ChunkState
+from sources.uploads import may_import
+
+SHOWN_CHUNKS = 500
+STATE_LABELS = {"live": "success", "retired": "warning"}
+
+
+class ArtifactForm(forms.Form):
+    """A file, or a zip of a folder, and where it belongs."""
+
+    file = forms.FileField(
+        help_text="A text, Markdown, code, PDF or Word file, or a zip of a folder.",
+        widget=forms.FileInput(attrs={"class": "loci-file"}),
+    )
+    group = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
+    source = forms.CharField(
+        required=False, max_length=200, widget=UnfoldAdminTextInputWidget(),
+        help_text="The name of its folder or repository. The same path in it is replaced.",
+    )  # fmt: skip
+    path = forms.CharField(
+        required=False, max_length=500, widget=UnfoldAdminTextInputWidget(),
+        help_text="Its path there; default: its name.",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+        self.fields["group"].choices = [(slug, slug) for slug in groups]  # type: ignore[attr-defined]
+
+    def ingest(self, actor: Actor) -> IngestReport:
+        """Store the file."""
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        files = read_sent(file, self.cleaned_data["path"] or file.name or "file.txt")
+        return ingest_content(
+            actor, files, group=self.cleaned_data["group"], source=self.cleaned_data["source"]
+        )
+
+
+@admin.register(Artifact)
+class ArtifactAdmin(LociAdmin):
+    """The files of the groups that the caller may read."""
+
+    list_name = "Files"
+    add_label = "Send a file"
+    list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
+    list_display_links = ("path",)
+    list_select_related = ("group",)
+    list_filter = (GroupFilter, "state", "kind")
+    search_fields = ("path",)
+    ordering = ("-key",)
+    empty_hint = "Read a folder with 'loci ingest PATH', or send a file here. Recall finds files only when asked for evidence."
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """The files of readable groups."""
+        proofs = (
+            ChunkProof.objects.filter(chunk__artifact=OuterRef("pk")).order_by().values("chunk__artifact")
+        )
+        counts = proofs.annotate(count=Count("memory", distinct=True)).values("count")
+        shown: QuerySet[Any] = rows.filter(readable_groups(actor)).annotate(proof_count=Subquery(counts))
+        return shown
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """True for users who may write in any group."""
+        return may_import(actor_of(request))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Receive a file and say what became of it."""
+        actor = actor_of(request)
+        if not self.has_add_permission(request):
+            raise PermissionDenied("You may not write in any group. Ask an admin of one.")
+        form = ArtifactForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
+        if form.is_valid():
+            try:
+                report = form.ingest(actor)
+            except LociError as refusal:
+                show_error(form, refusal)
+            else:
+                messages.success(request, report.as_text())
+                return HttpResponseRedirect(self.url("changelist"))
+        context = {**self._place(), "title": "Send a file", "form": form, "back": self.url("changelist")}
+        status = 422 if form.errors else 200
+        return self.render(request, "admin/sources/artifact/add.html", context, status=status)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """A file with its chunks; on POST, delete it."""
+        actor, row = actor_of(request), self.get_or_404(request, object_id)
+        if request.method == "POST":
+            if request.POST.get("do") != "remove":
+                raise Http404
+            try:
+                count = remove_artifact(actor, str(row.id))
+            except LociError as refusal:
+                messages.error(request, str(refusal))
+                return HttpResponseRedirect(self.url("change", row.id))
+            messages.success(request, f"'{row.path}' is deleted, with {count} chunks.")
+            return HttpResponseRedirect(self.url("changelist"))
+        context = {**self._place(), "title": row.path, "artifact": row, **chunk_context(actor, row)}
+        context["may_remove"] = actor.may(WRITE, row.group_id)
+        return self.render(request, "admin/sources/artifact/page.html", context)
+
+    def _place(self) -> dict[str, str]:
+        return {"list_name": "Files", "list_url": self.url("changelist")}
+
+    @column("state", ordering="state", labels=STATE_LABELS)
+    def standing(self, row: Artifact) -> str:
+        """The file's state."""
+        return row.state
+
+    @column("proves")
+    def proved(self, row: Artifact) -> str:
+        """How many memories its chunks prove."""
+        return str(getattr(row, "proof_count", 0) or "—")
+
+    @column("size", ordering="size")
+    def size_said(self, row: Artifact) -> str:
+        """The file's size."""
+        return filesizeformat(row.size)
+
+
+def chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
+    """The chunks of a file's page: the live ones in order, then those that are held or retired."""
+    rows = row.chunks.defer("embedding", "forms").select_related("group").prefetch_related("proofs__memory")
+    chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: SHOWN_CHUNKS + 1])
+    shown = [
+        {
+            "locator": chunk.locator,
+            "heading": chunk.heading,
+            "state": chunk.state,
+            "text": visible_text(actor, chunk),
+            "tokens": chunk.tokens,
+            "findings": ", ".join(f"{kind} {count}" for kind, count in chunk.findings.items()),
+            "is_owed": not chunk.model and chunk.state == ChunkState.LIVE,
+            "proofs": [
+                (
+                    reverse("admin:memories_memory_change", args=[proof.memory.id]),
+                    proof.memory.content[:120],
+                    proof.stale_at,
+                )
+                for proof in chunk.proofs.all()
+            ],
+        }
+        for chunk in chunks[:SHOWN_CHUNKS]
+    ]
+    findings = ", ".join(f"{kind} {count}" for kind, count in row.findings.items())
+    return {
+        "chunks": shown,
+        "more": len(chunks) > SHOWN_CHUNKS,
+        "findings": findings,
+        "curates": actor.may(CURATE, row.group_id),
+    }

@@ -1,0 +1,289 @@
+"""Read files as evidence: a folder on this machine, or one file that somebody sent. A second run changes nothing."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils.crypto import salted_hmac
+
+from access import audit
+from access.actor import WRITE, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict, InvalidInput, NotFound, TooLarge
+from access.groups import find_group, find_or_create_group
+from access.groups.guarding import mask_words, policy_of
+from access.groups.locks import hold_groups
+from access.models import Group
+from memories.language.cleaning import clean_line
+from memories.recall.budget import count_each
+from memories.store.pieces import available_encoder
+from sources.artifacts.chunking import CountTokens, split_file
+from sources.artifacts.guarding import guard_chunks
+from sources.artifacts.proofs import adopt_sources
+from sources.artifacts.reading.files import (
+    MAX_DOCUMENT_BYTES,
+    FileRules,
+    FoundFile,
+    Unreadable,
+    check_path,
+    kind_of,
+    read_text,
+    walk_files,
+)
+from sources.artifacts.schema import check_searchable
+from sources.artifacts.writing import ReadFile, WrittenFile, retire_artifacts, write_file_chunks
+from sources.models import Artifact, ArtifactState, FileKind
+
+BATCH_FILES: Final = 32  # per transaction: the longest that other writers wait
+# More than this many files gone at once, and this share of those known: the folder is probably not there as a whole.
+MANY_GONE, SHARE_GONE = 20, 0.5
+MAX_CHUNKS: Final = 20_000  # of one file
+SENT: Final = "sent"  # source of files that were sent and belong to no folder
+
+Progress = Callable[[int], object]
+
+
+@dataclass
+class IngestReport:
+    """What an ingest did: files by outcome, chunks by outcome, files left out by reason, and findings by kind."""
+
+    group: str
+    source: str
+    files: Counter[str] = field(default_factory=Counter)
+    chunks: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    findings: Counter[str] = field(default_factory=Counter)
+    dry_run: bool = False
+
+    def add(self, written: WrittenFile, file: ReadFile) -> None:
+        """Count one file that was written."""
+        changed = written.is_new or written.added or written.moved or written.retired
+        self.files["new" if written.is_new else "changed" if changed else "unchanged"] += 1
+        self.chunks.update(
+            added=written.added, moved=written.moved, unchanged=written.kept, retired=written.retired,
+            refused=file.guarded.refused,
+        )  # fmt: skip
+        self.findings += file.guarded.findings
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        counts = ("files", "chunks", "skipped", "findings")
+        named = {name: dict(sorted((+getattr(self, name)).items())) for name in counts}
+        return {"group": self.group, "source": self.source, **named, "dry_run": self.dry_run}
+
+    def as_text(self) -> str:
+        """The report in words."""
+        lines = [f"Into {self.group}, source {self.source}."]
+        for name in ("files", "chunks", "skipped", "findings"):
+            counts = ", ".join(f"{count:,} {word}" for word, count in (+getattr(self, name)).most_common())
+            if counts:
+                lines.append(f"{name.capitalize()}: {counts}.")
+        return "\n".join(lines if len(lines) > 1 else [*lines, "No file was found."])
+
+
+def ingest_path(
+    actor: Actor,
+    path: Path,
+    *,
+    group: str | None = None,
+    source: str = "",
+    rules: FileRules = FileRules(),  # noqa: B008 - frozen
+    again: bool = False,
+    gone: bool = False,
+    dry_run: bool = False,
+    on_progress: Progress = lambda done: None,
+) -> IngestReport:
+    """Read a folder or a file on this machine into a group. For commands alone: a client's path never comes here.
+
+    Paths are kept below the repository or the folder that is named. Files of this folder that are no longer there retire.
+    `again` reads files whose bytes have not changed too; `gone` accepts that most known files are gone.
+
+    Raises:
+        NotFound: there is nothing at the path.
+        Conflict: more than half of the known files are gone.
+        NotPermitted, GroupNotFound: the actor may not write in the group.
+    """
+    check_searchable()
+    place = path.expanduser().resolve()
+    if not place.exists():
+        raise NotFound(f"There is no file or folder '{path}'.", field="path")
+    root = root_of(place)
+    name = clean_line(source or root.name or "files", field="source", max_chars=200)
+    target = find_target(actor, group, dry_run=dry_run)
+    report = IngestReport(target.slug, name, dry_run=dry_run)
+    below = "/".join(place.relative_to(root).parts)
+    known = {row.path: row for row in known_files(target, name, below)}
+    run = Ingest(actor, target, name, report, known, again)
+    seen = set[str]()
+    files = walk_files(root, place, rules, report.skipped)
+    while batch := list(islice(files, BATCH_FILES)):
+        seen |= {each.path for each in batch}
+        run.take([run.read(each) for each in batch])
+        on_progress(len(batch))
+    missing = [row for path_, row in known.items() if path_ not in seen and row.state == ArtifactState.LIVE]
+    check_gone(missing, known, gone=gone)
+    run.retire(missing)
+    run.log()
+    return report
+
+
+@dataclass
+class Ingest:
+    """One ingest into a group: what is known from earlier ones, and what becomes of each file."""
+
+    actor: Actor
+    group: Group
+    source: str
+    report: IngestReport
+    known: dict[str, Artifact]
+    again: bool = False
+
+    def __post_init__(self) -> None:
+        encoder = available_encoder()
+        self.policy = policy_of(self.group)
+        self.count: CountTokens = lambda texts: count_each(texts, encoder)
+
+    def read(self, found: FoundFile) -> ReadFile | None:
+        """A file of a folder with its guarded chunks; None if it is unchanged or cannot be read."""
+        try:
+            data = found.place.read_bytes()
+        except OSError as error:
+            self.report.skipped[f"not readable ({error.strerror or 'error'})"] += 1
+            return None
+        return self.read_bytes(found.path, data, found.kind)
+
+    def read_bytes(self, path: str, data: bytes, kind: FileKind) -> ReadFile | None:
+        """A file's bytes split and guarded; None if they are unchanged or no text."""
+        digest = salted_hmac("loci.artifact", data, algorithm="sha256").hexdigest()
+        row = self.known.get(path)
+        if row is not None and row.digest == digest and not self.again:
+            self.report.files["unchanged"] += 1
+            return None
+        try:
+            chunks = split_file(read_text(data, kind), kind, path, self.count)
+        except Unreadable as why:
+            self.report.skipped[str(why)] += 1
+            return None
+        if not chunks or len(chunks) > MAX_CHUNKS:
+            self.report.skipped["empty" if not chunks else f"more than {MAX_CHUNKS:,} chunks"] += 1
+            return None
+        return ReadFile(path, kind, len(data), digest, guard_chunks(chunks, self.policy))
+
+    def take(self, files: Sequence[ReadFile | None]) -> list[WrittenFile]:
+        """Write the files in one transaction; a dry run rolls it back."""
+        read = [each for each in files if each is not None]
+        if not read:
+            return []
+        with transaction.atomic():
+            hold_groups([self.group.key])
+            adopt_sources([self.known[file.path] for file in read if file.path in self.known])
+            written = [
+                write_file_chunks(
+                    self.group, self.source, file, author=self.actor.name, found=self.known.get(file.path)
+                )
+                for file in read
+            ]
+            if self.report.dry_run:
+                transaction.set_rollback(True)
+        for done, file in zip(written, read, strict=True):
+            self.report.add(done, file)
+        return written
+
+    def retire(self, missing: Sequence[Artifact]) -> None:
+        """Retire files that are gone."""
+        if not missing:
+            return
+        with transaction.atomic():
+            hold_groups([self.group.key])
+            adopt_sources(missing)
+            self.report.chunks["retired"] += retire_artifacts(missing)
+            self.report.files["retired"] += len(missing)
+            if self.report.dry_run:
+                transaction.set_rollback(True)
+
+    def log(self) -> None:
+        """Log an ingest that changed something."""
+        body = self.report.as_json()
+        if self.report.dry_run or set(body["files"]) <= {"unchanged"}:
+            return
+        payload = {"action": "ingest", **body}
+        with transaction.atomic():
+            audit.append(
+                self.actor,
+                Operation.INGEST,
+                group=self.group.id,
+                subject=f"files:{self.source}",
+                payload=payload,
+            )
+
+
+def ingest_content(
+    actor: Actor,
+    files: Sequence[tuple[str, bytes]],
+    *,
+    group: str | None = None,
+    source: str = "",
+    dry_run: bool = False,
+) -> IngestReport:
+    """Store files that somebody sent, as pairs of a path and their bytes. The paths are names: nothing is opened.
+
+    Raises:
+        InvalidInput, TooLarge: a path or a size is not allowed, or a file is no text.
+        NotPermitted, GroupNotFound: the actor may not write in the group.
+    """
+    check_searchable()
+    checked = [(check_path(path), data) for path, data in files]
+    for path, data in checked:
+        if len(data) > MAX_DOCUMENT_BYTES:
+            raise TooLarge(
+                f"'{path}' has {len(data):,} bytes; a file may have {MAX_DOCUMENT_BYTES:,}.", field="content"
+            )
+    name = mask_words(clean_line(source or SENT, field="source", max_chars=200))
+    target = find_target(actor, group, dry_run=dry_run)
+    report = IngestReport(target.slug, name, dry_run=dry_run)
+    rows = Artifact.objects.filter(group=target, source=name, path__in=[path for path, _ in checked])
+    run = Ingest(actor, target, name, report, {row.path: row for row in rows})
+    run.take([run.read_bytes(path, data, kind_of(path)) for path, data in checked])
+    if len(checked) == 1 and report.skipped:
+        raise InvalidInput(
+            f"'{checked[0][0]}' cannot be read as text: {next(iter(report.skipped))}.",
+            hint="Send UTF-8 text, a PDF or a Word file.",
+            field="content",
+        )
+    run.log()
+    return report
+
+
+def find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
+    """The group to write in; only an ingest that is meant makes one."""
+    if dry_run:
+        return find_group(actor, group, right=WRITE)
+    return find_or_create_group(actor, group, right=WRITE).group
+
+
+def root_of(place: Path) -> Path:
+    """The folder below which paths are kept: the repository's if there is one around, else the folder that is named."""
+    folder = place if place.is_dir() else place.parent
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+
+
+def known_files(group: Group, source: str, below: str) -> Iterator[Artifact]:
+    """The files known from earlier ingests, at or below a path."""
+    rows = Artifact.objects.filter(group=group, source=source).order_by("key")
+    inside = f"{below}/" if below else ""
+    return (row for row in rows.iterator(2000) if row.path == below or row.path.startswith(inside))
+
+
+def check_gone(missing: Sequence[Artifact], known: dict[str, Artifact], *, gone: bool) -> None:
+    """Raise Conflict if most of the known files are gone: an empty folder is rather a missing disk than a clean-up."""
+    live = sum(row.state == ArtifactState.LIVE for row in known.values())
+    if not gone and len(missing) > MANY_GONE and len(missing) > live * SHARE_GONE:
+        raise Conflict(
+            f"{len(missing):,} of {live:,} known files are gone; none of them was retired.",
+            hint="Is the folder complete? If it is, repeat the command with --gone.",
+            field="path",
+        )

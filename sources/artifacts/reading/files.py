@@ -1,0 +1,258 @@
+"""The files of a folder that may become evidence, and their texts. Reading happens where the command runs, never for a client."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from pathspec import GitIgnoreSpec
+
+from access.errors import InvalidInput, TooLarge
+from sources.artifacts.reading.documents import DocumentUnreadable, read_docx, read_pdf
+from sources.artifacts.reading.ignoring import IgnoreRules, built_in
+from sources.models import FileKind
+
+MAX_TEXT_BYTES: Final = 1024**2
+MAX_DOCUMENT_BYTES: Final = 32 * 1024**2  # a page of a PDF has many bytes and few words
+MAX_PATH_CHARS: Final = 500
+SNIFFED_BYTES: Final = 8192
+# How a file is split, by its suffix or name. What is not listed is text if it reads as text.
+KINDS: Final[dict[FileKind, frozenset[str]]] = {
+    FileKind.MARKDOWN: frozenset({".md", ".markdown", ".mdx", ".mdc", ".locus"}),
+    FileKind.CODE: frozenset(
+        [
+            ".py",
+            ".pyi",
+            ".js",
+            ".jsx",
+            ".mjs",
+            ".cjs",
+            ".ts",
+            ".tsx",
+            ".vue",
+            ".svelte",
+            ".go",
+            ".rs",
+            ".java",
+            ".kt",
+            ".kts",
+            ".scala",
+            ".c",
+            ".h",
+            ".cc",
+            ".cpp",
+            ".hpp",
+            ".cs",
+            ".m",
+            ".swift",
+            ".rb",
+            ".php",
+            ".pl",
+            ".pm",
+            ".lua",
+            ".r",
+            ".jl",
+            ".ex",
+            ".exs",
+            ".erl",
+            ".hs",
+            ".ml",
+            ".clj",
+            ".sh",
+            ".bash",
+            ".zsh",
+            ".fish",
+            ".ps1",
+            ".sql",
+            ".proto",
+            ".graphql",
+            ".tf",
+            ".css",
+            ".scss",
+            ".less",
+            ".html",
+            ".htm",
+            ".xml",
+            ".json",
+            ".jsonc",
+            ".yml",
+            ".yaml",
+            ".toml",
+            ".ini",
+            ".cfg",
+            ".conf",
+            ".gradle",
+            ".cmake",
+            ".nix",
+            ".zig",
+            ".dart",
+            ".groovy",
+            "dockerfile",
+            "makefile",
+        ]
+    ),
+    FileKind.PDF: frozenset({".pdf"}),
+    FileKind.DOCX: frozenset({".docx"}),
+}
+KIND_OF: Final = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
+DOCUMENTS: Final = (FileKind.PDF, FileKind.DOCX)
+ENCODINGS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+
+
+@dataclass(frozen=True)
+class FileRules:
+    """What the caller narrows: patterns of paths to read (empty: all) and to leave out, and the largest text in bytes."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_bytes: int = MAX_TEXT_BYTES
+
+    def admits(self, path: str) -> bool:
+        """True if the patterns admit the path."""
+        if self.exclude and GitIgnoreSpec.from_lines(self.exclude).match_file(path):
+            return False
+        return not self.include or GitIgnoreSpec.from_lines(self.include).match_file(path)
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file that may be read: its path below the root, where it is, and how it is split."""
+
+    path: str
+    place: Path
+    kind: FileKind
+    size: int
+
+
+@dataclass(frozen=True)
+class FileText:
+    """The text of a file as lines. `headings` names places by line number (1 is the first): pages of a PDF."""
+
+    lines: list[str]
+    headings: dict[int, str] = field(default_factory=dict)
+
+
+class Unreadable(Exception):
+    """The file is left out; the message says why, for the report."""
+
+
+def walk_files(root: Path, below: Path, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
+    """The files below `below`, a folder or file within `root`, in the order of their paths; counts what it leaves out.
+
+    Links are not followed: they could lead out of the folder.
+    """
+    rest = below.relative_to(root).parts
+    ignore = IgnoreRules().within(root, 0)
+    for depth, _ in enumerate(rest, start=1):
+        at = root.joinpath(*rest[:depth])
+        if ignore.ignores("/".join(rest[:depth]), is_folder=at.is_dir()):
+            skipped["ignored"] += 1
+            return
+        if at.is_dir():
+            ignore = ignore.within(at, depth)
+    if below.is_file():
+        yield from admitted(below, "/".join(rest), rules, skipped)
+    else:
+        yield from walk_folder(below, rest, ignore, rules, skipped)
+
+
+def walk_folder(
+    folder: Path, parts: Sequence[str], ignore: IgnoreRules, rules: FileRules, skipped: Counter[str]
+) -> Iterator[FoundFile]:
+    """The files of one folder and of those below it."""
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        path = "/".join((*parts, entry.name))
+        if entry.is_symlink():
+            skipped["link"] += 1
+        elif entry.is_dir():
+            if ignore.ignores(path, is_folder=True):
+                skipped["ignored folder"] += 1
+                continue
+            inner = Path(entry.path)
+            yield from walk_folder(
+                inner, (*parts, entry.name), ignore.within(inner, len(parts) + 1), rules, skipped
+            )
+        elif ignore.ignores(path):
+            skipped["ignored"] += 1
+        elif entry.is_file():
+            yield from admitted(Path(entry.path), path, rules, skipped)
+
+
+def admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
+    """The file, unless the patterns, its size or its name leave it out."""
+    kind, size = kind_of(path), place.stat().st_size
+    limit = max(MAX_DOCUMENT_BYTES, rules.max_bytes) if kind in DOCUMENTS else rules.max_bytes
+    if not rules.admits(path):
+        skipped["left out by a pattern"] += 1
+    elif size > limit:
+        skipped[f"larger than {limit // 1024} KiB"] += 1
+    elif not size:
+        skipped["empty"] += 1
+    elif len(path) > MAX_PATH_CHARS or not path.isprintable():
+        skipped["name too long, or not printable"] += 1
+    else:
+        yield FoundFile(path, place, kind, size)
+
+
+def kind_of(path: str) -> FileKind:
+    """How the file is split."""
+    name = PurePosixPath(path.lower())
+    return KIND_OF.get(name.suffix or name.name, FileKind.TEXT)
+
+
+def check_path(path: str) -> str:
+    """The path of a file that somebody sent, as a name only: nothing is opened under it.
+
+    Raises:
+        InvalidInput: it is empty, too long or not relative, leads upwards, or names what is never read.
+    """
+    clean = path.replace("\\", "/").strip()
+    parts = clean.split("/")
+    if not clean or clean.startswith("/") or {"", ".", ".."} & set(parts) or not clean.isprintable():
+        raise InvalidInput(
+            f"'{path[:80]}' is not a path within a folder.",
+            hint="Use one such as docs/setup.md.",
+            field="path",
+        )
+    if len(clean) > MAX_PATH_CHARS:
+        raise TooLarge(f"The path is longer than {MAX_PATH_CHARS} characters.", field="path")
+    if built_in().match_file(clean):
+        raise InvalidInput(
+            f"'{clean[:80]}' is on the list of files that are never read: secrets, locks and builds.",
+            hint="Store what matters of it as a memory.",
+            field="path",
+        )
+    return clean
+
+
+def read_text(data: bytes, kind: FileKind) -> FileText:
+    """The text of a file's bytes.
+
+    Raises:
+        Unreadable: it is no text, or a document that cannot be read.
+    """
+    try:
+        if kind == FileKind.PDF:
+            return FileText(*read_pdf(data))
+        if kind == FileKind.DOCX:
+            return FileText(read_docx(data))
+    except DocumentUnreadable as why:
+        raise Unreadable(str(why)) from None
+    encoding = next((name for mark, name in ENCODINGS if data.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and b"\0" in data[:SNIFFED_BYTES]:
+        raise Unreadable("binary")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        raise Unreadable("neither UTF-8 nor UTF-16") from None
+    return FileText(to_lines(text))
+
+
+def to_lines(text: str) -> list[str]:
+    """The lines as editors number them, without control characters."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return ["".join(c for c in line if c == "\t" or c.isprintable() or ord(c) > 0x9F) for line in lines]

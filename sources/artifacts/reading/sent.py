@@ -1,0 +1,74 @@
+"""A file that somebody sends: itself, or the files of a zip."""
+
+import io
+from typing import Final, Protocol
+from zipfile import BadZipFile, ZipFile
+
+from access.errors import InvalidInput, TooLarge
+from sources.artifacts.reading.files import MAX_TEXT_BYTES
+from sources.artifacts.reading.ignoring import built_in
+
+MAX_FILES: Final = 500  # more take longer than a browser waits
+MAX_UNPACKED_BYTES: Final = 64 * 1024**2
+MAX_SENT_BYTES: Final = 32 * 1024**2
+
+
+class SentFile(Protocol):
+    """An uploaded file."""
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes' number."""
+
+    def read(self) -> bytes:
+        """Its bytes."""
+
+
+def read_sent(file: SentFile, path: str) -> list[tuple[str, bytes]]:
+    """The sent file under a path, or the files of a zip under theirs, without those that are never read.
+
+    Raises:
+        InvalidInput, TooLarge: it is empty, no zip, or too large.
+    """
+    if (file.size or 0) > MAX_SENT_BYTES:
+        raise TooLarge(
+            f"The file has {(file.size or 0) / 2**20:.1f} MiB; at most {MAX_SENT_BYTES // 2**20} MiB can be sent.",
+            hint="Read it where it is: loci ingest PATH.",
+            field="file",
+        )
+    data = file.read()
+    if not data:
+        raise InvalidInput("The file is empty.", field="file")
+    if not path.lower().endswith(".zip"):
+        return [(path, data)]
+    try:
+        return unpack(data)
+    except BadZipFile:
+        raise InvalidInput("The file is not a zip that can be read.", field="file") from None
+
+
+def unpack(data: bytes) -> list[tuple[str, bytes]]:
+    """The files of a zip, within the limits; nothing is written to a disk."""
+    with ZipFile(io.BytesIO(data)) as packed:
+        wanted = [
+            info
+            for info in packed.infolist()
+            if not info.is_dir()
+            and not built_in().match_file(info.filename)
+            and 0 < info.file_size <= MAX_TEXT_BYTES
+        ]
+        if len(wanted) > MAX_FILES or sum(info.file_size for info in wanted) > MAX_UNPACKED_BYTES:
+            raise TooLarge(
+                f"The zip has {len(wanted):,} files; at most {MAX_FILES} with {MAX_UNPACKED_BYTES // 2**20} MiB can be sent.",
+                hint="Read the folder where it is: loci ingest PATH.",
+                field="file",
+            )
+        if not wanted:
+            raise InvalidInput("The zip has no file that may be read.", field="file")
+        found = list[tuple[str, bytes]]()
+        for info in wanted:
+            with packed.open(info) as stream:
+                content = stream.read(MAX_TEXT_BYTES + 1)  # what a zip says of its sizes may be wrong
+            if len(content) <= MAX_TEXT_BYTES:
+                found.append((info.filename, content))
+        return found

@@ -1,0 +1,172 @@
+"""Find the chunks of a group that answer a question: words and vectors, each with its true score in both, fused as memories are."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.db import connection
+
+from memories.embedding import DIMENSIONS
+from memories.recall.candidates import Candidate
+from memories.recall.fusion import FusionSettings, fuse
+from memories.recall.question import Question
+from memories.search.base import RankingFields, resolve_vector
+from memories.search.keyword import KeywordMatches, Postings, VisibleTexts, parse_numbers
+from memories.search.query_terms import Match, expression_of
+from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
+from memories.store.pieces import indexed_model
+from storage.compiled_queries import fetch
+
+CANDIDATES: Final = 60  # of each search
+FEW: Final = 32  # more than asked for: vec0 compares rounded vectors
+COLUMNS: Final = "content locator heading forms"
+# What counts as found: near in meaning alone, or less near and with words of the question.
+MIN_COSINE_ALONE: Final = 0.4
+MIN_COSINE_WITH_WORDS: Final = 0.25
+MIN_WORD_SHARE: Final = 0.5  # of the question's words, where no vector can tell
+TERM_COUNTS: Final = TermCounts()
+
+_TEXTS = "SELECT SUM(chunk_count), SUM(words) FROM sources_artifact WHERE group_id = %s AND state = 'live'"
+_FOUND = """
+FROM chunk_fts AS f CROSS JOIN sources_chunk AS c INDEXED BY chunk_search ON c.key = f.rowid
+WHERE f.chunk_fts MATCH {word} AND c.group_id = %s AND c.state = 'live'
+"""
+_POSTINGS = f"""
+SELECT (SELECT GROUP_CONCAT(c.key) || ' ' || GROUP_CONCAT(c.words) {_FOUND.format(word="word.value")}) FROM json_each(%s) AS word
+"""  # noqa: S608 - constants alone
+_COUNT = f"SELECT COUNT(*) FROM (SELECT 1 {_FOUND.format(word='%s')} LIMIT %s)"  # noqa: S608 - constants alone
+_NEAREST = (
+    "SELECT chunk FROM chunk_vec WHERE embedding MATCH vec_quantize_int8(%s, 'unit') AND k = %s AND room = %s"
+)
+_ROWS = """
+SELECT key, content, words, weight, CASE WHEN model = %s THEN embedding END FROM sources_chunk
+WHERE key IN (SELECT value FROM json_each(%s)) AND group_id = %s AND state = 'live'
+"""
+
+
+@dataclass(frozen=True)
+class ChunkHit:
+    """A chunk's key with its fused score, and its scores in both searches; 0 if a search does not find it."""
+
+    key: int
+    score: float
+    keyword: float
+    cosine: float
+
+
+@dataclass(frozen=True)
+class ChunkRow:
+    """What ranking reads of a chunk; `cosine` is 0 while its vector is owed."""
+
+    content: str
+    words: int
+    weight: float
+    cosine: float
+
+
+def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkHit]:
+    """The chunks of one group that may answer the question, best first. Nothing of another group changes a score."""
+    matches = find_matches(question.match, group_key) if question.match and mode != "vector" else None
+    vector = resolve_vector(question.vector) if question.vector is not None and mode != "keyword" else None
+    words = matches.first(CANDIDATES) if matches else []
+    near = find_near(vector, group_key) if vector is not None else []
+    rows = read_chunks({*words, *near}, group_key, vector)
+    scores = (
+        matches.scored({key: ranking_fields(key, group_key, row) for key, row in rows.items()})
+        if matches
+        else {}
+    )
+    candidates = rank_candidates(rows, scores)
+    fused = fuse(
+        candidates,
+        mode="hybrid" if vector is not None else "keyword",
+        settings=FusionSettings(readable=question.readable),
+    )
+    hits = [
+        ChunkHit(c.key, fused[c.key] * rows[c.key].weight, c.keyword, c.vector)
+        for c in candidates
+        if c.key in fused and is_relevant(c, rows[c.key], question, has_vector=vector is not None)
+    ]
+    return sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.key))
+
+
+def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
+    """The chunks of the group that have a word of the question; None if there are none."""
+    [(count, total)] = fetch(_TEXTS, [group_key])
+    if not count:
+        return None
+    texts = VisibleTexts(int(count), max(float(total or 0) / count, 1.0), 1.0)
+    if count > POSTING_BUDGET:
+        place = ("chunks", str(connection.settings_dict["NAME"]), group_key)
+        match = within_budget(
+            match, TERM_COUNTS.of(place, match.terms, lambda terms: count_terms(terms, group_key))
+        )
+    expressions = json.dumps([expression_of([term], COLUMNS) for term in match.terms])
+    found: dict[str, Postings] = {}
+    for term, (row,) in zip(match.terms, fetch(_POSTINGS, [group_key, expressions]), strict=True):
+        keys, words = parse_numbers(*(row or " ").split(" "))
+        if len(keys):
+            found[term] = Postings(keys, np.ones(len(keys)), words)
+    if not found:
+        return None
+    counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
+    return KeywordMatches(
+        tuple(found), counts, Postings(*map(np.concatenate, zip(*found.values(), strict=True))), texts
+    )
+
+
+def count_terms(terms: Sequence[str], group_key: int) -> list[int]:
+    """For each term the number of chunks that have it, counted up to POSTING_BUDGET + 1."""
+    rows = [fetch(_COUNT, [expression_of([term], COLUMNS), group_key, POSTING_BUDGET + 1]) for term in terms]
+    return [int(count) for [(count,)] in rows]
+
+
+def find_near(vector: Any, group_key: int) -> list[int]:
+    """Keys of the nearest chunks of the group; they are compared again with the whole vectors."""
+    rows = fetch(_NEAREST, [vector.tobytes(), 2 * CANDIDATES + FEW, group_key])
+    return [key for (key,) in rows]
+
+
+def read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, ChunkRow]:
+    """The live chunks of the group with these keys, and their true cosine."""
+    wanted = sorted(keys)
+    if not wanted:
+        return {}
+    rows = fetch(_ROWS, [indexed_model(), json.dumps(wanted), group_key])
+    empty = bytes(DIMENSIONS * 4)
+    vectors = np.frombuffer(b"".join(row[4] or empty for row in rows), dtype="<f4").reshape(
+        len(rows), DIMENSIONS
+    )
+    cosines = vectors @ vector if vector is not None else np.zeros(len(rows))
+    return {
+        key: ChunkRow(content, words, weight, max(float(cosine), 0.0))
+        for (key, content, words, weight, _), cosine in zip(rows, cosines, strict=True)
+    }
+
+
+def ranking_fields(key: int, group_key: int, row: ChunkRow) -> RankingFields:
+    """A chunk as the keyword score reads it."""
+    return RankingFields(key, group_key, row.content, None, None, 1.0, "active")
+
+
+def rank_candidates(rows: dict[int, ChunkRow], scores: dict[int, float]) -> list[Candidate]:
+    """Candidates with their scores and ranks in both searches."""
+    by_word = {key: rank for rank, key in enumerate(sorted(scores, key=lambda k: (-scores[k], k)), start=1)}
+    near = sorted((key for key, row in rows.items() if row.cosine), key=lambda k: (-rows[k].cosine, k))
+    by_vector = {key: rank for rank, key in enumerate(near, start=1)}
+    return [
+        Candidate(key, scores.get(key, 0.0), row.cosine, by_word.get(key), by_vector.get(key), row.words)
+        for key, row in rows.items()
+    ]
+
+
+def is_relevant(candidate: Candidate, row: ChunkRow, question: Question, *, has_vector: bool) -> bool:
+    """True if the chunk is near enough, or has enough of the question's words."""
+    if has_vector and candidate.vector:
+        least = MIN_COSINE_WITH_WORDS if candidate.keyword else MIN_COSINE_ALONE
+        return candidate.vector >= least
+    text = row.content.lower()
+    wanted = question.subject_words or frozenset(question.match.terms if question.match else ())
+    return bool(wanted) and sum(word in text for word in wanted) >= MIN_WORD_SHARE * len(wanted)

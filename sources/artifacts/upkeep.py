@@ -1,0 +1,141 @@
+"""What other parts ask of the chunks: purges, searches for a person, scans of the guard, and the end of retired ones."""
+
+import re
+from collections import Counter
+from datetime import timedelta
+from typing import Final
+
+from django.db import connection, transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from access import audit
+from access.actor import ADMIN, READ, WRITE, Actor
+from access.audit.operations import Operation
+from access.errors import NotFound, NotPermitted
+from access.groups import check_access
+from access.groups.guarding import policy_of
+from access.groups.locks import hold_groups
+from guard import GuardTreatment, find
+from guard.policy import STRICTNESS
+from memories.language.cleaning import fold
+from memories.queries.versions import parse_id
+from memories.search.schema import begin_purge
+from memories.store.purge_hooks import PurgedTexts, rows_quoting
+from sources.artifacts.guarding import for_files
+from sources.artifacts.proofs import adopt_sources, mark_stale
+from sources.artifacts.writing import count_chunks, retire_artifacts
+from sources.models import Artifact, ArtifactState, Chunk, ChunkState
+
+RETIRED_KEPT: Final = timedelta(days=30)  # then the texts of retired chunks are deleted
+BATCH_ROWS: Final = 500
+
+
+def purge_chunks(doomed: PurgedTexts) -> int:
+    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again."""
+    found = rows_quoting(Chunk.objects.all(), "content", doomed.texts).only("key", "artifact")
+    rows = list(found)
+    Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
+    for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
+        Artifact.objects.filter(pk=artifact.pk).update(digest="")
+        count_chunks(artifact)
+    return len(rows)
+
+
+def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
+    """The chunks of readable groups whose folded text matches, by locator."""
+    rows = (
+        Chunk.objects.select_related("group")
+        .only("locator", "content", "state", "group__slug")
+        .order_by("key")
+    )
+    return [
+        f"file {row.group.slug}: {row.locator}{'' if row.state == ChunkState.LIVE else f' ({row.state})'}"
+        for row in rows.iterator(500)
+        if actor.may(READ, row.group_id) and pattern.search(fold(f"{row.locator} {row.content}"))
+    ]
+
+
+def delete_retired() -> int:
+    """Delete chunks that retired a month ago, and files without any chunk; returns the number of chunks."""
+    before = timezone.now() - RETIRED_KEPT
+    keys = list(
+        Chunk.objects.filter(state=ChunkState.RETIRED, retired_at__lt=before).values_list("key", flat=True)
+    )
+    for at in range(0, len(keys), BATCH_ROWS):
+        Chunk.objects.filter(key__in=keys[at : at + BATCH_ROWS]).delete()
+    empty = Artifact.objects.annotate(rows=Count("chunks")).filter(rows=0, state=ArtifactState.RETIRED)
+    empty.filter(retired_at__lt=before).delete()
+    return len(keys)
+
+
+def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
+    """Hold back live chunks in which today's guard finds what the group's policy would not store; the kinds found."""
+    if not (actor.all_groups and actor.may(ADMIN)):
+        raise NotPermitted("Only an admin of all groups may scan what is stored.")
+    kinds: Counter[str] = Counter()
+    last = 0
+    rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact").defer("embedding")
+    while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
+        last = batch[-1].key
+        held = [row for row in batch if (found := bad_kinds(row)) and not kinds.update(found)]
+        if held and not dry_run:
+            with transaction.atomic():
+                Chunk.objects.filter(key__in=[row.key for row in held]).update(state=ChunkState.HELD)
+                for artifact in {row.artifact_id: row.artifact for row in held}.values():
+                    count_chunks(artifact)
+    return kinds
+
+
+def bad_kinds(row: Chunk) -> set[str]:
+    """The kinds found in a chunk that its group's policy masks, holds or refuses."""
+    policy = for_files(policy_of(row.group))
+    return {
+        each.kind
+        for each in find(row.content)
+        if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
+    }
+
+
+def find_artifact(actor: Actor, artifact_id: str, *, right: str = READ) -> Artifact:
+    """A file of a group in which the actor has the right.
+
+    Raises:
+        NotFound: there is none for the actor.
+        NotPermitted: the actor may enter the group but lacks the right.
+    """
+    row = Artifact.objects.select_related("group").filter(id=parse_id(artifact_id, field="artifact")).first()
+    if row is None or not actor.may_enter(row.group_id):
+        raise NotFound("No file of that id, or you don't have access.", field="artifact")
+    check_access(actor, row.group.slug, row.group, right)
+    return row
+
+
+def readable_groups(actor: Actor) -> Q:
+    """The condition of rows whose group the actor may read."""
+    return (
+        Q()
+        if actor.all_groups and actor.may(READ)
+        else Q(group__in=[k for k in actor.roles if actor.may(READ, k)])
+    )
+
+
+def remove_artifact(actor: Actor, artifact_id: str) -> int:
+    """Delete a file with its chunks, for good; memories that it proved come to the Review. Returns the number of chunks.
+
+    Raises as find_artifact() does.
+    """
+    row = find_artifact(actor, artifact_id, right=WRITE)
+    begin_purge(connection)
+    with transaction.atomic():
+        hold_groups([row.group_id])
+        adopt_sources([row])
+        retire_artifacts([row])
+        mark_stale(list(row.chunks.values_list("key", flat=True)), timezone.now())
+        count, _ = row.chunks.all().delete()
+        Artifact.objects.filter(pk=row.pk).delete()
+        audit.append(
+            actor, Operation.INGEST, group=row.group.id, subject=f"file:{row.id}",
+            payload={"action": "remove", "path": row.path, "source": row.source},
+        )  # fmt: skip
+    return count

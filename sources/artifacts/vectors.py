@@ -1,0 +1,79 @@
+"""Vectors of chunks: computed at the end of an ingest, or later by the worker, and anew after a re-embed."""
+
+import time
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from access.actor import Actor
+from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from memories.embedding.concurrency import ENDING
+from memories.store.pieces import claim_index, indexed_model
+from sources.artifacts.schema import statements
+from sources.models import Chunk, ChunkState
+
+BATCH_CHUNKS: Final = 64
+SECONDS_AT_ONCE: Final = 20.0  # of the worker: other jobs wait meanwhile
+MODEL_WAIT_S: Final = 60.0
+
+
+def owed_chunks(model: str) -> QuerySet[Chunk]:
+    """Live chunks without a vector of this model."""
+    # Two ranges instead of "not equal", which could not use the index.
+    others = Q(model__lt=model) | Q(model__gt=model) if model else Q(model="")
+    return Chunk.objects.filter(others, state=ChunkState.LIVE)
+
+
+def is_waiting() -> bool:
+    """True if chunks have no vector of the index's model; one query of an index."""
+    return bool(statements(connection.vendor)) and owed_chunks(indexed_model()).exists()
+
+
+def embed_waiting(actor: Actor) -> str | None:
+    """Embed chunks for some seconds; None if nothing was done. The worker calls it again while some are left."""
+    done = embed_chunks(seconds=SECONDS_AT_ONCE)
+    return f"{done} chunk{'' if done == 1 else 's'} embedded" if done else None
+
+
+def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] = lambda done: None) -> int:
+    """Embed the chunks whose vectors are missing; returns their number. Works outside transactions, and may be killed."""
+    began, done = time.monotonic(), 0
+    try:
+        encoder = get_encoder(timeout_s=MODEL_WAIT_S)
+        encoder = encoder.of_model(indexed_model()) or encoder
+    except ModelUnavailable:
+        return 0
+    if indexed_model() not in ("", encoder.model_id):
+        return 0  # a re-embed is under way or needed: vectors of two models are never compared
+    while not ENDING.is_set() and time.monotonic() - began < seconds:
+        batch = list(owed_chunks(encoder.model_id).defer("embedding").order_by("key")[:BATCH_CHUNKS])
+        if not batch:
+            break
+        try:
+            embed_batch(batch, encoder)
+        except ModelUnavailable:
+            break
+        done += len(batch)
+        on_progress(len(batch))
+    return done
+
+
+def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
+    """Embed some chunks and write their vectors in one transaction."""
+    vectors = encoder.encode([embedded_text(chunk) for chunk in batch])
+    with transaction.atomic():
+        claim_index(encoder.model_id)
+        for chunk, vector in zip(batch, vectors, strict=True):
+            Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash).update(
+                embedding=vector.astype("<f4").tobytes(), model=encoder.model_id
+            )
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """The text that the model embeds: where it stands, then what it says."""
+    path = chunk.locator.rsplit("#", 1)[0]
+    place = f"{path} {chunk.heading}"[-120:].strip()
+    return f"{place}\n{chunk.content}"

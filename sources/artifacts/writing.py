@@ -1,0 +1,158 @@
+"""Write one file's chunks: rows whose text stays are kept with their vectors, changed ones are replaced. Callers hold the transaction."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from access.models import Group
+from memories.language.word_forms import forms_of
+from memories.recall.candidates import word_count
+from sources.artifacts.guarding import GuardedChunk, GuardedFile
+from sources.artifacts.locators import format_locator, hash_text
+from sources.artifacts.proofs import mark_stale
+from sources.models import Artifact, ArtifactState, Chunk, ChunkState, FileKind
+
+MAX_FORMS_CHARS: Final = 4000
+MOVED: Final = ("start_line", "end_line", "locator", "heading")
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read: its path, how it was split, its bytes and their keyed hash, and its guarded chunks."""
+
+    path: str
+    kind: FileKind
+    size: int
+    digest: str
+    guarded: GuardedFile
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """What one file changed: chunks that are new, moved, unchanged and retired."""
+
+    artifact: Artifact
+    is_new: bool
+    added: int
+    moved: int
+    kept: int
+    retired: int
+
+
+def write_file_chunks(
+    group: Group, source: str, file: ReadFile, *, author: str, found: Artifact | None
+) -> WrittenFile:
+    """Store a file's chunks, replacing only what changed; `found` is its row from an earlier time."""
+    now = timezone.now()
+    artifact = found or Artifact(group=group, source=source, path=file.path)
+    artifact.kind, artifact.size, artifact.digest = file.kind, file.size, file.digest
+    artifact.state, artifact.retired_at, artifact.updated_at = ArtifactState.LIVE, None, now
+    artifact.findings, artifact.author_name = dict(sorted(file.guarded.findings.items())), author[:300]
+    artifact.save()
+    same: defaultdict[str, list[Chunk]] = defaultdict(list)
+    if found is not None:
+        for row in (
+            artifact.chunks.exclude(state=ChunkState.RETIRED).defer("embedding").order_by("-start_line")
+        ):
+            same[row.text_hash].append(row)
+    fresh, moved, kept = list[Chunk](), list[Chunk](), 0
+    for each in file.guarded.chunks:
+        row = chunk_row(artifact, each)
+        rows = same[row.text_hash]
+        if not rows:
+            fresh.append(row)
+            continue
+        before = rows.pop()
+        if changed_place(before, row):
+            moved.append(before)
+        kept += 1
+    retired = retire_chunks([row for rows in same.values() for row in rows], now)
+    move_chunks(moved)
+    Chunk.objects.bulk_create(without_doubles(fresh), batch_size=200)
+    count_chunks(artifact)
+    return WrittenFile(artifact, found is None, len(fresh), len(moved), kept - len(moved), retired)
+
+
+def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
+    """The unsaved row of a chunk."""
+    chunk = guarded.chunk
+    digest = hash_text(chunk.text)
+    return Chunk(
+        artifact=artifact,
+        group_id=artifact.group_id,
+        state=guarded.state,
+        words=word_count(chunk.text),
+        tokens=chunk.tokens,
+        weight=guarded.weight,
+        start_line=chunk.start,
+        end_line=chunk.end,
+        locator=format_locator(artifact.path, chunk.start, chunk.end, digest),
+        text_hash=digest,
+        heading=chunk.heading[:300],
+        content=chunk.text,
+        forms=forms_of(f"{chunk.text} {artifact.path}")[:MAX_FORMS_CHARS],
+        findings=guarded.findings,
+    )
+
+
+def changed_place(row: Chunk, new: Chunk) -> bool:
+    """Give a row the place of the same text as it is now; True if it moved."""
+    if all(getattr(row, name) == getattr(new, name) for name in MOVED):
+        return False
+    for name in MOVED:
+        setattr(row, name, getattr(new, name))
+    return True
+
+
+def move_chunks(moved: Sequence[Chunk]) -> None:
+    """Save new places. Equal texts may change places with each other, so the old ones are freed first."""
+    if not moved:
+        return
+    if len({row.text_hash for row in moved}) < len(moved):
+        for row in moved:
+            Chunk.objects.filter(pk=row.pk).update(locator=f"moving {row.pk}")
+    Chunk.objects.bulk_update(moved, MOVED, batch_size=100)
+
+
+def without_doubles(rows: Sequence[Chunk]) -> list[Chunk]:
+    """The rows, each text once at a place: parts of one long line may be equal."""
+    return list({(row.locator, row.text_hash): row for row in rows}.values())
+
+
+def retire_chunks(rows: Sequence[Chunk], now: datetime) -> int:
+    """Take chunks out of every search, and report the memories that they proved."""
+    keys = [row.key for row in rows]
+    for at in range(0, len(keys), 500):
+        part = keys[at : at + 500]
+        Chunk.objects.filter(key__in=part).update(state=ChunkState.RETIRED, retired_at=now)
+        mark_stale(part, now)
+    return len(keys)
+
+
+def retire_artifacts(rows: Sequence[Artifact]) -> int:
+    """Retire files that are gone, with their chunks; returns the number of chunks."""
+    now, count = timezone.now(), 0
+    for row in rows:
+        chunks = list(row.chunks.exclude(state=ChunkState.RETIRED).only("key"))
+        count += retire_chunks(chunks, now)
+        Artifact.objects.filter(pk=row.pk).update(
+            state=ArtifactState.RETIRED, retired_at=now, chunk_count=0, words=0, digest=""
+        )
+    return count
+
+
+def count_chunks(artifact: Artifact) -> None:
+    """Write how many live chunks and words the file has; the keyword search counts with them."""
+    live = Chunk.objects.filter(artifact=artifact, state=ChunkState.LIVE)
+    words = live.aggregate(words=Sum("words"))["words"] or 0
+    Artifact.objects.filter(pk=artifact.pk).update(chunk_count=live.count(), words=words)
+
+
+def count_kinds(files: Sequence[ReadFile]) -> Counter[str]:
+    """What the guard found in some files, by kind."""
+    return sum((file.guarded.findings for file in files), Counter())

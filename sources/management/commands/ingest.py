@@ -1,0 +1,82 @@
+"""`manage.py ingest`: read files of this machine as evidence."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import CommandParser
+from tqdm import tqdm
+
+from access.errors import InvalidInput
+from access.tokens import operator
+from memories.management.output import FaceCommand, printable
+from sources.artifacts.ingest import IngestReport, ingest_path
+from sources.artifacts.reading.files import MAX_TEXT_BYTES, FileRules
+from sources.artifacts.vectors import embed_chunks
+
+EXAMPLES: Final = """\
+examples:
+  loci ingest . --group ledger                 the repository around this folder
+  loci ingest docs/ --group ledger             only this folder of it; paths stay those of the repository
+  loci ingest handbook.pdf --group team        needs: pip install 'loci-memory[documents]'
+  loci ingest . --include '*.md' --exclude 'drafts/'
+  loci ingest . --dry-run                      show what would be read
+
+Secrets, lock files, builds and what .gitignore or .lociignore names are never read. Run it again after changes: only what
+changed is replaced, and files that are gone retire. Find it with: loci recall QUESTION --kind evidence
+"""
+
+
+class Command(FaceCommand):
+    """Reads a folder or file and prints what became of it."""
+
+    help = "Read files as evidence: recall finds them beside memories when asked for."
+    examples = EXAMPLES
+    uses_model = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("path", type=Path, help="a folder or a file on this machine")
+        parser.add_argument(
+            "--source", default="", help="name of the folder; default: the repository's or folder's name"
+        )
+        parser.add_argument("--include", action="append", default=[], metavar="GLOB", help="read only these; may be repeated")  # fmt: skip
+        parser.add_argument("--exclude", action="append", default=[], metavar="GLOB", help="leave these out")
+        parser.add_argument("--max-kb", type=int, default=MAX_TEXT_BYTES // 1024, metavar="N",
+                            help="leave out larger texts; default: 1024")  # fmt: skip
+        parser.add_argument("--again", action="store_true", help="read unchanged files too")
+        parser.add_argument("--gone", action="store_true", help="most known files are gone: retire them")
+        parser.add_argument("--later", action="store_true", help="leave the vectors to the worker")
+        parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
+
+    def act(self, options: dict[str, Any]) -> int:
+        report = self._read(options)
+        embedded = 0
+        if not options["later"] and not options["dry_run"]:
+            with tqdm(unit="chunk", file=sys.stderr, disable=None, leave=False) as bar:
+                embedded = embed_chunks(on_progress=bar.update)
+        if options["json"]:
+            self.print_json({**report.as_json(), "embedded": embedded})
+            return 0
+        head = "Nothing was written. It would be:\n" if options["dry_run"] else ""
+        self.stdout.write(head + printable(report.as_text(), keep_lines=True))
+        if embedded:
+            self.stdout.write(f"Vectors: {embedded:,} computed.")
+        return 0
+
+    def _read(self, options: dict[str, Any]) -> IngestReport:
+        if not 1 <= options["max_kb"] <= 10 * 1024:
+            raise InvalidInput("--max-kb must be between 1 and 10240.", field="max_kb")
+        rules = FileRules(tuple(options["include"]), tuple(options["exclude"]), options["max_kb"] * 1024)
+        with tqdm(unit="file", file=sys.stderr, disable=None, leave=False) as bar:
+            return ingest_path(
+                operator(),
+                options["path"],
+                group=options["group"],
+                source=options["source"],
+                rules=rules,
+                again=options["again"],
+                gone=options["gone"],
+                dry_run=options["dry_run"],
+                on_progress=bar.update,
+            )
