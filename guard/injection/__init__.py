@@ -1,5 +1,6 @@
 """Instructions to an AI inside a text, by phrases of several languages. A hint for a person, never proof."""
 
+import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,10 +8,19 @@ from typing import Final
 
 from guard.findings import GuardFinding
 from guard.hidden import LOOK_ALIKES
+from guard.injection.disguise import undressed
+from guard.injection.signals import SIGNS
 from guard.patterns import Keywords, Pattern
-from guard.signals import SIGNS
 
-DATA: Final = Path(__file__).parent / "data" / "injection.toml"
+DATA: Final = Path(__file__).parent.parent / "data" / "injection.toml"
+# "Do not forget the instructions" is the opposite of an injected instruction.
+_NEGATED = re.compile(
+    r"(?:don['’]?t|do not|never|not to|must not) (?:ignore|disregard|forget|skip|bypass|override|drop)|vergiss(?: bitte)? nicht|vergesst nicht"
+    r"|nicht (?:vergessen|ignorieren|umgehen)|n['’](?:oubli|ignor)|ne pas (?:oublier|ignorer)|no (?:olvid|ignor)|non (?:dimentic|ignor)"
+    r"|não (?:esque|ignor)|niet (?:vergeten|negeren)|nie (?:zapomn|ignor)|не (?:забу|забы|игнор)|(?:不要|别|勿)(?:忘|忽略|无视)",
+    re.I,
+)
+NEGATION_CHARS: Final = 14  # before a phrase
 
 
 def _read(path: Path) -> tuple[tuple[str, tuple[str, ...], Pattern, float], ...]:
@@ -27,11 +37,16 @@ _WORDS = Keywords((word, number) for number, (_, words, _, _) in enumerate(_RULE
 
 
 def find_injections(text: str) -> list[GuardFinding]:
-    """Phrases that give an AI instructions; look-alike letters do not hide them."""
+    """Phrases that give an AI instructions; neither look-alike letters nor a disguise hides them."""
     found = _search(text)
     if not found and not text.isascii():
         latin = text.translate(LOOK_ALIKES)
         found = _search(latin) if latin != text else []
+    if not found:
+        disguised = undressed(text)
+        if disguised is not None and (hidden := _search(disguised[0])):
+            surest = max(hidden, key=lambda each: each.confidence)
+            found = [GuardFinding(surest.kind, disguised[1], surest.confidence)]
     return found
 
 
@@ -41,6 +56,7 @@ def _search(text: str) -> list[GuardFinding]:
         GuardFinding(kind, span, confidence)
         for kind, _, pattern, confidence in (_RULES[number] for number in sorted(numbers))
         for span in pattern.spans(text)
+        if not _NEGATED.search(text, max(0, span[0] - NEGATION_CHARS), span[1])
     )
     return merged((*phrases, *SIGNS.find(text)))
 

@@ -13,7 +13,7 @@ import re2
 from guard.findings import GuardFinding
 from guard.patterns import Pattern
 
-DATA: Final = Path(__file__).parent / "data" / "signals.toml"
+DATA: Final = Path(__file__).parent.parent / "data" / "signals.toml"
 KIND: Final = "injected-instruction"
 CONFIDENCE: Final = 0.6
 MAX_SPANS: Final = 50  # of one sign in a text
@@ -30,7 +30,9 @@ class Signs:
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
             data = tomllib.load(file)
-        self._sources: dict[str, str] = {name: in_any_script(each) for name, each in data["signs"].items()}
+        self._sources: dict[str, str] = {
+            name: in_any_script("".join(each)) for name, each in data["signs"].items()
+        }
         self._patterns = {name: Pattern(source) for name, source in self._sources.items()}
         self._names = tuple(self._sources)
         self._pairs: tuple[tuple[str, ...], ...] = tuple(tuple(each.split()) for each in data["pairs"])
