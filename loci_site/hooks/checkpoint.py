@@ -7,11 +7,11 @@ from typing import Any, Final
 from django.utils import timezone
 
 from access.actor import Actor
-from access.errors import Conflict
+from access.errors import Conflict, SensitiveText
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.prompt_text import clean_prompt
-from loci_site.hooks.sessions import change_state, find_session, open_session
+from loci_site.hooks.sessions import as_stored, change_state, find_session, open_session
 from memories.models.short_id import short_id
 from memories.sessions.checkpoints import save_checkpoint
 
@@ -25,6 +25,7 @@ TEXTS: Final = ("goal", "requests", "answer", "summary")  # the parts that quote
 
 def note_prompt(row: HookSession, prompt: str) -> None:
     """Add a prompt to what the session's checkpoint will say."""
+    prompt = as_stored(row, prompt)
     requests = [*row.state.get("requests", ()), prompt[:MAX_REQUEST_CHARS]][-MAX_REQUESTS:]
     change_state(row, goal=row.state.get("goal") or prompt[:MAX_GOAL_CHARS], requests=requests)
 
@@ -34,7 +35,7 @@ def note_answer(actor: Actor, call: HookCall) -> None:
     row = find_session(actor, call)
     answer = clean_prompt(call.answer)
     if row is not None and not row.is_off and answer:
-        change_state(row, answer=answer[-MAX_ANSWER_CHARS:])
+        change_state(row, answer=as_stored(row, answer)[-MAX_ANSWER_CHARS:])
         note_cited(row, answer)
         if call.client in WITHOUT_END and row.group is not None and row.state.get("goal"):
             save_session(actor, row)
@@ -56,19 +57,23 @@ def end_or_compact(actor: Actor, call: HookCall) -> None:
     if row.is_off or row.group is None:
         return
     place = {"branch": call.place.branch, "commit": call.place.head[:12], "files": list(call.files)}
-    summary = clean_prompt(call.summary)[:MAX_SUMMARY_CHARS]
-    change_state(row, **{name: value for name, value in {**place, "summary": summary}.items() if value})
+    summary = as_stored(row, clean_prompt(call.summary))[:MAX_SUMMARY_CHARS]
+    said = {**as_stored(row, place), "summary": summary}
+    change_state(row, **{name: value for name, value in said.items() if value})
     if row.state.get("goal"):
         save_session(actor, row)
 
 
 def save_session(actor: Actor, row: HookSession) -> None:
-    """Save the session's state as its only checkpoint; without what was said if that quotes a withdrawn text."""
+    """Save the session's state as its only checkpoint; without what was said if that may not be stored.
+
+    It may quote a withdrawn text, or be from before the group's rules were made stricter.
+    """
     quiet = {name: value for name, value in row.state.items() if name not in TEXTS}
     for state in filter(None, (row.state, quiet)):
         try:
             row.checkpoint = _save(actor, row, state)
-        except Conflict:
+        except (Conflict, SensitiveText):
             continue
         row.save(update_fields=["checkpoint"])
         return

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access.actor import READ, WRITE, Actor
 from access.groups import EVERYONE, entered_groups
+from access.groups.guarding import mask_all, policy_of, safe_label
 from access.models import Group
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
 from loci_site.hooks.models import HookInjection, HookSession
@@ -37,8 +38,8 @@ def session_of(actor: Actor, call: HookCall) -> HookSession:
         client=call.client,
         session=call.session,
         group=group_of_place(actor, call.place),
-        folder=call.place.folder,
-        origin=call.place.origin,
+        folder=safe_label(call.place.folder),
+        origin=safe_label(call.place.origin),
         is_off=call.is_ignored,
     )
 
@@ -65,6 +66,14 @@ def change_state(row: HookSession, **changes: Any) -> None:
     """Save new values of what the session's checkpoint says."""
     row.state = {**row.state, **changes}
     row.save(update_fields=["state"])
+
+
+def as_stored(row: HookSession, value: Any) -> Any:
+    """A text or JSON value of a client as the group's policy stores it: nobody is there to send it again, so it is masked.
+
+    Call it on the whole text: half a secret has no format any more.
+    """
+    return mask_all(value, policy_of(row.group))
 
 
 def injected_ids(row: HookSession) -> set[UUID]:

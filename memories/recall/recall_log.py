@@ -16,6 +16,7 @@ from django.db.models import F, TextField, Value
 from django.db.models.functions import Coalesce, Greatest
 
 from access.groups.guarding import mask_words
+from access.models import Group
 from access.tokens import PENDING_TOKEN_USES, TOKEN_USE_HOOKS, flush_token_use
 from memories.models import Memory, RecallLog
 from memories.store.withdrawn.tombstones import purged_texts
@@ -110,6 +111,7 @@ TOKEN_USE_HOOKS.append(COUNTER.schedule)
 def write_recalls(recalls: Sequence[PendingRecall]) -> None:
     """Write log rows and add to the memories' access counters; recalls of text purged since are dropped."""
     recalls = without_purged(recalls)
+    groups = Group.objects.in_bulk({recall.group_key for recall in recalls if recall.group_key is not None})
     _LOG.add(
         [
             RecallLog(
@@ -118,7 +120,7 @@ def write_recalls(recalls: Sequence[PendingRecall]) -> None:
                 actor=recall.actor,
                 via=recall.via,
                 mode=recall.mode,
-                query=mask_words(recall.query),
+                query=mask_words(recall.query, group=groups.get(recall.group_key)),
                 hits=pack_hits(recall.hits),
                 duration_ms=recall.duration_ms,
                 abstained=recall.abstained,
