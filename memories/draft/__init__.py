@@ -15,6 +15,7 @@ from django.conf import settings
 
 from access.errors import InvalidInput
 from access.groups.guarding import TextFinding
+from guard.html import is_web_source, text_of_html
 from memories.draft.checks import (
     MAX_REASON_CHARS,
     NUL_IN_JSON,
@@ -52,7 +53,6 @@ __all__ = [
 DEFAULT_CONFIDENCE = 0.7
 DEFAULT_IMPORTANCE = 5
 NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
-WEB: Final = ("http://", "https://")  # a source like this is no memory of the team's own
 _HASHES = ("hash", "fold_hash")
 
 
@@ -163,7 +163,9 @@ _VALUES = attrgetter(*_NAMES)
 def check_draft(draft: Draft) -> Draft:
     """The cleaned draft. Raises InvalidInput or TooLarge with the field and what is allowed."""
     limits = settings.LOCI.storage
-    clean = clean_text(draft.content, field="content", max_chars=limits.max_content_chars)
+    is_web = is_web_source(draft.source)
+    content = text_of_html(draft.content) if is_web else draft.content
+    clean = clean_text(content, field="content", max_chars=limits.max_content_chars)
     given = _VALUES(draft)
     checked = [
         value if value is default else clean_value(value)
@@ -174,7 +176,7 @@ def check_draft(draft: Draft) -> Draft:
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     thread = clean_line(draft.thread, field="thread", max_chars=200)
-    if draft.source.startswith(WEB):
+    if is_web:
         checked[_OUTSIDE] = True
     values = (clean.text, clean.removed, thread, *checked)
     # Most imported texts are clean; copying the draft would take as long as checking it.

@@ -209,8 +209,12 @@ def said_by(source: Memory, differences: dict[str, list[Any]]) -> dict[str, str]
 
 
 def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
-    """The survivor's fields, each united by the rule of the registry."""
-    return {name: merge_(getattr(source, name), getattr(into, name)) for name, merge_ in MERGED}
+    """The survivor's fields, each united by the rule of the registry.
+
+    A text from outside is not verified by a merge: the person who verified the team's own did not look at it.
+    """
+    united = {name: merge_(getattr(source, name), getattr(into, name)) for name, merge_ in MERGED}
+    return united | {"trust": into.trust} if into.outside and not source.outside else united
 
 
 @dataclass(frozen=True)

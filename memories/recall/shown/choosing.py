@@ -17,6 +17,7 @@ from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
 
+SAME_SCORE = 0.01  # scores this close say the same of two memories
 ALIKE_REASON = "another one that is shown says the same"
 CHANGED_REASON = "it changed or was deleted while the question was answered"
 
@@ -128,7 +129,18 @@ def choose_answers(
         saying = [
             memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
         ] or close
-    return collapse_alike(close if limits.wants_names else saying, limit=limits.limit)
+    said = close if limits.wants_names else saying
+    return collapse_alike(said if question.is_time_alone else own_first(said, ranking), limit=limits.limit)
+
+
+def own_first(memories: Sequence[Memory], ranking: Ranking) -> Sequence[Memory]:
+    """The memories with the team's own before those from outside where their scores say as much."""
+    if len({memory.outside for memory in memories}) < 2:
+        return memories
+    scores = dict(ranking.scores)
+    return sorted(
+        memories, key=lambda memory: (-round(scores.get(memory.key, 0.0) / SAME_SCORE), memory.outside)
+    )
 
 
 def closest_of(best: Sequence[Memory]) -> list[Memory]:

@@ -37,6 +37,7 @@ from sources.format import (
     differences,
 )
 from sources.importing.barred import find_barred, hold_dressed
+from sources.importing.drafts import check_as_own
 from sources.importing.existing import id_name, natural_name, stored_rows
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
@@ -68,6 +69,7 @@ def run_restore(
     strict: bool = False,
 ) -> RestoreReport:
     """`restore_export()` as every importer is called; of the rules only `as_own` applies."""
+    check_as_own(actor, rules)
     return restore_export(
         actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict, is_own=rules.as_own
     )
@@ -245,6 +247,8 @@ class ExportIntake:
         fresh = []
         for line in lines:
             row = stored.get(id_name(kind, line.record)) or stored.get(natural_name(kind, line.record))
+            if kind is MEMORY:
+                self.guard.mark_origin(line.record, row)
             if row is None:
                 fresh.append(line)
             elif why := self._compare(kind, row, line):

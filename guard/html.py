@@ -1,0 +1,112 @@
+"""Web pages as text: tags stripped, entities decoded, scripts and comments dropped; blocks of code stay as they are."""
+
+import html
+import re
+from typing import Final
+
+from guard.patterns import Pattern
+
+# In this order: Markdown's code, comments, declarations, tags. Only HTML's own names are tags: `List<String>` is none.
+_NAMES: Final = (
+    "a|abbr|address|area|article|aside|audio|b|base|bdi|bdo|blockquote|body|br|button|canvas|caption|center|cite|code|col|colgroup|data|datalist"
+    "|dd|del|details|dfn|dialog|div|dl|dt|em|embed|fieldset|figcaption|figure|font|footer|form|frame|frameset|h[1-6]|head|header|hgroup|hr|html|i"
+    "|iframe|img|input|ins|kbd|label|legend|li|link|main|map|mark|menu|meta|meter|nav|noscript|object|ol|optgroup|option|output|p|param|picture|pre"
+    "|progress|q|rp|rt|ruby|s|samp|script|search|section|select|slot|small|source|span|strike|strong|style|sub|summary|sup|svg|path|table|tbody|td"
+    "|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr|[a-z]+-[a-z0-9-]+"
+)
+_TOKEN = Pattern(
+    r"(?is)```.*?(?:```|\z)|`[^`\n]+`|<!--.*?(?:-->|\z)|<!\[CDATA\[|\]\]>|<![a-z][^>]*>|<\?[^>]*>"
+    rf"|</?(?:{_NAMES})(?:\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)?/?>"
+)
+_IS_MARKED = Pattern(r"(?i)</?[a-z][^<>]*>|<!|&(?:#\d+|#x[0-9a-f]+|[a-z]+\d?);")
+_NAME = re.compile(r"</?\s*([a-zA-Z][a-zA-Z0-9-]*)")
+_DROPPED: Final = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "object", "select"})
+_BREAKS: Final = frozenset(
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "br",
+        "caption",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "section",
+        "summary",
+        "table",
+        "title",
+        "tr",
+        "ul",
+    ]
+)
+_CELLS: Final = frozenset({"td", "th"})
+_SPACE = re.compile(r"[ \t]*\n[ \t]*")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+
+
+def is_web_source(source: str) -> bool:
+    """True for the source of a web page or of something captured from one."""
+    return source.startswith(("http://", "https://", "web:", "capture:"))
+
+
+def text_of_html(text: str) -> str:
+    """The text that a reader of the page sees; a text without tags and entities as it is."""
+    if not _IS_MARKED.is_found(text):
+        return text
+    parts, at, dropped, is_code = list[str](), 0, "", False
+    for start, end in _TOKEN.spans(text):
+        if not dropped:
+            parts.append(html.unescape(text[at:start]))
+        at = end
+        token = text[start:end]
+        found = _NAME.match(token)
+        if found is None:
+            parts.append(token if token.startswith("`") and not dropped else "")
+            continue
+        name, closes = found[1].lower(), token.startswith("</")
+        if dropped or name in _DROPPED:
+            is_end = closes and name == dropped
+            dropped = "" if is_end else dropped or ("" if closes or token.endswith("/>") else name)
+        elif name == "pre":
+            is_code = not closes
+            parts.append("\n```\n")
+        elif name == "code" and not is_code:
+            parts.append("`")
+        else:
+            parts.append("\n" if name in _BREAKS else " " if name in _CELLS and not closes else "")
+    if not dropped:
+        parts.append(html.unescape(text[at:]))
+    return tidy("".join(parts))
+
+
+def tidy(text: str) -> str:
+    """The text without spaces at the ends of lines and without heaps of empty lines; code keeps its own."""
+    pieces = text.split("```")
+    plain = [
+        _EMPTY_LINES.sub("\n\n", _SPACE.sub("\n", each)) if at % 2 == 0 else each
+        for at, each in enumerate(pieces)
+    ]
+    return "```".join(plain).strip()

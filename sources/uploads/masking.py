@@ -1,0 +1,71 @@
+"""A checked file waits for its sender's word without secrets: those of a published format are masked in the file itself."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from access.groups.guarding import mask_all
+from guard import Family, GuardTreatment, Policy
+
+ONLY_SECRETS: Final = Policy(
+    own={family.value: GuardTreatment.ALLOW for family in Family} | {Family.SECRET.value: GuardTreatment.MASK}
+)
+MAX_FRAME_LINES: Final = 200  # of a private key that is written over lines
+FRAME, FRAME_END = b"-----BEGIN ", b"-----END "
+
+
+def mask_file(path: Path) -> bool:
+    """Mask the secrets of a text file, in place; False for a zip or another file of bytes, which stays as it is."""
+    with path.open("rb") as stream:
+        if b"\0" in stream.read(4096) or path.suffix == ".zip":
+            return False
+        stream.seek(0)
+        new = path.with_suffix(f"{path.suffix}.masked")
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+                for passage in passages(stream):
+                    out.write(mask_passage(passage))
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+    return True
+
+
+def passages(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file, those of a private key together."""
+    frame = list[bytes]()
+    for line in stream:
+        if frame or (FRAME in line and FRAME_END not in line):
+            frame.append(line)
+            if FRAME_END not in line and len(frame) < MAX_FRAME_LINES:
+                continue
+            line = b"".join(frame)
+            frame = []
+        yield line
+    yield b"".join(frame)
+
+
+def mask_passage(raw: bytes) -> bytes:
+    """A line with its secrets masked; of a changed memory of an export without the vectors of its old text."""
+    text = raw.decode("utf-8", "surrogateescape")
+    value = read_json(text)
+    if value is None:
+        return str(mask_all(text, ONLY_SECRETS)).encode("utf-8", "surrogateescape")
+    safe = mask_all(value, ONLY_SECRETS)
+    if safe == value:
+        return raw
+    safe.pop("pieces", None) if isinstance(safe, dict) else None
+    return json.dumps(safe, ensure_ascii=False).encode("utf-8", "surrogateescape") + raw[len(raw.rstrip()) :]
+
+
+def read_json(text: str) -> Any:
+    """The JSON object or list of a line; None for any other text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
