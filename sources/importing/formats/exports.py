@@ -247,8 +247,6 @@ class ExportIntake:
         fresh = []
         for line in lines:
             row = stored.get(id_name(kind, line.record)) or stored.get(natural_name(kind, line.record))
-            if kind is MEMORY:
-                self.guard.mark_origin(line.record, row)
             if row is None:
                 fresh.append(line)
             elif why := self._compare(kind, row, line):

@@ -62,18 +62,6 @@ class ExportGuard:
                 )
         return self._check_content(record, whole, policy, is_trusted) if kind is MEMORY else ""
 
-    def mark_origin(self, record: dict[str, Any], stored: Any) -> None:
-        """Mark a memory's line that nobody vouches for as from outside, in place; no person here verified it.
-
-        A stored row keeps its origin.
-        """
-        if str(record.get("id")) in self.vouched:
-            return
-        record["outside"] = True if stored is None else getattr(stored, "outside", True)
-        was_taken_in = stored is None or (record["outside"] and stored.trust != Trust.VERIFIED)
-        if was_taken_in and record.get("trust") == Trust.VERIFIED:
-            record["trust"] = Trust.ACTIVE.value
-
     def _check_content(
         self, record: dict[str, Any], whole: dict[str, Any], policy: Policy, is_trusted: bool
     ) -> str:
