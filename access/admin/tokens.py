@@ -1,5 +1,6 @@
 """Admin pages of API tokens: created (the secret is shown once), listed, revoked."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ from access.errors import LociError
 from access.groups import entered_groups
 from access.models import ApiToken
 from access.tokens import NewToken, create_token, revoke_token
+from access.tokens.suspend import resume_token, suspend_token
 
 SCOPE_CHOICES = [(scope, f"{scope}: {allows}") for scope, allows in SCOPES.items()]
 
@@ -121,9 +123,13 @@ class TokenAdmin(LociAdmin):
         return self.has_module_permission(request)
 
     def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and the page that revokes a token."""
-        revoke = self.admin_site.admin_view(self.revoke_view)
-        own = [path("<str:object_id>/revoke/", revoke, name="access_apitoken_revoke")]
+        """Django's URLs and the pages that suspend, resume and revoke a token."""
+        own = [
+            path(f"<str:object_id>/{name}/", self.admin_site.admin_view(view), name=f"access_apitoken_{name}")
+            for name, view in (
+                ("revoke", self.revoke_view), ("suspend", self.suspend_view), ("resume", self.resume_view),
+            )
+        ]  # fmt: skip
         return own + list(super().get_urls())
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
@@ -175,11 +181,10 @@ class TokenAdmin(LociAdmin):
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then revoke the token."""
         token: ApiToken = self.get_or_404(request, object_id)
-        back = self.url("change", token.id)
         question = Confirmation(
             title=f"Revoke the token '{token.name}'?",
             button="Revoke",
-            back=back,
+            back=self.url("change", token.id),
             consequences=(
                 "every request with it is refused from now on",
                 "memories stored with it stay",
@@ -188,15 +193,59 @@ class TokenAdmin(LociAdmin):
             is_dangerous=True,
             asks_reason=None,
         )
+        return self._confirmed(
+            request, question, f"The token '{token.name}' is revoked.", revoke_token, token
+        )
+
+    def suspend_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation, then suspend the token."""
+        token: ApiToken = self.get_or_404(request, object_id)
+        question = Confirmation(
+            title=f"Suspend the token '{token.name}'?",
+            button="Suspend",
+            back=self.url("change", token.id),
+            consequences=(
+                "every request with it is refused until somebody resumes it",
+                "memories stored with it stay",
+            ),
+            is_dangerous=True,
+            asks_reason=None,
+        )
+        return self._confirmed(
+            request, question, f"The token '{token.name}' is suspended.", suspend_token, token
+        )
+
+    def resume_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation, then let a suspended token work again."""
+        token: ApiToken = self.get_or_404(request, object_id)
+        question = Confirmation(
+            title=f"Resume the token '{token.name}'?",
+            button="Resume",
+            back=self.url("change", token.id),
+            consequences=("requests with it are answered again",),
+            asks_reason=None,
+        )
+        return self._confirmed(
+            request, question, f"The token '{token.name}' works again.", resume_token, token
+        )
+
+    def _confirmed(
+        self,
+        request: HttpRequest,
+        question: Confirmation,
+        done: str,
+        change: Callable[[Actor, ApiToken], ApiToken],
+        token: ApiToken,
+    ) -> HttpResponse:
         form = reason_form(request, question)
         if request.method != "POST":
             return render_confirmation(self, request, question, form)
         try:
-            revoke_token(actor_of(request), token)
-            messages.success(request, f"The token '{token.name}' is revoked.")
+            change(actor_of(request), token)
+            messages.success(request, done)
         except LociError as error:
             messages.error(request, str(error))
-        return HttpResponseRedirect(back)
+        return HttpResponseRedirect(question.back)
 
     @column("person", ordering="user__username")
     def owner(self, token: ApiToken) -> str:
@@ -228,9 +277,11 @@ class TokenAdmin(LociAdmin):
         """The time at which the token expires."""
         return token.expires_at
 
-    @column("state", labels={"valid": "success", "revoked": "danger", "expired": "warning"})
+    @column(
+        "state", labels={"valid": "success", "suspended": "danger", "revoked": "danger", "expired": "warning"}
+    )
     def state(self, token: ApiToken) -> str:
-        """Whether the token is valid, revoked or expired."""
+        """Whether the token is valid, suspended, revoked or expired."""
         return token.state
 
 
@@ -252,5 +303,6 @@ def token_facts(token: ApiToken) -> list[tuple[str, Any]]:
         ("Created", token.created_at),
         ("Last used", token.last_used_at or "never"),
         ("Expires", token.expires_at or "never"),
+        ("Suspended", token.suspended_at or "no"),
         ("Revoked", token.revoked_at or "no"),
     ]

@@ -28,6 +28,7 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    suspended_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     # When the token has its whole burst of writes again (microseconds since the epoch); null before its first write.
     burst_at = models.BigIntegerField(null=True, editable=False)
@@ -44,7 +45,9 @@ class ApiToken(models.Model):
 
     @property
     def state(self) -> str:
-        """The state now: valid, revoked or expired."""
+        """The state now: valid, suspended, revoked or expired."""
         if self.revoked_at is not None:
             return "revoked"
+        if self.suspended_at is not None:
+            return "suspended"
         return "valid" if self.expires_at is None or self.expires_at > timezone.now() else "expired"

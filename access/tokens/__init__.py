@@ -128,7 +128,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
     """The Actor of a token's secret.
 
     Raises:
-        NotAuthenticated: there is no secret, or the token is unknown, revoked or expired, its user is inactive, or it
+        NotAuthenticated: there is no secret, or the token is unknown, suspended, revoked or expired, its user is inactive, or it
             is of no use here: hooks need the scope 'hook', and a token with that scope alone works for hooks only.
     """
     hint = "Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token."
@@ -137,6 +137,11 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
     token = _TOKEN.first(hash_secret(secret))
     if token is None or not token.user.is_active:
         raise NotAuthenticated("The token is not known.", hint=hint)
+    if token.state == "suspended":
+        raise NotAuthenticated(
+            "The token is suspended.",
+            hint="Somebody wants to look at what it did; its page in the admin resumes it.",
+        )
     if not token.is_valid():
         raise NotAuthenticated(
             "The token is revoked or has expired.", hint="Create a new one with 'loci token create'."

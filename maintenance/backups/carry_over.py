@@ -29,6 +29,7 @@ class Withdrawals:
     tombstones: tuple[Tombstone, ...] = ()
     purged: frozenset[UUID] = frozenset()
     revoked: tuple[tuple[UUID, datetime], ...] = ()
+    suspended: tuple[tuple[UUID, datetime], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,12 @@ class CarriedOver:
 def read_withdrawals() -> Withdrawals:
     """Read the withdrawals of the opened store."""
     revoked = ApiToken.objects.filter(revoked_at__isnull=False).values_list("id", "revoked_at")
+    suspended = ApiToken.objects.filter(suspended_at__isnull=False).values_list("id", "suspended_at")
     return Withdrawals(
         tuple(Tombstone.objects.select_related("group").order_by("key")),
         purged_ids(),
         tuple((id_, at) for id_, at in revoked if at is not None),
+        tuple((id_, at) for id_, at in suspended if at is not None),
     )
 
 
@@ -73,6 +76,8 @@ def carry_over(actor: Actor, withdrawals: Withdrawals) -> CarriedOver:
             ApiToken.objects.filter(id=id_, revoked_at=None).update(revoked_at=at)
             for id_, at in withdrawals.revoked
         )
+        for id_, at in withdrawals.suspended:
+            ApiToken.objects.filter(id=id_, suspended_at=None).update(suspended_at=at)
     return CarriedOver(len(changed), retracted, gone, revoked, tuple(left))
 
 

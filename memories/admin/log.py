@@ -25,6 +25,7 @@ from access.audit.operations import Operation
 from access.audit.verify import verify_log
 from access.audit_search import without_links
 from access.models import ApiToken, AuditEntry, AuditHead, Group
+from memories.browse.unusual import find_unusual, find_write_rates
 from memories.language.plurals import format_count
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
@@ -134,9 +135,26 @@ class AuditEntryAdmin(LociAdmin):
         return entry
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's URLs and the check of the chain."""
+        """The admin's URLs, the check of the chain and what is unusual."""
         verify = self.admin_site.admin_view(self.verify_view)
-        return [path("verify/", verify, name="access_auditentry_verify"), *super().get_urls()]
+        unusual = self.admin_site.admin_view(self.unusual_view)
+        return [
+            path("verify/", verify, name="access_auditentry_verify"),
+            path("unusual/", unusual, name="access_auditentry_unusual"),
+            *super().get_urls(),
+        ]
+
+    def unusual_view(self, request: HttpRequest) -> HttpResponse:
+        """What tokens and people did that is unusual, with their write rates; for superusers."""
+        actor = actor_of(request)
+        if not actor.all_groups:
+            raise PermissionDenied("Only superusers can see what is unusual, since it is about every group.")
+        context = {
+            "title": "Unusual activity",
+            "unusual": find_unusual(actor),
+            "rates": find_write_rates(actor),
+        }
+        return self.render(request, "admin/access/auditentry/unusual.html", context)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list with the memories of its rows."""
@@ -150,6 +168,7 @@ class AuditEntryAdmin(LociAdmin):
         extra = {
             **heads.aggregate(chains=Count("pk"), rows=Sum("seq")),
             "verify_url": self.url("verify"),
+            "unusual_url": self.url("unusual"),
             **(extra_context or {}),
         }
         answer: HttpResponse = super().changelist_view(request, extra)

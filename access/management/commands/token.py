@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from access.groups import find_group
 from access.management.acting import ActingCommand
 from access.models import ApiToken, Group, Role
 from access.tokens import NewToken, actor_for_token, create_token, operator, revoke_token
+from access.tokens.suspend import resume_token, suspend_token
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -29,6 +31,8 @@ examples:
   loci token create curator --user ann --scopes read,write,curate
   loci token create operator --admin                       everything, purge included; keep it from agents
   loci token list                                          with current rights
+  loci token suspend laptop                                it stops working until it is resumed
+  loci token resume laptop
   loci token revoke 0190c2a4                               by the start of the id or by name
 """
 
@@ -36,12 +40,14 @@ examples:
 class Command(ActingCommand):
     """Parses, calls functions of access.tokens, renders."""
 
-    help = "Create a token for an agent (its secret is shown once), list all tokens, or revoke one."
+    help = "Create a token for an agent (its secret is shown once), list all tokens, suspend or revoke one."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(dest="action", required=True, metavar="create | list | revoke")
+        actions = parser.add_subparsers(
+            dest="action", required=True, metavar="create | list | suspend | resume | revoke"
+        )
         create = actions.add_parser("create", help="create a token and show its secret once")
         create.add_argument("name", help="name of the agent that will use the token")
         create.add_argument("--user", help="the user that the token acts for; default: the first superuser")
@@ -66,9 +72,15 @@ class Command(ActingCommand):
         create.add_argument("--default-group", metavar="G", help="used if a call names no group")
         create.add_argument("--days", type=int, help="lifetime; default: the setting access.token_days")
         listing = actions.add_parser("list", help="list all tokens, newest first")
-        revoke = actions.add_parser("revoke", help="revoke a token now")
-        revoke.add_argument("id", help="the id of the token, its start, or its name")
-        for action in (create, listing, revoke):
+        helps = {
+            "suspend": "refuse a token until it is resumed",
+            "resume": "let a suspended token work again",
+            "revoke": "revoke a token now",
+        }
+        changes = [actions.add_parser(name, help=text) for name, text in helps.items()]
+        for change in changes:
+            change.add_argument("id", help="the id of the token, its start, or its name")
+        for action in (create, listing, *changes):
             action.formatter_class = argparse.RawDescriptionHelpFormatter
             action.epilog = EXAMPLES
             action.add_argument("--json", action="store_true", help="print JSON")
@@ -77,7 +89,9 @@ class Command(ActingCommand):
         act: dict[str, Callable[[dict[str, Any]], str]] = {
             "create": create,
             "list": list_tokens,
-            "revoke": revoke,
+            "suspend": partial(change_token, suspend_token, "is suspended"),
+            "resume": partial(change_token, resume_token, "works again"),
+            "revoke": partial(change_token, revoke_token, "is revoked"),
         }
         return act[options["action"]](options)
 
@@ -180,13 +194,13 @@ def list_tokens(options: dict[str, Any]) -> str:
     return "\n".join(lines) or "There are no tokens. Create one: loci token create NAME"
 
 
-def revoke(options: dict[str, Any]) -> str:
-    """Revoke one token."""
-    token = revoke_token(operator(), find_token(options["id"]))
+def change_token(change: Callable[[Actor, ApiToken], ApiToken], done: str, options: dict[str, Any]) -> str:
+    """Suspend, resume or revoke one token."""
+    token = change(operator(), find_token(options["id"]))
     return (
         json.dumps(token_row(token), ensure_ascii=False)
         if options["json"]
-        else f"Token '{token.name}' is revoked."
+        else f"Token '{token.name}' {done}."
     )
 
 
