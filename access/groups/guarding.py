@@ -17,6 +17,7 @@ from access.errors import InvalidInput, SensitiveText
 from access.models import Group
 from guard import Family, GuardFinding, GuardTreatment, Policy, find, find_secrets, kind_of, mask
 from guard.hidden import escape_hidden
+from guard.injection.classifier import load_classifier
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
 
 FINGERPRINT_DIGITS: Final = 4
@@ -133,6 +134,16 @@ def fingerprint(value: str) -> str:
     return salted_hmac(_SALT, value, algorithm="sha256").hexdigest()[:FINGERPRINT_DIGITS]
 
 
+def find_all(text: str) -> list[GuardFinding]:
+    """find(), and if it saw no instruction to an AI what the classifier of guard.classifier says, where there is one."""
+    found = find(text)
+    folder = settings.LOCI.guard.classifier
+    if not folder or any(kind_of(each.kind).family is Family.INJECTION for each in found):
+        return found
+    classifier = load_classifier(folder)
+    return [*found, *classifier.find(text)] if classifier is not None else found
+
+
 def guard_text(
     text: str, policy: Policy, *, field: str, allowed: frozenset[str] = frozenset(), before: str = ""
 ) -> tuple[str, list[TextFinding]]:
@@ -147,7 +158,7 @@ def guard_text(
     whole = f"{before}{text}" if before else text
     if is_label and whole in _clean:
         return text, []
-    found = find(whole)
+    found = find_all(whole)
     if not found:
         if is_label and len(_clean) < MAX_CLEAN:
             _clean.add(whole)
@@ -291,7 +302,7 @@ def safe_label(text: str) -> str:
 def mask_all(value: Any, policy: Policy, *, spares_instructions: bool = False) -> Any:
     """A JSON value with everything masked that the policy would not store; for texts that come without a sender to ask."""
     if isinstance(value, str):
-        found = find(value)
+        found = find_all(value)
         kept_out = [
             each
             for each in found

@@ -3,12 +3,14 @@
 import os
 import stat
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
+from guard.injection.classifier import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from storage.sqlite.driver import DRIVER, Driver
@@ -38,12 +40,24 @@ def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
 
 @register(TAG)
 def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that guard.floor names kinds and treatments that exist."""
+    """Check that guard.floor names kinds and treatments that exist, and that the folder of guard.classifier is whole."""
     try:
         read_pairs(settings.LOCI.guard.floor)
     except UnknownRule as error:
         return [
             Error(f"guard.floor: {error}", hint="Write kind=treatment, as in docs/guard.md.", id="loci.E005")
+        ]
+    folder = settings.LOCI.guard.classifier
+    try:
+        if folder:
+            read_options(Path(folder))
+    except ClassifierError as error:
+        return [
+            Error(
+                f"guard.classifier: {error}.",
+                hint="docs/guard.md says what the folder holds.",
+                id="loci.E006",
+            )
         ]
     return []
 

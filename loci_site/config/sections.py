@@ -329,6 +329,10 @@ class Guard:
         ("secret=mask",),
         "Least treatment of each kind of finding, which no group goes below, such as personal=label or password=refuse.",
     )
+    classifier: str = key(
+        "",
+        "Folder with a classifier of instructions to an AI (model.onnx, tokenizer.json, classifier.toml); empty: none.",
+    )
 
 
 SECTIONS: dict[str, type] = {

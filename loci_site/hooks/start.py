@@ -93,7 +93,7 @@ def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False)
 
 def checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
     """The newest checkpoint: of a hook only the person's own, since it tells what somebody was about to do."""
-    rows = Checkpoint.objects.filter(group=group).select_related("thread", "group")
+    rows = Checkpoint.objects.filter(group=group, held="").select_related("thread", "group")
     own = Q(author_id=actor.user_id) | Q(thread=None) | ~Q(thread__name__startswith=HOOK_THREAD)
     newest = rows.filter(own).order_by("-key").first()
     if newest is None:

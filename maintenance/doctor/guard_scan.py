@@ -17,13 +17,13 @@ from access.actor import ADMIN, Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
-from access.groups.guarding import policy_of
+from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
-from guard import GuardTreatment, find
+from guard import GuardTreatment
 from guard.policy import STRICTNESS
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
-from memories.models import FindingStatus, IndexState, Memory, MemoryFinding
+from memories.models import Checkpoint, FindingStatus, IndexState, Memory, MemoryFinding
 from memories.queries.versions import parse_id
 from memories.store.policy import protection
 from memories.types import State, Trust
@@ -37,7 +37,10 @@ Report = Callable[[int, int], object]
 
 @dataclass
 class ScanReport:
-    """What a scan found: kinds with their places, the memories to decide about, those quarantined, those only noted."""
+    """What a scan found: kinds with their places, the memories to decide about, those quarantined, those only noted.
+
+    Of them `former` are former versions. `checkpoints` have sensitive text, `checkpoints_held` of these are held back.
+    """
 
     id: UUID
     looked_at: int = 0
@@ -45,6 +48,9 @@ class ScanReport:
     proposed: int = 0
     quarantined: int = 0
     noted: int = 0
+    former: int = 0
+    checkpoints: int = 0
+    checkpoints_held: int = 0
     dry_run: bool = False
     continued: bool = False
 
@@ -61,10 +67,11 @@ class ScanReport:
 def scan_stored(
     actor: Actor, *, dry_run: bool = False, report: Report = lambda done, total: None
 ) -> ScanReport:
-    """Look at every live memory that agents may get, or that waits; a stopped scan is continued.
+    """Look at every memory that agents may get, or that waits, former versions too, and at checkpoints; a stopped scan is continued.
 
-    Secrets and other values that the policy would mask or refuse are listed for a person (the Review, "sensitive"); what it
-    would quarantine is quarantined, unless a person stands behind the memory. A dry run only counts, from the beginning.
+    Secrets and other values that the policy would mask or refuse are listed for a person (the Review, "sensitive"; of former
+    versions and checkpoints they are counted); what it would quarantine is quarantined, unless a person stands behind the
+    memory, and such a checkpoint is held back. A dry run only counts, from the beginning.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -72,7 +79,7 @@ def scan_stored(
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     scan, last = (ScanReport(uuid4(), dry_run=True), 0) if dry_run else read_cursor()
-    rows = Memory.objects.filter(state=State.LIVE, trust__in=LOOKED_AT).select_related("group")
+    rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
     total = rows.filter(key__gt=last).count() + scan.looked_at
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
@@ -82,6 +89,7 @@ def scan_stored(
             if not dry_run:
                 write_cursor(scan, last)
         report(scan.looked_at, total)
+    scan_checkpoints(scan)
     if not dry_run:
         with transaction.atomic():
             IndexState.objects.filter(name=CURSOR).delete()
@@ -96,10 +104,30 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
         MemoryFinding.objects.filter(memory__in=[row.key for row in batch]).values_list("memory", "kind")
     )
     for memory in batch:
-        places = Counter(each.kind for text in texts_of(memory) for each in find(text))
+        places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
         fresh = {kind: count for kind, count in places.items() if (memory.key, kind) not in known}
         if fresh:
             record(actor, memory, fresh, scan)
+
+
+def scan_checkpoints(scan: ScanReport) -> None:
+    """Count the checkpoints with sensitive text, and hold those back that the policy would quarantine, each in its own statement.
+
+    The policy refuses such a text today; it was stored before.
+    """
+    rows = Checkpoint.objects.filter(held="").select_related("group", "thread").order_by("key")
+    for checkpoint in rows.iterator(chunk_size=BATCH_ROWS):
+        texts = (canonical_json(checkpoint.state), checkpoint.thread.name if checkpoint.thread else "")
+        kinds = {each.kind for text in texts for each in find_all(text)}
+        policy = policy_of(checkpoint.group)
+        treatments = {policy.treatment(kind) for kind in kinds}
+        if not any(STRICTNESS[each] >= STRICTNESS[GuardTreatment.MASK] for each in treatments):
+            continue
+        scan.checkpoints += 1
+        if GuardTreatment.QUARANTINE in treatments:
+            scan.checkpoints_held += 1
+            if not scan.dry_run:
+                Checkpoint.objects.filter(key=checkpoint.key, held="").update(held=str(scan.id))
 
 
 def texts_of(memory: Memory) -> list[str]:
@@ -123,6 +151,7 @@ def record(actor: Actor, memory: Memory, fresh: dict[str, int], scan: ScanReport
     scan.quarantined += holds
     scan.proposed += bool(waits) and not holds
     scan.noted += not waits
+    scan.former += memory.state != State.LIVE
     if scan.dry_run:
         return
     status = FindingStatus.HELD if holds else FindingStatus.OPEN
@@ -153,7 +182,8 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
         raise NotPermitted("Only an admin of all groups may undo a scan.")
     scan = parse_id(id_)
     found = MemoryFinding.objects.filter(scan=scan).select_related("memory__group")
-    if not found.exists():
+    checkpoints = Checkpoint.objects.filter(held=str(scan))
+    if not found.exists() and not checkpoints.exists():
         raise NotFound("No scan of that id found anything.", hint="'loci guard scan' names the id.")
     held = {each.memory.key: each.memory for each in found.filter(status=FindingStatus.HELD)}
     restored = 0
@@ -161,7 +191,8 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
         for memory in held.values():
             restored += give_trust_back(actor, memory, scan)
         gone, _ = found.exclude(status=FindingStatus.KEPT).delete()
-        payload = {"action": "undo", "restored": restored, "findings": gone}
+        shown = checkpoints.update(held="")
+        payload = {"action": "undo", "restored": restored, "findings": gone, "checkpoints": shown}
         audit.append(actor, Operation.GUARD, subject=f"scan:{scan}", payload=payload)
     return restored, gone
 
@@ -185,8 +216,8 @@ def read_cursor() -> tuple[ScanReport, int]:
     if not value:
         return ScanReport(uuid4()), 0
     id_, last, *counts = value.split()
-    looked_at, proposed, quarantined, noted = map(int, counts)
-    scan = ScanReport(UUID(id_), looked_at, Counter(), proposed, quarantined, noted, continued=True)
+    looked_at, proposed, quarantined, noted, former = map(int, (*counts, 0)[:5])
+    scan = ScanReport(UUID(id_), looked_at, Counter(), proposed, quarantined, noted, former, continued=True)
     found = MemoryFinding.objects.filter(scan=scan.id).values_list("kind", "places")
     for kind, places in found:
         scan.kinds[kind] += places
@@ -195,5 +226,5 @@ def read_cursor() -> tuple[ScanReport, int]:
 
 def write_cursor(scan: ScanReport, last: int) -> None:
     """Note how far the scan is, in the transaction of its batch."""
-    value = f"{scan.id} {last} {scan.looked_at} {scan.proposed} {scan.quarantined} {scan.noted}"
+    value = f"{scan.id} {last} {scan.looked_at} {scan.proposed} {scan.quarantined} {scan.noted} {scan.former}"
     IndexState.objects.update_or_create(name=CURSOR, defaults={"value": value})

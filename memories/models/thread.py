@@ -38,6 +38,8 @@ class Checkpoint(models.Model):
     )
     author_name = models.CharField(max_length=300, default="")
     token = models.ForeignKey(ApiToken, null=True, on_delete=models.SET_NULL, related_name="+")
+    # The guard's scan that holds it back from every reader until the scan is undone; empty: it is read.
+    held = models.CharField(max_length=36, blank=True, default="")
 
     class Meta:
         indexes = [models.Index(name="checkpoint_latest", fields=["group", "thread", "-key"])]

@@ -190,7 +190,7 @@ def read_cursor(cursor: str) -> tuple[type[Checkpoint] | type[Memory] | None, in
 
 def read_checkpoints(group: Group, thread: Thread | None, before: int) -> RowsRead[Checkpoint]:
     """The checkpoints of the thread, or of the group itself, newest first; with `before`, those older than this key."""
-    rows = Checkpoint.objects.filter(group=group, thread=thread).select_related("group", "thread")
+    rows = Checkpoint.objects.filter(group=group, thread=thread, held="").select_related("group", "thread")
     rows = rows.filter(pk__lt=before) if before else rows
     found = list(rows.order_by("-pk")[:MAX_ROWS])
     return RowsRead(found, len(found) == MAX_ROWS)

@@ -28,7 +28,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import listed_by
-from memories.types import State, Type
+from memories.types import State, Trust, Type
 from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
@@ -57,7 +57,8 @@ def show_graph(request: HttpRequest) -> HttpResponse:
         return render_page(request, "graph.html", context | {"refusal": refusal}, status=refusal.status)
     context |= {
         "start": start,
-        "statements": statements,
+        "rows": [(each, shown_text(each.subject), shown_text(each.object)) for each in statements],
+        "around": shown_text(start) if start is not None else "",
         "data": graph_json(statements, start),
         "predicates": sorted({each.relation.predicate for each in statements})[:MAX_PREDICATES],
         "may_merge": actor.all_groups or any(actor.may(CURATE, key) for key in actor.roles),
@@ -112,11 +113,16 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
     }
 
 
+def shown_text(memory: Memory) -> str:
+    """The text of a memory in a list of names; a quarantined one is shown on its own page only."""
+    return "[quarantined]" if memory.trust == Trust.QUARANTINED else memory.content
+
+
 def node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
     """A memory as a node of the graph; `faded` if it is not live."""
     return {
         "id": str(memory.id),
-        "label": Truncator(" ".join(memory.content.split())).chars(NODE_CHARS),
+        "label": Truncator(" ".join(shown_text(memory).split())).chars(NODE_CHARS),
         "kind": memory.type,
         "url": reverse("admin:memories_memory_change", args=[memory.id]),
         "faded": memory.state != State.LIVE,

@@ -68,5 +68,13 @@ class Command(FaceCommand):
             f"{format_memory_count(scan.looked_at)} looked at. {scan.proposed} {would}listed in the Review,"
             f" {scan.quarantined} {would}quarantined, {scan.noted} {would}only counted."
         )
-        if not scan.dry_run and scan.kinds:
+        if scan.former:
+            self.stdout.write(
+                f"{format_count(scan.former, 'former version')} among them: agents get values masked, purge destroys them."
+            )
+        if scan.checkpoints:
+            self.stdout.write(
+                f"{format_count(scan.checkpoints, 'checkpoint')} with sensitive text, {scan.checkpoints_held} {would}held back."
+            )
+        if not scan.dry_run and (scan.kinds or scan.checkpoints_held):
             self.stdout.write(f"To take it back: loci guard undo {scan.id}")

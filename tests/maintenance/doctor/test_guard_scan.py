@@ -14,13 +14,17 @@ from access.tokens import operator
 from maintenance.doctor import guard_scan
 from maintenance.doctor.guard_scan import scan_stored, undo_scan
 from memories.browse.stats import memory_stats
-from memories.draft import Draft
+from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
-from memories.models import FindingStatus, IndexState, Memory, MemoryFinding
+from memories.lifecycle.edit import edit
+from memories.models import Checkpoint, FindingStatus, IndexState, Memory, MemoryFinding
 from memories.review.card import memory_card
 from memories.review.decide import ReviewDecision, decide
 from memories.review.queue import CardKind, review_deck
 from memories.review.undo import take_back
+from memories.sessions.checkpoints import save_checkpoint
+from memories.sessions.context_pack import get_context
+from memories.sessions.threads import list_checkpoints
 from memories.store import store
 from tests.guard.samples import secret_samples
 from tests.people import person
@@ -136,3 +140,34 @@ def test_nothing_that_a_scan_writes_holds_the_value(old: dict[str, Memory]) -> N
 def test_only_an_admin_of_all_groups_scans(old: dict[str, Memory], alice: User) -> None:
     with pytest.raises(guard_scan.NotPermitted):
         scan_stored(replace(person(alice), all_groups=False))
+
+
+def test_former_versions_are_scanned_too(ledger: Group) -> None:
+    first = store(operator(), Draft("The crane is green.", group="ledger")).memory
+    assert first is not None
+    edit(operator(), first.id, EditDraft(content="The crane is blue."), reason="")
+    former = Memory.objects.get(content="The crane is green.")
+    Memory.objects.filter(key=former.key).update(content=f"The crane is green. {ORDER} {VALUE}")
+    scan = scan_stored(operator())
+    assert (scan.looked_at, scan.former, scan.quarantined) == (2, 1, 1)
+    assert trust_of(former) == "quarantined"
+    assert undo_scan(operator(), scan.id)[0] == 1
+    assert trust_of(former) == "active"
+
+
+def test_a_checkpoint_with_an_instruction_is_held_back_until_the_undo(ledger: Group) -> None:
+    saved = save_checkpoint(operator(), group="ledger", thread="", state="The crane is green.").checkpoint
+    Checkpoint.objects.filter(key=saved.key).update(state={"text": f"The crane is green. {ORDER}"})
+    other = save_checkpoint(
+        operator(), group="ledger", thread="harbour", state="The quay is open."
+    ).checkpoint
+    Checkpoint.objects.filter(key=other.key).update(state={"text": f"Use {VALUE}."})
+    dry = scan_stored(operator(), dry_run=True)
+    assert (dry.checkpoints, dry.checkpoints_held) == (2, 1)
+    assert len(list_checkpoints(operator(), group="ledger", thread=None).rows) == 2
+    scan = scan_stored(operator())
+    assert (scan.checkpoints, scan.checkpoints_held) == (2, 1)
+    assert [each.id for each in list_checkpoints(operator(), group="ledger", thread=None).rows] == [other.id]
+    assert ORDER not in get_context(operator(), group="ledger").text
+    undo_scan(operator(), scan.id)
+    assert len(list_checkpoints(operator(), group="ledger", thread=None).rows) == 2
