@@ -202,12 +202,23 @@ def give_trust_back(actor: Actor, memory: Memory, scan: UUID) -> bool:
     rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id, operation=Operation.TRUST)
     for entry in rows.select_related("payload_row").order_by("-key"):
         if str(entry.payload.get("reason", "")).startswith(f"scan {scan}:"):
+            if memory.state != State.LIVE:
+                return set_former_back(actor, memory, entry, f"scan {scan} was undone")
             try:
                 REVERSALS[Operation.TRUST](RowUndo(actor, entry, memory, f"scan {scan} was undone"))
             except LociError:
                 return False
             return True
     return False
+
+
+def set_former_back(actor: Actor, memory: Memory, entry: AuditEntry, reason: str) -> bool:
+    """Give a former version the trust that it had; False if it has another one since. Nothing follows from it."""
+    before, after = entry.payload["changes"]["trust"]
+    if memory.trust != after:
+        return False
+    change_fields(actor, memory, Operation.TRUST, {"trust": before}, (), reason=reason, dry_run=False)
+    return True
 
 
 def read_cursor() -> tuple[ScanReport, int]:
