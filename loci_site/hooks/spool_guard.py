@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def safe_text(text: str, rules: list[Rule]) -> str:
             continue
         pattern = None if "guess" in rule else compiled(rule["pattern"])
         if pattern is not None:
-            text = pattern.sub(lambda match, kind=rule["kind"]: mask(match, kind), text)
+            text = pattern.sub(partial(mask, kind=rule["kind"]), text)
         elif _VALUE.search(text):
             return LEFT_OUT
     return text

@@ -227,7 +227,7 @@ def read_cursor() -> tuple[ScanReport, int]:
     if not value:
         return ScanReport(uuid4()), 0
     id_, last, *counts = value.split()
-    looked_at, proposed, quarantined, noted, former = map(int, (*counts, 0)[:5])
+    looked_at, proposed, quarantined, noted, former = map(int, [*counts, "0"][:5])
     scan = ScanReport(UUID(id_), looked_at, Counter(), proposed, quarantined, noted, former, continued=True)
     found = MemoryFinding.objects.filter(scan=scan.id).values_list("kind", "places")
     for kind, places in found:
