@@ -102,6 +102,15 @@ def test_a_scratch_database_is_empty_migrated_and_gone_afterwards() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_scratch_database_is_asked_in_its_own_sql() -> None:
+    of_the_store = dialect()
+    with scratch_database():
+        keys = dialect().list_param([1, 2])
+        assert fetch(f"SELECT 1 WHERE 2 {dialect().in_list}", [keys]) == [(1,)]
+    assert dialect() is of_the_store
+
+
+@pytest.mark.django_db(transaction=True)
 def test_the_next_scratch_database_is_as_empty_and_runs_no_migration(monkeypatch: pytest.MonkeyPatch) -> None:
     with scratch_database():
         Group.objects.create(slug="ledger")
