@@ -14,7 +14,7 @@ from memories.lifecycle.verbs import forget, restore
 from memories.recall import RecallRequest, recall
 from tests.memories.builders import kept
 from tests.memories.conftest import alice, encoder, ledger
-from tests.people import agent
+from tests.people import agent, person
 
 __all__ = ["alice", "encoder", "ledger"]
 
@@ -37,9 +37,12 @@ def pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
             found.append(cursor.execute(KEPT_BY_SESSION).fetchone()[0])
             cursor.execute("DISCARD ALL")
 
-    def after(name: str) -> None:
-        end = getattr(connection, name)
-        monkeypatch.setattr(connection, name, lambda: (end(), change_connection()))
+    set_autocommit = connection._set_autocommit
+
+    def end_transaction(autocommit: bool) -> None:
+        set_autocommit(autocommit)
+        if autocommit:
+            change_connection()
 
     def outside(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         result = execute(sql, params, many, context)
@@ -48,7 +51,7 @@ def pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return result
 
     connection.ensure_connection()
-    after("_commit")
+    monkeypatch.setattr(connection, "_set_autocommit", end_transaction)
     with connection.execute_wrapper(outside):
         yield found
 
@@ -60,7 +63,7 @@ def test_each_transaction_may_get_another_connection(alice: User, ledger: Group,
     kept(actor, "The harbour master is Jonas.", group="ledger")
     forget(actor, port.id)
     restore(actor, port.id)
-    run_cycle(actor, RunPlan(group="ledger"))
+    run_cycle(person(alice), RunPlan(group=ledger))
     answer = recall(actor, RecallRequest("what is the deploy port?", group="ledger"))
     assert [item.memory.id for item in answer.items][:1] == [port.id]
     assert len(pooled) > 50

@@ -19,6 +19,8 @@ from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
 from memories.search.base import search_index
+from storage.compiled_queries import fetch
+from storage.dialect import dialect
 
 CORPUS = [
     {"id": "a1", "text": "We settled on PostgreSQL 16 for the ledger.", "group": "ledger"},
