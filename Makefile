@@ -20,7 +20,7 @@ NAME = $(wordlist 2,99,$(MAKECMDGOALS))
 $(eval $(filter-out serve test lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test lint lock wheel proof bench recall-tables clean
+.PHONY: help serve test test-postgres lint lock wheel proof bench recall-tables clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -37,6 +37,13 @@ lint: .venv/.installed-dev ## check style, types, settings and migrations
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) -m mypy storage guard access relations memories sources maintenance loci_site
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py check --fail-level WARNING
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py makemigrations --check --dry-run
+
+# Directories whose tests ask the database more than they test pages; `make test` under LOCI_TEST_DB=postgres runs all.
+POSTGRES_TESTS ?= tests/storage tests/access/audit tests/access/groups tests/access/tokens tests/relations tests/memories \
+	tests/maintenance tests/sources/importing tests/sources/exporting tests/loci_site/api
+
+test-postgres: ## run the tests that ask the database on PostgreSQL (TESTS=tests for all)
+	@LOCI_TEST_DB=postgres $(MAKE) test TESTS="$(if $(filter command line,$(origin TESTS)),$(TESTS),$(POSTGRES_TESTS))"
 
 proof: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the long proofs, or one: make proof NAME
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.proof $(NAME) $(ARGS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -28,6 +28,9 @@ class Dialect(Protocol):
     def index_faults(self) -> list[str]:
         """Indexes that the database itself finds broken; empty where a check of the whole file does that."""
 
+    def stored_bytes(self) -> int:
+        """The size of the database on its disk."""
+
     def list_param(self, values: Iterable[int]) -> Any:
         """Numbers as the one parameter of `in_list`."""
 
@@ -38,8 +41,13 @@ class Dialect(Protocol):
         """The timestamp that a statement returned, with its zone."""
 
 
-@lru_cache(maxsize=1)
 def dialect() -> Dialect:
-    """The dialect of the database in use, chosen once: it is asked for in every recall and store."""
-    found: Dialect = import_module(f"storage.{connection.vendor}.dialect").DIALECT
+    """The dialect of the database in use: an evaluation on PostgreSQL measures on a SQLite of its own, in one process."""
+    return dialect_of(connection.vendor)
+
+
+@cache
+def dialect_of(vendor: str) -> Dialect:
+    """A vendor's dialect, imported once: it is asked for in every recall and store."""
+    found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
     return found

@@ -22,7 +22,7 @@ PRAGMAS = (
 def database_settings(config: Config) -> dict[str, Any]:
     """The `default` entry of DATABASES."""
     if config.database_url:
-        return postgresql_settings(config.database_url)
+        return postgresql_settings(config.database_url, prepare_threshold=config.storage.prepare_threshold)
     return sqlite_settings(config.storage.database, storage=config.storage)
 
 
@@ -43,11 +43,11 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
     }
 
 
-def postgresql_settings(url: str) -> dict[str, Any]:
+def postgresql_settings(url: str, *, prepare_threshold: int = 0) -> dict[str, Any]:
     """Settings for PostgreSQL from an address as libpq takes it; its query becomes connection options.
 
-    They suit a pooler that hands out a connection per transaction (PgBouncer): nothing is prepared on the server and no
-    cursor outlives its transaction.
+    Without a threshold they suit a pooler that hands out a connection per transaction (PgBouncer): nothing is prepared
+    on the server and no cursor outlives its transaction.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
@@ -61,5 +61,10 @@ def postgresql_settings(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": True,
-        "OPTIONS": {"prepare_threshold": None, **options},
+        # The client fills in values itself unless told otherwise, and such a statement is never prepared.
+        "OPTIONS": {
+            "prepare_threshold": prepare_threshold or None,
+            "server_side_binding": bool(prepare_threshold),
+            **options,
+        },
     }

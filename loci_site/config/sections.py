@@ -94,6 +94,13 @@ class Storage:
         20.0, "How long a write waits for other writes.", unit="seconds", low=0.1, high=600
     )
     cache_mb: int = key(16, "SQLite page cache of each connection.", unit="MiB", low=1, high=4096)
+    prepare_threshold: int = key(
+        0,
+        "Uses of a statement on a connection after which PostgreSQL keeps it prepared. 0: never, as a pooler that hands"
+        " out connections per transaction (PgBouncer) needs.",
+        low=0,
+        high=1000,
+    )
     max_content_chars: int = key(100_000, "Longest memory.", unit="characters", low=100, high=10_000_000)
     max_metadata_bytes: int = key(
         16_384, "Largest metadata of a memory, as JSON.", unit="bytes", low=2, high=10_000_000

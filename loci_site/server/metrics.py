@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -31,7 +30,7 @@ from maintenance.embeddings.backfill import owed_pieces
 from maintenance.jobs import HEARTBEAT
 from maintenance.schedule import job_statuses
 from memories.models import RecallLog
-from storage.sqlite.open_files import database_files
+from storage.dialect import dialect
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 RECENT: Final = timedelta(minutes=10)
@@ -150,9 +149,9 @@ def disk_metrics() -> Iterator[Metric]:
     """Room on the disk, sizes of the database's files, and the newest backup."""
     usage = shutil.disk_usage(settings.LOCI.home)
     yield Metric("loci_disk_free_bytes", "gauge", "Free space on the disk of LOCI_HOME.", {"": usage.free})
-    files = database_files(Path(str(connection.settings_dict["NAME"])))
-    size = sum(path.stat().st_size for path in files if path.exists())
-    yield Metric("loci_database_bytes", "gauge", "Size of the database's files.", {"": size})
+    yield Metric(
+        "loci_database_bytes", "gauge", "Size of the database's files.", {"": dialect().stored_bytes()}
+    )
     newest = max((path.stat().st_mtime for path in backup_paths()), default=None)
     ages = {} if newest is None else {"": max(0.0, time.time() - newest)}
     yield Metric("loci_backup_age_seconds", "gauge", "Age of the newest backup in LOCI_HOME/backups.", ages)

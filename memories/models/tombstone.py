@@ -49,6 +49,12 @@ class Tombstone(models.Model):
                 name="tombstone_once", fields=["group", "hmac", "key_id"], condition=Q(lifted_at=None)
             ),
         ]
+        # Every group's writers read these.
+        indexes = [
+            models.Index(
+                name="tombstone_global", fields=["key"], condition=Q(scope=Scope.GLOBAL, lifted_at=None)
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.memory_id}"

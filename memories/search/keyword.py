@@ -33,7 +33,10 @@ CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread
 SLACK = 1.25  # matches whose words are counted, per match wanted
 GROWTH = 4  # factor for the next attempt if too few matches were visible
 
-_TEXTS = "SELECT SUM(s.texts), SUM(s.texts) FILTER (WHERE {groups}), SUM(s.words) FILTER (WHERE {groups}) FROM search_group AS s"
+_TEXTS = "SELECT SUM(s.texts), SUM(s.words) FROM search_group AS s WHERE {groups}"
+_TEXTS_AND_ALL = """
+SELECT SUM(s.texts) FILTER (WHERE {groups}), SUM(s.words) FILTER (WHERE {groups}), SUM(s.texts) FROM search_group AS s
+"""
 _COUNTED = """
 SELECT COUNT(*) FROM memories_memory AS m LEFT JOIN search_row AS s ON s.key = m.key
 WHERE (s.group_id, s.is_global, s.words) IS DISTINCT FROM (m.group_id, m.scope = 'global', {words})
@@ -138,6 +141,8 @@ NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBER
 class PostingReader(Protocol):
     """Reads from one database which texts of the visible groups have a word."""
 
+    needs_share: bool  # it reads VisibleTexts.share, for which the sums of all groups are read
+
     def postings(
         self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
     ) -> Iterator[Postings]:
@@ -149,7 +154,7 @@ class PostingReader(Protocol):
 
 def find_matches(match: Match, visibility: Visibility, reader: PostingReader) -> KeywordMatches:
     """The matches of a query in the visible groups; in a large store without its most common words."""
-    texts = count_texts(visibility)
+    texts = count_texts(visibility, with_share=reader.needs_share)
     if not texts.texts:
         return NO_MATCHES
     if texts.texts > POSTING_BUDGET:
@@ -175,13 +180,17 @@ def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list
     return [Hit(key, score) for key, score in best[:limit]]
 
 
-def count_texts(visibility: Visibility) -> VisibleTexts:
-    """The number of visible texts, their mean words and their share."""
+def count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
+    """The number of visible texts, their mean words and, if asked for, their share."""
     groups, params = groups_sql(visibility, "s")
-    [(everything, count, words)] = fetch(_TEXTS.format(groups=groups), [*params, *params])
+    if with_share:
+        [(count, words, everything)] = fetch(_TEXTS_AND_ALL.format(groups=groups), [*params, *params])
+    else:
+        [(count, words)] = fetch(_TEXTS.format(groups=groups), params)
+        everything = count
     if not count:
         return VisibleTexts(0, 1.0, 0.0)
-    return VisibleTexts(count, max(float(words) / count, 1.0), count / everything)
+    return VisibleTexts(count, max(float(words) / count, 1.0), float(count / everything))
 
 
 def parse_numbers(keys: str, words: str) -> tuple[Keys, Numbers]:

@@ -13,7 +13,7 @@ SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 # In the folder of a database's vendor, or beside the folders where all databases run the same; some have not all.
 FILES = (
     "extensions.sql", "letters.sql", "words.sql", "rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql",
-    "vectors.sql", "withdrawn.sql", "statistics.sql",
+    "vectors.sql", "withdrawn.sql", "withdrawn_rows.sql", "statistics.sql",
 )  # fmt: skip
 FILL_SEARCH_ROWS = ("fill_search_rows.sql",)
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+
 from storage.postgresql.index_faults import index_faults
 from storage.postgresql.rule_names import rule_names
 
@@ -29,6 +31,12 @@ class PostgresqlDialect:
     def index_faults(self) -> list[str]:
         """Indexes that are not valid, and those that amcheck finds broken."""
         return index_faults()
+
+    def stored_bytes(self) -> int:
+        """Tables, indexes and what lies beside them; without the write-ahead log."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_database_size(current_database())")
+            return int(cursor.fetchone()[0])
 
     def list_param(self, values: Iterable[int]) -> list[int]:
         """Numbers as an array."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from django.db import connection
 
+from storage.sqlite.open_files import database_files
 from storage.sqlite.rule_names import rule_names
 
 
@@ -27,6 +29,11 @@ class SqliteDialect:
     def index_faults(self) -> list[str]:
         """None: SQLite's integrity check of a backup looks at them."""
         return []
+
+    def stored_bytes(self) -> int:
+        """The file and those beside it."""
+        files = database_files(Path(str(connection.settings_dict["NAME"])))
+        return sum(path.stat().st_size for path in files if path.exists())
 
     def list_param(self, values: Iterable[int]) -> str:
         """Numbers as JSON."""

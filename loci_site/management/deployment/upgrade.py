@@ -35,15 +35,15 @@ class UpgradeReport:
 
 def check_upgrade() -> UpgradeReport:
     """Compare program, store and newest backup."""
-    database = Path(str(connection.settings_dict["NAME"]))
-    if not database.exists() or not database.stat().st_size:
+    database = str(connection.settings_dict["NAME"])
+    if is_empty():
         return UpgradeReport(__version__, f"none yet at {database}", (), (), "none", "", None, ())
     pending, unknown = compare_schema()
     backup = next(iter(managed_backups()), None)
     manifest = backup.manifest if backup else None
     return UpgradeReport(
         installed=__version__,
-        store=str(database),
+        store=database,
         pending=pending,
         unknown=unknown,
         backup=backup.name if backup else "none",
@@ -51,6 +51,14 @@ def check_upgrade() -> UpgradeReport:
         backup_at=manifest.made_at if manifest else None,
         to_do=tuple(list_to_do(pending, unknown, backup)),
     )
+
+
+def is_empty() -> bool:
+    """True if there is no store yet; a missing file is not made."""
+    if connection.vendor == "sqlite":
+        database = Path(str(connection.settings_dict["NAME"]))
+        return not database.exists() or not database.stat().st_size
+    return not connection.introspection.table_names()
 
 
 def compare_schema() -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -30,6 +30,8 @@ FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.p
 class GinPostings:
     """PostingReader over search_row."""
 
+    needs_share = False
+
     def postings(
         self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
     ) -> Iterator[Postings]:

@@ -28,6 +28,8 @@ _COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"  # noqa: S608
 class FtsPostings:
     """PostingReader over FTS5."""
 
+    needs_share = True
+
     def postings(
         self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
     ) -> Iterator[Postings]:

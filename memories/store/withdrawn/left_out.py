@@ -27,8 +27,8 @@ def find_left_out(rows: Iterable[Memory], visibility: Visibility) -> set[int]:
     if len(groups) != 1:
         return set()
     [group] = groups
-    marks = read_marks()
-    if group not in marks.groups:
+    marks = read_marks(group)
+    if not marks.has_own:
         return set()
     read, known_at = list(rows), visibility.known_at
     found = set()
@@ -50,8 +50,8 @@ def matching(marks: Marks, own: Sequence[TextMarks]) -> list[Mark]:
 
 def hiding_marks(memory: Memory) -> list[Mark]:
     """The marks of a memory's own group because of which recall leaves it out there."""
-    marks = read_marks()
-    if memory.group_id not in marks.groups:
+    marks = read_marks(memory.group_id)
+    if not marks.has_own:
         return []
     [own] = texts_marks([memory.content])
     found = {mark.key: mark for mark in matching(marks, own)}

@@ -1,7 +1,8 @@
-"""The marks of all tombstones in memory, and the texts that they match.
+"""The marks of tombstones in memory, group by group, and the texts that they match.
 
-A random stamp, which triggers change with every withdrawal, tells each process whether its copy is still true: one
-short query, and no other while nothing was withdrawn.
+A random stamp, which triggers change with every withdrawal, tells each process whether its copies are still true: one
+short query, and no other while nothing was withdrawn. A copy has a group's own tombstones and those of global texts, so
+a group's reads do not grow with what others withdraw.
 """
 
 from collections import OrderedDict, defaultdict
@@ -10,7 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from threading import Lock
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from django.db.models import QuerySet
 
 from access.actor import READ, Actor
 from access.models import Group
@@ -28,6 +31,8 @@ from memories.store.withdrawn.tombstones import (
 from memories.types import Scope
 
 MAX_CACHED_TEXTS = 20_000
+MAX_CACHED_GROUPS = 500
+OF_ALL_GROUPS: Final = 0  # in place of a group's key: global texts, whoever withdrew them
 WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 
 
@@ -44,17 +49,12 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """All tombstones in force, by their first and second marks."""
+    """The tombstones in force that may bar a group's texts, by their first and second marks."""
 
     stamp: str = ""
     exact: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
     dressed: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
-    groups: frozenset[int] = frozenset()
-    is_global: bool = False  # one of them is of a global text
-
-    def concern(self, group: int) -> bool:
-        """True if any of them may bar a text in the group."""
-        return self.is_global or group in self.groups
+    has_own: bool = False  # one of them is the group's
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class TextMarks(NamedTuple):
         return is_spelt_alike and (not mark.dress or not self.dress or mark.dress == self.dress)
 
 
-_current = Marks()
+_marks: dict[int, Marks] = {}
 _texts: OrderedDict[bytes, tuple[TextMarks, ...]] = OrderedDict()
 _lock = Lock()
 
@@ -125,29 +125,51 @@ def read_stamp() -> str:
     return read_index_state().get("withdrawn", "")
 
 
-def read_marks() -> Marks:
-    """All tombstones in force; one short query unless something was withdrawn or lifted since."""
-    global _current
-    stamp, known = read_stamp(), _current
-    if stamp == known.stamp:
+def read_marks(group: int) -> Marks:
+    """The tombstones in force that may bar a group's texts; nothing but the stamp is read unless it changed."""
+    stamp, known = read_stamp(), _marks.get(group)
+    if known is not None and stamp == known.stamp:
         return known
+    if not stamp:
+        return Marks()
+    if group == OF_ALL_GROUPS:
+        found = marks_in(stamp, Tombstone.objects.filter(scope=Scope.GLOBAL))
+    else:
+        own, everywhere = Tombstone.objects.filter(group=group), read_marks(OF_ALL_GROUPS)
+        found = joined(marks_in(stamp, own), everywhere, group)
+    if len(_marks) >= MAX_CACHED_GROUPS:
+        _marks.clear()
+    _marks[group] = found
+    return found
+
+
+def marks_in(stamp: str, tombstones: QuerySet[Tombstone]) -> Marks:
+    """The marks of those of these tombstones that are in force, oldest first."""
     exact, dressed = defaultdict[str, list[Mark]](list), defaultdict[str, list[Mark]](list)
-    rows = Tombstone.objects.filter(lifted_at=None).order_by("key")
     columns = ("key", "group", "scope", "hmac", "dress", "spelling", "created_at")
-    for key, group, scope, first, second, third, at in rows.values_list(*columns):
+    rows = tombstones.filter(lifted_at=None).order_by("key").values_list(*columns)
+    for key, group, scope, first, second, third, at in rows:
         mark = Mark(key, group, scope, second, third, at)
         exact[first].append(mark)
         if second:
             dressed[second].append(mark)
-    every = [mark for marks in exact.values() for mark in marks]
-    _current = Marks(
-        stamp,
-        dict(exact),
-        dict(dressed),
-        frozenset(mark.group for mark in every),
-        any(mark.scope == Scope.GLOBAL for mark in every),
+    return Marks(stamp, dict(exact), dict(dressed), has_own=bool(exact))
+
+
+def joined(own: Marks, everywhere: Marks, group: int) -> Marks:
+    """A group's own marks, and those of other groups' global texts."""
+
+    def join(one: Mapping[str, Sequence[Mark]], other: Mapping[str, Sequence[Mark]]) -> dict[str, list[Mark]]:
+        rest = {name: [mark for mark in marks if mark.group != group] for name, marks in other.items()}
+        both = {name: [*one.get(name, ()), *rest.get(name, ())] for name in {**one, **rest}}
+        return {name: sorted(marks) for name, marks in both.items() if marks}
+
+    return Marks(
+        own.stamp,
+        join(own.exact, everywhere.exact),
+        join(own.dressed, everywhere.dressed),
+        has_own=own.has_own,
     )
-    return _current
 
 
 def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
@@ -172,7 +194,7 @@ def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
 
 def prepare_marks(texts: Iterable[str]) -> None:
     """Compute the marks of texts ahead of the transaction that needs them, if this process knows of any tombstone."""
-    if _current.exact:
+    if any(marks.exact for marks in [*_marks.values()]):
         texts_marks(texts)
 
 
@@ -205,13 +227,13 @@ def find_withdrawn(group: Group, scope: str, text: str) -> Withdrawn | None:
 
 
 def find_all_withdrawn(texts: Iterable[tuple[int, str, str]]) -> list[Withdrawn | None]:
-    """The withdrawn texts that bar these, each (group key, scope, text); at most two queries."""
+    """The withdrawn texts that bar these, each (group key, scope, text); at most two queries, and two for a group that this process reads anew."""
     asked = list(texts)
-    marks = read_marks()
-    if not any(marks.concern(group) for group, _, _ in asked):
+    marks = {group: read_marks(group) for group in {group for group, _, _ in asked}}
+    if not any(of_group.exact for of_group in marks.values()):
         return [None] * len(asked)
     found = [
-        match_marks(marks, own, group=group, scope=scope) if marks.concern(group) else None
+        match_marks(marks[group], own, group=group, scope=scope) if marks[group].exact else None
         for (group, scope, _), own in zip(asked, texts_marks(text for _, _, text in asked), strict=True)
     ]
     keys = {match[0].key for match in found if match is not None}

@@ -12,10 +12,9 @@ from typing import Final
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from access.models import Group
 from memories.language.dress import has_letters_or_digits, undressed_whole
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
@@ -23,10 +22,10 @@ from memories.queries.by_key import read_memories
 from memories.search.base import Vector
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
-from memories.store.withdrawn.marks import read_stamp
+from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, read_stamp
 from memories.store.withdrawn.other_fact import find_other_fact
 from memories.store.withdrawn.reach import bars
-from memories.types import Scope, State, Trust
+from memories.types import Scope, State
 
 SAME_DRESS: Final = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
 
@@ -42,9 +41,10 @@ class WithdrawnRow:
 
 @dataclass(frozen=True)
 class WithdrawnRows:
-    """All retracted and rejected memories by key, and those that concern each group."""
+    """Retracted and rejected memories that a group's texts may restate, by key."""
 
     stamp: str = ""
+    group: int = OF_ALL_GROUPS
     rows: Mapping[int, WithdrawnRow] = field(default_factory=dict)
 
     @cached_property
@@ -73,37 +73,50 @@ class WithdrawnVectors:
     matrix: NDArray[np.float32]
 
 
-_rows = WithdrawnRows()
-# By model and memory id: a content never changes, and neither does its vector.
-_vectors: dict[str, dict[UUID, list[NDArray[np.float32]]]] = {}
+NOTHING_WITHDRAWN = WithdrawnRows()
+_rows: dict[int, WithdrawnRows] = {}
+# By group, model and memory id: a content never changes, and neither does its vector.
+_vectors: dict[tuple[int, str], dict[UUID, list[NDArray[np.float32]]]] = {}
 
 
-def read_withdrawn() -> WithdrawnRows:
-    """All retracted and rejected memories; one short query unless something was withdrawn or restored since."""
-    global _rows
-    stamp, known = read_stamp(), _rows
-    if stamp == known.stamp:
+# As in the indexes memory_withdrawn and memory_withdrawn_global: with values beside the text SQLite would not take them.
+_WITHDRAWN = "(state = 'retracted' OR trust = 'rejected')"
+_GLOBAL = "scope = 'global'"
+
+
+def read_withdrawn(group: int) -> WithdrawnRows:
+    """A group's retracted and rejected memories and all groups' global ones; nothing but the stamp is read unless it changed."""
+    stamp, known = read_stamp(), _rows.get(group)
+    if known is not None and stamp == known.stamp:
         return known
-    groups = list(Group.objects.values_list("key", flat=True))  # the index of states begins with the group
-    rows = Memory.objects.order_by().values_list("key", "id", "group", "scope")
-    retracted = rows.filter(group__in=groups, state=State.RETRACTED)
-    rejected = rows.filter(
-        ~Q(trust__in=[Trust.ACTIVE, Trust.VERIFIED]), state=State.LIVE, trust=Trust.REJECTED
-    )
-    found = {
+    if not stamp:
+        return NOTHING_WITHDRAWN
+    if group == OF_ALL_GROUPS:
+        rows = withdrawn_rows(Memory.objects.extra(where=[_GLOBAL, _WITHDRAWN]))  # noqa: S610 - constants alone
+    else:
+        own = Memory.objects.filter(group=group).extra(where=[_WITHDRAWN])  # noqa: S610 - constants alone
+        rows = {**read_withdrawn(OF_ALL_GROUPS).rows, **withdrawn_rows(own)}
+    if len(_rows) >= MAX_CACHED_GROUPS:
+        _rows.clear()
+    _rows[group] = WithdrawnRows(stamp, group, rows)
+    return _rows[group]
+
+
+def withdrawn_rows(memories: QuerySet[Memory]) -> dict[int, WithdrawnRow]:
+    """Those that a restatement is compared with, by key: retracted ones, and rejected ones that nothing replaced."""
+    rows = memories.filter(state__in=[State.RETRACTED, State.LIVE]).order_by()
+    return {
         key: WithdrawnRow(id_, group, scope)
-        for query in (retracted, rejected)
-        for key, id_, group, scope in query
+        for key, id_, group, scope in rows.values_list("key", "id", "group", "scope")
     }
-    _rows = WithdrawnRows(stamp, found)
-    return _rows
 
 
 def read_vectors(
     withdrawn: WithdrawnRows, keys: Collection[int], model: str
 ) -> dict[int, list[NDArray[np.float32]]]:
     """The vectors of these withdrawn memories' pieces by key; those that this process has not read are read now."""
-    cached = _vectors.get(model, {})
+    place = withdrawn.group, model
+    cached = _vectors.get(place, {})
     missing = [key for key in keys if withdrawn.rows[key].id not in cached]
     if missing:
         fresh = defaultdict[UUID, list[NDArray[np.float32]]](list)
@@ -111,7 +124,9 @@ def read_vectors(
             fresh[withdrawn.rows[piece.memory_id].id].append(as_vector(piece.embedding))
         current = {row.id for row in withdrawn.rows.values()}
         cached = {id_: vectors for id_, vectors in cached.items() if id_ in current} | fresh
-        _vectors[model] = cached  # replaced as a whole, so that readers see one state
+        if len(_vectors) >= MAX_CACHED_GROUPS:
+            _vectors.clear()
+        _vectors[place] = cached  # replaced as a whole, so that readers see one state
     ids = {key: withdrawn.rows[key].id for key in keys}
     return {key: cached[id_] for key, id_ in ids.items() if id_ in cached}
 
@@ -121,7 +136,7 @@ def is_probed(group: int, scope: str, model: str) -> bool:
 
     False for a text without a vector (`model` empty), unless nothing was withdrawn there.
     """
-    withdrawn = read_withdrawn()
+    withdrawn = read_withdrawn(group)
     keys = withdrawn.keys_in_reach(group, scope)
     return not keys or (bool(model) and len(read_vectors(withdrawn, keys, model)) == len(keys))
 
@@ -131,7 +146,7 @@ class WithdrawnTexts:
 
     def __init__(self, group: int, model: str) -> None:
         self._group, self._model = group, model
-        self._all, self._is_complete = WithdrawnRows(), True
+        self._all, self._is_complete = NOTHING_WITHDRAWN, True
         self._vectors = WithdrawnVectors(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
 
     def refresh(self) -> frozenset[int]:
@@ -139,7 +154,7 @@ class WithdrawnTexts:
 
         One short query if nothing changed.
         """
-        now = read_withdrawn()
+        now = read_withdrawn(self._group)
         if now is self._all and self._is_complete:
             return frozenset()
         before, keys = self._all.keys_in_reach(self._group), now.keys_in_reach(self._group)
@@ -154,7 +169,7 @@ class WithdrawnTexts:
 
     def is_current(self) -> bool:
         """True if refresh() would change nothing."""
-        return self._all is read_withdrawn() and self._is_complete
+        return self._all is read_withdrawn(self._group) and self._is_complete
 
     def neighbours(
         self, texts: Sequence[tuple[ComparedText, Vector]], *, among: Collection[int] | None = None
@@ -215,7 +230,7 @@ def withdrawn_neighbours(
     text: ComparedText, vector: Vector | None, *, group: int, model: str
 ) -> tuple[Neighbour, ...]:
     """The withdrawn memories that a text restates in a group; () for a text without a vector."""
-    if vector is None or not read_withdrawn().keys_in_reach(group, text.scope):
+    if vector is None or not read_withdrawn(group).keys_in_reach(group, text.scope):
         return ()
     texts = shared_texts(group, model)
     return texts.neighbours([(text, vector)])[0]
@@ -230,6 +245,8 @@ def shared_texts(group: int, model: str) -> WithdrawnTexts:
     if known is None or not known.is_current():
         known = WithdrawnTexts(group, model)  # a new one: other threads may be reading the old one
         known.refresh()
+        if len(_shared) >= MAX_CACHED_GROUPS:
+            _shared.clear()
         _shared[group, model] = known
     return known
 

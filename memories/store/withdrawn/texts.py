@@ -37,7 +37,7 @@ def refuse_withdrawn_texts(
     It names the path, such as `state.notes[2]`. In other dress counts too, since nobody would be asked about it.
     `is_whole`: only strings that are the text as a whole, and not in other dress.
     """
-    if not value or not read_marks().concern(group.key):
+    if not value or not read_marks(group.key).exact:
         return
     parts = [
         (path, text)
@@ -66,11 +66,10 @@ def refuse_withdrawn_labels(
 
 def find_withdrawn_labels(drafts: Sequence[tuple[Group, Draft]]) -> list[tuple[str, Withdrawn] | None]:
     """The first field beside each draft's text that is a withdrawn text, with its path; at most two queries."""
-    marks = read_marks()
     asked = [
         (number, group.key, path, text)
         for number, (group, draft) in enumerate(drafts)
-        if marks.concern(group.key)
+        if read_marks(group.key).exact
         for name in LABELS
         for path, text in strings_in(getattr(draft, name), name)
         if name == "thread" or undressed(text)

@@ -117,6 +117,7 @@ def plain(html: str) -> str:
     return re.sub(r"\s+", " ", html).replace(" >", ">")
 
 
+@pytest.mark.sqlite(reason="plans of SQLite's planner")
 @pytest.mark.parametrize(
     "asked",
     [

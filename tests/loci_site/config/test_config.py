@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.config import KEYS, Config, ConfigError, load_config
-from loci_site.config.databases import postgresql_settings
+from loci_site.config.databases import database_settings, postgresql_settings
 from tests.settings import REPOSITORY
 
 
@@ -205,6 +205,16 @@ def test_a_postgresql_address_is_taken_apart() -> None:
     assert named == {"NAME": "loci", "USER": "ann", "PASSWORD": "a@b", "HOST": "/run/pg", "PORT": ""}
     assert options["OPTIONS"]["sslmode"] == "require"
     assert postgresql_settings("postgres://h:5433/x")["PORT"] == "5433"
+
+
+def test_statements_are_prepared_where_the_setting_says_so(tmp_path: Path) -> None:
+    address = {"LOCI_HOME": str(tmp_path), "DATABASE_URL": "postgresql://ann@h/loci"}
+    options = database_settings(load_config(address))["OPTIONS"]
+    assert (options["prepare_threshold"], options["server_side_binding"]) == (None, False)
+    options = database_settings(load_config(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "5"}))["OPTIONS"]
+    assert (options["prepare_threshold"], options["server_side_binding"]) == (5, True)
+    (error,) = errors_of(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "-1"})
+    assert "LOCI_STORAGE_PREPARE_THRESHOLD is '-1'" in error
 
 
 def test_reading_settings_writes_nothing(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
 from memories.search.base import search_index
+from storage.compiled_queries import fetch
+from storage.dialect import dialect
 
 CORPUS = [
     {"id": "a1", "text": "We settled on PostgreSQL 16 for the ledger.", "group": "ledger"},
@@ -99,6 +101,15 @@ def test_a_scratch_database_is_empty_migrated_and_gone_afterwards() -> None:
         assert Memory.objects.count() == 0
     assert not path.exists()
     assert connection.settings_dict["NAME"] == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_scratch_database_is_asked_in_its_own_sql() -> None:
+    of_the_store = dialect()
+    with scratch_database():
+        keys = dialect().list_param([1, 2])
+        assert fetch(f"SELECT 1 WHERE 2 {dialect().in_list}", [keys]) == [(1,)]
+    assert dialect() is of_the_store
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from access.audit.verify import is_log_whole
 from access.models import ApiToken, AuditEntry
@@ -10,6 +9,7 @@ from access.sign_in.passwords import ALPHABET, generated_password
 from access.tokens import actor_for_secret
 from loci_site.management.first_start import create_first_access, migrate_if_needed
 from memories.search.base import search_index
+from tests.memories.indexes import WORD_TRIGGER, drop_word_trigger
 
 
 @pytest.mark.django_db
@@ -63,8 +63,7 @@ def test_tables_that_are_up_to_date_are_left_alone(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_trigger_that_was_lost_is_put_back_at_the_start() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER memories_vec_insert")
-    assert search_index().missing_objects() == ["memories_vec_insert"]
+    drop_word_trigger()
+    assert search_index().missing_objects() == [WORD_TRIGGER]
     migrate_if_needed()
     assert search_index().missing_objects() == []

@@ -16,6 +16,7 @@ from loci_site.server.health import HealthCheck, status_of
 from loci_site.server.write_probe import WATCH, WRITE_WAIT_S, LastWrite, WriteWatch
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
+from tests.memories.indexes import WORD_TRIGGER, drop_word_trigger
 
 
 @pytest.fixture(autouse=True)
@@ -103,11 +104,10 @@ def test_while_one_probe_waits_the_others_wait_for_nothing(monkeypatch: pytest.M
 
 
 def test_a_missing_trigger_is_named(client: Client, worker: JobLock) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER memories_fts_insert")
+    drop_word_trigger()
     body = client.get("/health").json()
     assert body["status"] == "degraded"
-    assert body["checks"]["indexes"]["detail"].startswith("memories_fts_insert missing")
+    assert body["checks"]["indexes"]["detail"].startswith(f"{WORD_TRIGGER} missing")
 
 
 def test_a_silent_worker_is_told(client: Client, worker: JobLock) -> None:

@@ -104,6 +104,7 @@ def test_the_figures_are_those_of_the_store(client: Client, on: Settings) -> Non
     assert figures["loci_check_ok", 'check="schedule"'] == 0
     assert figures["loci_job_failures", 'job="backup"'] == 2
     assert figures["loci_disk_free_bytes", ""] > 0
+    assert figures["loci_database_bytes", ""] > 100_000
     assert 0 <= figures["loci_backup_age_seconds", ""] < 60
     assert figures["loci_changes_total", ""] >= 1
     words = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).content.decode()

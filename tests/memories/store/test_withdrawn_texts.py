@@ -132,7 +132,7 @@ def test_a_withdrawal_that_was_rolled_back_leaves_nothing_behind(actor: Actor, l
     with transaction.atomic():
         retract(actor, first.id)
         assert find_withdrawn(ledger, "group", BACKUP) is not None
-        assert read_withdrawn().rows.keys() == {first.key}
+        assert read_withdrawn(ledger.key).rows.keys() == {first.key}
         transaction.set_rollback(True)
     assert find_withdrawn(ledger, "group", BACKUP) is None
-    assert read_withdrawn().rows == {}
+    assert read_withdrawn(ledger.key).rows == {}

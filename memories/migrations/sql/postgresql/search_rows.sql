@@ -38,6 +38,10 @@ CREATE TABLE IF NOT EXISTS search_group (
     PRIMARY KEY (group_id, is_global)
 );
 
+-- name: search_group_global
+-- A search reads the sums of its groups and of all groups' global rows.
+CREATE INDEX IF NOT EXISTS search_group_global ON search_group (group_id) WHERE is_global;
+
 -- name: search_lexemes
 -- Stems as the input of a tsvector: the room before each, its place behind it. A tsvector keeps 16,383 places.
 CREATE OR REPLACE FUNCTION search_lexemes(room text, stems text[], weight text, first integer) RETURNS text

@@ -73,11 +73,20 @@ def test_a_store_of_another_version_is_named(home: Path) -> None:
     assert (status, report["pending"]) == (1, ["sources.0001_schema"])
 
 
+@pytest.mark.sqlite(reason="the store is a file")
 def test_without_a_store_there_is_nothing_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict, "NAME", str(home / "memory.db"))
     status, report = check()
     assert (status, report["ready"], report["backup"]) == (0, True, "none")
     assert not (home / "memory.db").exists()
+
+
+@pytest.mark.postgresql
+def test_without_tables_there_is_nothing_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(connection.introspection, "table_names", list)
+        status, report = check()
+    assert (status, report["ready"], report["backup"]) == (0, True, "none")
 
 
 @pytest.mark.parametrize(
