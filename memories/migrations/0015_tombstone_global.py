@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("access", "0008_group_guard"),
-        ("memories", "0011_findings"),
+        ("memories", "0014_anchor_commit"),
     ]
 
     operations = [
