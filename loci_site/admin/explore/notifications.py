@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
-from unfold.widgets import UnfoldAdminCheckboxSelectMultiple, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -50,7 +50,7 @@ class WebhookForm(forms.Form):
         help_text="https. A private address must be listed in notifications.webhook_hosts.",
     )
     events = forms.MultipleChoiceField(
-        label="Call it when", choices=Event.choices, widget=UnfoldAdminCheckboxSelectMultiple
+        label="Call it when", choices=Event.choices, widget=UnfoldAdminCheckboxSelectMultipleWidget()
     )
 
 
