@@ -53,7 +53,7 @@ def read_artifact(request: HttpRequest, artifact_id: str) -> HttpResponse:
     return answer(artifact_json(row) | {"chunks": list_chunks(actor, row)})
 
 
-@router.delete("/artifacts/{artifact_id}", response={**out.ERRORS, 200: shapes.RemovedOut})
+@router.delete("/artifacts/{artifact_id}", response={**out.ERRORS, 200: shapes.RemovedFileOut})
 def delete_artifact(request: HttpRequest, artifact_id: str) -> HttpResponse:
     """Delete a file with its chunks. Memories that it proved come to the Review."""
     return answer({"removed_chunks": remove_artifact(actor_of(request), artifact_id)})

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -67,6 +68,8 @@ class WatchedFolderAdmin(LociAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """All folders with their buttons and the problems of their files."""
+        if not self.has_module_permission(request):
+            raise PermissionDenied
         context = {
             "title": "Watched folders",
             "rows": [self._row(folder) for folder in list_folders(actor_of(request))],

@@ -29,6 +29,20 @@ def apply_chunk_schema(on: BaseDatabaseWrapper) -> None:
             cursor.execute(sql)
 
 
+def drop_chunk_schema(on: BaseDatabaseWrapper) -> None:
+    """Drop all of it, the newest first."""
+    kinds = r"CREATE (?:VIRTUAL )?(TABLE|VIEW|TRIGGER|INDEX) IF NOT EXISTS (\w+)"
+    made = [
+        match
+        for sql in statements(on.vendor)
+        if (match := re.match(kinds, re.sub(r"^--.*\n", "", sql, flags=re.M)))
+    ]
+    with on.cursor() as cursor:
+        for match in reversed(made):
+            if match[1] != "INDEX":  # goes with its table
+                cursor.execute(f"DROP {match[1]} IF EXISTS {match[2]}")
+
+
 def check_searchable() -> None:
     """Raise Unavailable on a database whose chunks cannot be searched."""
     if not statements(connection.vendor):

@@ -6,11 +6,15 @@ from django.db import migrations, models
 
 import memories.models.vector_field
 import storage.ids
-from sources.artifacts.schema import apply_chunk_schema
+from sources.artifacts.schema import apply_chunk_schema, drop_chunk_schema
 
 
 def add_indexes(apps, schema_editor):
     apply_chunk_schema(schema_editor.connection)
+
+
+def drop_indexes(apps, schema_editor):
+    drop_chunk_schema(schema_editor.connection)
 
 
 class Migration(migrations.Migration):
@@ -209,5 +213,5 @@ class Migration(migrations.Migration):
             model_name="chunkproof",
             constraint=models.UniqueConstraint(fields=("memory", "locator"), name="proof_once"),
         ),
-        migrations.RunPython(add_indexes, migrations.RunPython.noop),
+        migrations.RunPython(add_indexes, drop_indexes),
     ]

@@ -33,6 +33,8 @@ PARAMETERS = {
     "run_id": "run",
     "recall_id": "logged",
     "conversation_id": "conversation",
+    "artifact_id": "artifact",
+    "chunk_id": "chunk",
 }
 
 

@@ -24,6 +24,7 @@ OBJECTS = {
     "explore/groups": "group",
     "review/card": "candidate",
     "app/memories": "memory",
+    "app/conversations": "conversation",
     "account/tokens": "token",
 }
 WORDS = {

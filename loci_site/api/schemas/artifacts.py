@@ -91,7 +91,7 @@ class IngestedOut(Document):
     dry_run: bool
 
 
-class RemovedOut(Document):
+class RemovedFileOut(Document):
     """How many chunks were deleted."""
 
     removed_chunks: int
