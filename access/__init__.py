@@ -8,4 +8,5 @@ SCOPES: dict[str, str] = {
     "create-group": "Create a group by storing into it",
     "admin": "Change groups and their members",
     "hook": "Start sessions, recall for prompts, and leave captures and checkpoints, by the hooks of a client only",
+    "capture": "Keep conversations of a browser in its owner's own private group",
 }

@@ -9,7 +9,8 @@ from access.models import Membership, Role
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
 HOOK = "hook"  # a token with it may call the hooks, which read, and write where its owner's role allows
-ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP, HOOK})
+CAPTURE = "capture"  # a token with it may keep conversations in the private group of its owner
+ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP, HOOK, CAPTURE})
 # The lowest role in a group that includes each right.
 ROLE_FOR: dict[str, str] = {
     READ: Role.VIEWER,
@@ -17,6 +18,7 @@ ROLE_FOR: dict[str, str] = {
     CURATE: Role.CURATOR,
     ADMIN: Role.ADMIN,
     HOOK: Role.VIEWER,
+    CAPTURE: Role.VIEWER,
 }
 
 
@@ -38,6 +40,7 @@ class Actor:
 
     `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
     and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
+    `origin` is that of the browser extension whose token this is.
     `held_back` says why everything that the actor stores waits for a person, whatever a group's policy; empty if it does not.
     """
 
@@ -54,6 +57,7 @@ class Actor:
     default_group: str = ""
     run: uuid.UUID | None = None
     held_back: str = ""
+    origin: str = ""
     writes_left: float = field(default=inf, compare=False)  # see access.write_rate
 
     def may(self, right: str, group_key: int | None = None) -> bool:

@@ -45,7 +45,14 @@ GROUP = RecordKind(
     moving=frozenset({"updated_at"}),
     older={"default_scope": "", "captures": "review", "guard": ""},
 )  # fmt: skip
-THREAD = RecordKind("thread", Thread, ("id", "name", "created_at"), ("group",))
+THREAD = RecordKind(
+    "thread",
+    Thread,
+    ("id", "name", "created_at", "title", "url", "platform", "tags", "active_at", "deleted_at"),
+    ("group",),
+    moving=frozenset({"title", "url", "tags", "active_at", "deleted_at"}),
+    older={"title": "", "url": "", "platform": "", "tags": [], "active_at": None, "deleted_at": None},
+)
 MEMORY = RecordKind(
     "memory",
     Memory,

@@ -1,6 +1,7 @@
 """Groups: finding the one that a call names, creating and changing them."""
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -297,6 +298,15 @@ def check_texts(*, title: str | None = None, instructions: str | None = None) ->
                 f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.",
                 field="instructions",
             )
+
+
+def as_free_slug(name: str) -> str:
+    """A name that no group has yet, made of this one in the letters of a group's name."""
+    plain = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:70] or "group"
+    taken = set(Group.objects.filter(slug__startswith=plain).values_list("slug", flat=True))
+    return next(
+        slug for n in itertools.count(1) if (slug := plain if n == 1 else f"{plain}-{n}") not in taken
+    )
 
 
 def check_slug(slug: str) -> None:

@@ -1,8 +1,9 @@
-"""Tables of the access package: groups, members, tokens, attempts, preferences, saved filters, stored answers and the audit log."""
+"""Tables of the access package: groups, members, tokens, codes that pair a browser, attempts, preferences, saved filters, stored answers and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
+from access.models.pairing import Pairing
 from access.models.preference import Preference, Theme
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
@@ -18,6 +19,7 @@ __all__ = [
     "CaptureRule",
     "Group",
     "Membership",
+    "Pairing",
     "Preference",
     "Role",
     "SavedFilter",

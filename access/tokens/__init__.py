@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access import SCOPES, audit
-from access.actor import ADMIN, ALL_SCOPES, CREATE_GROUP, HOOK, READ, Actor, Via
+from access.actor import ADMIN, ALL_SCOPES, CAPTURE, CREATE_GROUP, HOOK, READ, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
@@ -60,8 +60,11 @@ def create_token(
     groups: Iterable[Group] = (),
     default_group: Group | None = None,
     expires_at: datetime | None = None,
+    origin: str = "",
 ) -> NewToken:
     """Create a token for `user`; without `groups` it reaches every group of the user. One transaction.
+
+    `origin` binds it to one browser extension.
 
     Raises:
         InvalidInput: an unknown scope, an empty name, an expiry in the past, or a default group outside `groups`.
@@ -86,6 +89,7 @@ def create_token(
             all_groups=not bound,
             default_group=default_group,
             expires_at=expires_at,
+            origin=origin,
         )
         token.groups.set(bound)
         audit.append(
@@ -97,6 +101,7 @@ def create_token(
                 "name": token.name,
                 "user": user.get_username(),
                 "scopes": token.scopes,
+                **({"origin": origin} if origin else {}),
             },
         )
     return NewToken(token, secret)
@@ -124,12 +129,13 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
     return token
 
 
-def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> Actor:
-    """The Actor of a token's secret.
+def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", origin: str = "") -> Actor:
+    """The Actor of a token's secret; `origin` is the one of a browser's request.
 
     Raises:
         NotAuthenticated: there is no secret, or the token is unknown, revoked or expired, its user is inactive, or it
             is of no use here: hooks need the scope 'hook', and a token with that scope alone works for hooks only.
+        NotPermitted: the token is bound to a browser extension, and the request is not from it.
     """
     hint = "Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token."
     if not secret:
@@ -142,6 +148,11 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
             "The token is revoked or has expired.", hint="Create a new one with 'loci token create'."
         )
     check_face(token, via)
+    if token.origin and token.origin != origin:
+        raise NotPermitted(
+            "The token works in the browser extension that it was made for, and nowhere else.",
+            hint="Pair this browser: My account shows a code.",
+        )
     record_use(token)
     return actor_for_token(token, via=via, client=client)
 
@@ -151,6 +162,10 @@ def check_face(token: ApiToken, via: str) -> None:
     if via == Via.HOOK and HOOK not in token.scopes:
         raise NotAuthenticated(
             "The token has no scope 'hook'.", hint="'loci connect CLIENT' makes a token for a client's hooks."
+        )
+    if via != Via.REST and token.origin:
+        raise NotAuthenticated(
+            "The token works in a browser extension only.", hint="'loci token create' makes one for programs."
         )
     if via != Via.HOOK and token.scopes == [HOOK]:
         raise NotAuthenticated(
@@ -179,6 +194,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         all_groups=everywhere,
         roles=roles,
         default_group=token.default_group.slug if token.default_group else "",
+        origin=token.origin,
         writes_left=writes_left(token.burst_at),
     )
 
@@ -240,7 +256,7 @@ def grantable_scopes(actor: Actor) -> list[str]:
 
     def is_of_use(scope: str) -> bool:
         return (
-            scope in (READ, CREATE_GROUP)
+            scope in (READ, CREATE_GROUP, CAPTURE)
             or actor.all_groups
             or any(actor.may(scope, key) for key in actor.roles)
         )

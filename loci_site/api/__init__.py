@@ -12,9 +12,9 @@ from loci_site.api import maintenance as maintenance_routes
 from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
-from loci_site.api import suggest as suggest_routes
 from loci_site.api import undo as undo_routes
 from loci_site.api.auth import Session, Token
+from loci_site.api.conversations import captures as capture_routes
 from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
 
@@ -51,7 +51,7 @@ def build_api() -> NinjaAPI:
     application.add_router("/memories", memory_routes.router)
     for routes in (
         recall_routes,
-        suggest_routes,
+        capture_routes,
         relation_routes,
         group_routes,
         curation_routes,

@@ -1,5 +1,7 @@
 """Authentication: an agent or program with a token, or a person with a logged-in browser."""
 
+from functools import cache
+
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
@@ -15,6 +17,8 @@ from access.write_rate import check_write_rate
 from loci_site.api.errors import CsrfMissing
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Questions that are sent as POST, so that their words are in no address.
+READING = ("recall_memories", "search_captures", "find_related_memories", "list_removed_captures")
 
 
 class Token(HttpBearer):
@@ -25,7 +29,8 @@ class Token(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
         """The token's Actor. A request with a token never falls back to the session."""
         try:
-            actor = actor_for_secret(token.strip(), via=Via.REST, client=client_of(request))
+            origin = request.headers.get("Origin", "")
+            actor = actor_for_secret(token.strip(), via=Via.REST, client=client_of(request), origin=origin)
         except NotAuthenticated as error:
             if not token.strip():
                 raise
@@ -59,8 +64,14 @@ class Session(APIKeyCookie):
 
 
 def is_reading(request: HttpRequest) -> bool:
-    """Whether a request only reads; a recall may be a POST."""
-    return request.method in SAFE_METHODS or request.path == reverse("rest:recall_memories")
+    """Whether a request only reads; a question may be a POST."""
+    return request.method in SAFE_METHODS or request.path in reading_paths()
+
+
+@cache
+def reading_paths() -> frozenset[str]:
+    """The addresses of READING."""
+    return frozenset(reverse(f"rest:{name}") for name in READING)
 
 
 def actor_of(request: HttpRequest) -> Actor:

@@ -1,4 +1,6 @@
-"""Routes for recall, its log and feedback on it, the context pack and checkpoints."""
+"""Routes for recall, suggestions while a person types, the recall log and feedback on it, the context pack and checkpoints."""
+
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -19,6 +21,7 @@ from loci_site.api.schemas.requests import (
 )
 from memories.browse.recalls import find_recall, list_recalls, logged_recall_json, with_hits
 from memories.browse.serializers import checkpoint_json, pack_json, recall_json, saved_checkpoint_json
+from memories.browse.suggest import Suggestion, suggest
 from memories.language.cleaning import clean_line
 from memories.recall import recall
 from memories.review.feedback import feedback_json, give_feedback
@@ -120,3 +123,30 @@ def add_feedback(request: HttpRequest, body: recalls.FeedbackIn) -> HttpResponse
     """
     given = give_feedback(actor_of(request), used=body.used, wrong=body.wrong, recall=body.recall)
     return answer(feedback_json(given))
+
+
+@router.get("/suggest", response={**out.ERRORS, 200: recalls.SuggestedOut})
+def suggest_memories(request: HttpRequest, params: Query[recalls.SuggestQuery]) -> HttpResponse:
+    """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls."""
+    found = suggest(
+        actor_of(request), params.q, group=params.group, limit=params.limit, by_meaning=params.by_meaning
+    )
+    return answer({"items": [render_suggestion(each) for each in found]})
+
+
+def render_suggestion(each: Suggestion) -> dict[str, Any]:
+    """A suggestion as JSON."""
+    memory = each.memory
+    return {
+        "id": str(memory.id),
+        "text": each.text,
+        "marks": each.excerpt.marks,
+        "how": each.how,
+        "group": memory.group.slug,
+        "type": memory.type,
+        "state": memory.state,
+        "trust": memory.trust,
+        "date": memory.moment.date().isoformat(),
+        "thread": memory.thread.name if memory.thread else None,
+        "source": memory.source,
+    }

@@ -21,6 +21,7 @@ from access.sign_in.preferences import preference_of, set_preference
 from access.sign_in.sessions import end_other_sessions, end_session, open_sessions
 from access.sign_in.users import log_password
 from access.tokens import grantable_scopes, revoke_token
+from access.tokens.pairing import MAX_TRIES, show_code
 from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, PreferenceForm
 from loci_site.app.edit import get_or_post, render_form
 from loci_site.app.page import render_page, workspace_page
@@ -95,6 +96,21 @@ def new_token(request: HttpRequest) -> HttpResponse:
             context = {"title": "Token created", "made": made, "lines": connect_lines(made.secret)}
             return render_page(request, "people/account/token.html", context)
     return render_form(request, form, title="New token", button="Create the token", back="people:account")
+
+
+@workspace_page
+@require_POST
+def pair_browser(request: HttpRequest) -> HttpResponse:
+    """Show a new code that connects a browser extension."""
+    shown = show_code(actor_of(request), own_user(request))
+    context = {
+        "title": "Connect a browser",
+        "code": f"{shown.code[:3]} {shown.code[3:]}",
+        "expires_at": shown.expires_at,
+        "tries": MAX_TRIES,
+        "address": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render_page(request, "people/account/pair.html", context)
 
 
 @workspace_page

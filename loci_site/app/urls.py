@@ -8,6 +8,7 @@ from loci_site.app.account import (
     end_one,
     end_others,
     new_token,
+    pair_browser,
     revoke,
     save_preferences,
 )
@@ -33,6 +34,7 @@ urlpatterns = [
     path("app/account/preferences/", save_preferences, name="preferences"),
     path("app/account/password/", change_password, name="password"),
     path("app/account/tokens/new/", new_token, name="new-token"),
+    path("app/account/browsers/pair/", pair_browser, name="pair-browser"),
     path("app/account/tokens/<uuid:id_>/revoke/", revoke, name="revoke-token"),
     path("app/account/sessions/end-others/", end_others, name="end-others"),
     path("app/account/sessions/<str:handle>/end/", end_one, name="end-session"),

@@ -10,7 +10,7 @@ from enum import StrEnum
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
-from access.visibility import Visibility
+from access.visibility import Narrowing, Visibility
 from memories.browse.excerpts import Excerpt, excerpt_of
 from memories.draft import check_range
 from memories.language.cleaning import clean_line, without_marks
@@ -27,7 +27,7 @@ from memories.language.word_forms import folded_forms, query_forms, words_withou
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.versions import find_memory
-from memories.queries.visibility import EVERY_TRUST, is_visible, listed_by
+from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
 from memories.search.prefix import PrefixMatch, read_beginnings, read_sort_fields
 from memories.search.query_terms import words, words_starting_with
@@ -73,9 +73,16 @@ class Suggestion:
 
 
 def suggest(
-    actor: Actor, text: str, *, group: str | None = None, limit: int = DEFAULT_LIMIT, by_meaning: bool = False
+    actor: Actor,
+    text: str,
+    *,
+    group: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    by_meaning: bool = False,
+    narrowing: Narrowing | None = None,
+    states: frozenset[str] = EVERY_STATE,
 ) -> list[Suggestion]:
-    """Visible memories in any state that the typed text may mean, likeliest first.
+    """Visible memories in any state, unless narrowed, that the typed text may mean, likeliest first.
 
     By words and, if these find nothing, by words of similar spelling. With `by_meaning` by meaning alone: it needs the
     model, and callers request it when the user pauses.
@@ -88,7 +95,8 @@ def suggest(
     typed = clean_line(text, field="q", max_chars=MAX_CHARS)
     # Agents are not shown quarantined texts, so the words of these find nothing either.
     trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - {Trust.QUARANTINED}
-    visibility = listed_by(actor, find_group(actor, group) if group else None, trusts=trusts)
+    found = find_group(actor, group) if group else None
+    visibility = listed_by(actor, found, narrowing=narrowing, states=states, trusts=trusts)
     keys = find_by_id(actor, typed)
     if keys and (named := to_suggestions(keys, [], MatchKind.ID, visibility, 1)):
         return named

@@ -9,12 +9,30 @@ from storage.ids import new_id
 
 
 class Thread(models.Model):
-    """A conversation or session, named by its creator."""
+    """A conversation or session, named by its creator.
+
+    `platform` is the site of a captured conversation (empty for what agents name), `url` its address there, `owner` the
+    person whose browser sent it. `active_at` is when its last turn was said, as far as it is known. `summary` is a memory
+    that the maintenance cycle made of its turns. `deleted_at`: somebody deleted it with its turns, and its browser's later
+    turns are refused.
+    """
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="threads")
     name = models.CharField(max_length=200)
+    title = models.CharField(max_length=200, blank=True, default="")
+    url = models.CharField(max_length=500, blank=True, default="")
+    platform = models.CharField(max_length=40, blank=True, default="")
+    tags = models.JSONField(default=list, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    active_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    summary = models.ForeignKey(
+        "memories.Memory", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -22,6 +40,11 @@ class Thread(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def label(self) -> str:
+        """The title, or without one the name."""
+        return self.title or self.name
 
 
 class Checkpoint(models.Model):

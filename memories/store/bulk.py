@@ -53,7 +53,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The outcomes of many drafts, counted; `ids` has each draft's memory in order, None if it was refused."""
+    """The outcomes of many drafts, counted, and each in order; `ids` has each draft's memory, None if it was refused."""
 
     created: int = 0
     reinforced: int = 0
@@ -62,6 +62,7 @@ class BatchResult:
     refused: tuple[Refusal, ...] = ()
     findings: Mapping[str, int] = field(default_factory=dict)  # by kind
     ids: tuple[UUID | None, ...] = ()
+    outcomes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -138,6 +139,7 @@ def store_many(
         findings=count_kinds(each for p in done for each in p.draft.findings),
         refused=tuple(Refusal(p.index, p.why) for p in done if p.outcome == Outcome.REFUSED),
         ids=tuple(None if p.outcome == Outcome.REFUSED else p.id for p in done),
+        outcomes=tuple(outcomes),
     )
 
 

@@ -1,13 +1,14 @@
-"""Schemas of logged recalls and of feedback on what they returned."""
+"""Schemas of logged recalls, of feedback on what they returned, and of suggestions."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from loci_site.api.schemas.document import Document, StoredText
 from loci_site.api.schemas.fields import Timestamp
 from loci_site.api.schemas.requests import Body, PageQuery
-from memories.types import State
+from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, MatchKind
+from memories.types import State, Trust, Type
 
 
 class RecallsQuery(PageQuery):
@@ -74,3 +75,37 @@ class FeedbackOut(Document):
 
     recorded: int
     feedback: list[VerdictOut]
+
+
+class SuggestQuery(BaseModel):
+    """The text typed so far. `by_meaning` searches by meaning only: it needs the model, and suits a pause in typing."""
+
+    q: str
+    group: str | None = None
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
+    by_meaning: bool = False
+
+
+class SuggestionOut(Document):
+    """A suggested memory: a line of its text with the ranges of characters that match, and the kind of match.
+
+    `date` is the day that the memory is valid from, else that it was stored.
+    """
+
+    id: str
+    text: str
+    marks: list[tuple[int, int]]
+    how: MatchKind
+    group: str
+    type: Type
+    state: State
+    trust: Trust
+    date: str
+    thread: str | None
+    source: str
+
+
+class SuggestedOut(Document):
+    """Suggestions, best first."""
+
+    items: list[SuggestionOut]

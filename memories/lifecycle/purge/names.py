@@ -43,7 +43,7 @@ def purge_reasons(doomed: PurgedTexts) -> int:
 
 
 def purge_thread_names(doomed: PurgedTexts) -> int:
-    """Rename the threads of their own groups whose names quote a purged text; return their number."""
+    """Redact purged texts in the names, titles and addresses of their own groups' threads; return their number."""
     renamed = 0
     for thread in rows_quoting(Thread.objects.filter(group__in=doomed.groups), "name", doomed.texts):
         name = redact(thread.name, doomed.texts)
@@ -53,7 +53,8 @@ def purge_thread_names(doomed: PurgedTexts) -> int:
         ending = f" {thread.id.hex[-12:]}"
         Thread.objects.filter(pk=thread.pk).update(name=name[: MAX_THREAD_CHARS - len(ending)] + ending)
         renamed += 1
-    return renamed
+    own = Thread.objects.filter(group__in=doomed.groups)
+    return renamed + sum(redact_column(own, column, doomed.texts) for column in ("title", "url"))
 
 
 def redact_column(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> int:

@@ -1,0 +1,254 @@
+"""Keeping the turns of captured conversations: each is an event of a thread, and sent again it changes nothing.
+
+A turn with another text under the same id is the next version of its memory. A conversation is kept where its thread is:
+in the inbox of the person whose browser sent it, or in the group that it was assigned to.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from access.actor import Actor
+from access.errors import InvalidInput
+from access.groups.guarding import mask_words
+from access.models import Group
+from memories.draft import Draft
+from memories.language.cleaning import clean_line
+from memories.models import Thread
+from memories.store import Outcome, StoreResult, store
+from memories.store.bulk import store_many
+from memories.types import Scope, Type
+from sources.captures.inbox import check_may_capture, find_or_create_inbox, writing_actor
+from sources.models import CapturedTurn
+
+MAX_TURNS: Final = 200  # of one call
+MAX_TITLE_CHARS, MAX_URL_CHARS, MAX_ID_CHARS = 200, 500, 120
+PLATFORM: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
+IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}")
+SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}  # as recall knows the speakers
+CHANGED: Final = "changed"  # a new version of a turn that was kept before
+DELETED: Final = "the conversation was deleted here"
+
+
+@dataclass(frozen=True)
+class SentTurn:
+    """A turn as the site names it. `id` stays the same when its text is edited."""
+
+    id: str
+    role: str
+    text: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class SentConversation:
+    """A conversation of a site, or a part of one: its turns in order."""
+
+    platform: str
+    id: str
+    turns: tuple[SentTurn, ...]
+    title: str = ""
+    url: str = ""
+
+    @property
+    def thread(self) -> str:
+        """The name of its thread."""
+        return f"{self.platform}/{self.id}"
+
+    @property
+    def source(self) -> str:
+        """What its memories name as their source."""
+        return f"browser:{self.platform}"
+
+
+@dataclass(frozen=True)
+class KeptTurn:
+    """What became of a turn: created, changed, unchanged, queued or refused; every one of them is settled."""
+
+    id: str
+    outcome: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class KeptConversation:
+    """Where a conversation is kept, and what became of its turns."""
+
+    platform: str
+    id: str
+    thread: str
+    group: str
+    turns: tuple[KeptTurn, ...] = field(default=())
+
+
+def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[KeptConversation]:
+    """Keep the turns of these conversations; a repeated call changes nothing.
+
+    Raises:
+        NotPermitted: the actor's token has no scope 'capture'.
+        InvalidInput: too many turns, or a name that is not allowed; nothing is written then.
+    """
+    user = check_may_capture(actor)
+    check_conversations(sent)
+    writer = writing_actor(actor)
+    return [keep_conversation(writer, user, each) for each in sent]
+
+
+def check_conversations(sent: Sequence[SentConversation]) -> None:
+    """Raise InvalidInput, with the field, if a call is too large or names something in a way that is not allowed."""
+    count = sum(len(each.turns) for each in sent)
+    if count > MAX_TURNS:
+        raise InvalidInput(
+            f"{count} turns are too many.",
+            hint=f"Send at most {MAX_TURNS} in one call.",
+            field="conversations",
+        )
+    for each in sent:
+        check_name(each.platform, PLATFORM, field="platform", allowed="a host such as claude.ai")
+        check_name(each.id, IDENTIFIER, field="id", allowed="letters, digits and . _ : -, at most 120")
+        check_url(each)
+        for turn in each.turns:
+            check_name(turn.id, IDENTIFIER, field="turns", allowed="ids of letters, digits and . _ : -")
+            if turn.role not in SPEAKERS:
+                raise InvalidInput(
+                    f"'{turn.role[:40]}' is not a role.", hint=f"Use {' or '.join(SPEAKERS)}.", field="role"
+                )
+
+
+def check_name(value: str, pattern: re.Pattern[str], *, field: str, allowed: str) -> None:
+    """Raise InvalidInput unless the value is a name of this form."""
+    if not pattern.fullmatch(value):
+        raise InvalidInput(
+            f"'{value[:60]}' is not allowed as '{field}'.", hint=f"Use {allowed}.", field=field
+        )
+
+
+def check_url(sent: SentConversation) -> None:
+    """Raise InvalidInput unless the address, if there is one, is of the conversation's own site."""
+    if not sent.url:
+        return
+    parts = urlsplit(sent.url)
+    is_own = parts.scheme == "https" and (parts.hostname or "").removeprefix("www.") == sent.platform
+    if not is_own or len(sent.url) > MAX_URL_CHARS:
+        raise InvalidInput(
+            "The url is not an address of the conversation's site.",
+            hint=f"Send https://{sent.platform}/…, at most {MAX_URL_CHARS} characters.",
+            field="url",
+        )
+
+
+def keep_conversation(writer: Actor, user: User, sent: SentConversation) -> KeptConversation:
+    """Keep the turns of one conversation; what is refused is refused alone."""
+    thread = find_thread_of(user, sent)
+    group = thread.group if thread is not None else find_or_create_inbox(writer, user)
+    kept = KeptConversation(sent.platform, sent.id, sent.thread, group.slug)
+    if thread is not None and thread.deleted_at is not None:
+        return replace(kept, turns=tuple(KeptTurn(each.id, Outcome.REFUSED, DELETED) for each in sent.turns))
+    known = set(captured(user, sent).values_list("turn", flat=True))
+    result = store_many(writer, [draft_of(sent, turn, group) for turn in sent.turns])
+    why = {refusal.index: refusal.why for refusal in result.refused}
+    turns = []
+    for at, (turn, outcome) in enumerate(zip(sent.turns, result.outcomes, strict=True)):
+        is_changed = outcome == Outcome.CREATED and turn.id in known
+        turns.append(KeptTurn(turn.id, CHANGED if is_changed else outcome, why.get(at, "")))
+    pairs = zip(sent.turns, result.ids, strict=True)
+    note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
+    describe_thread(user, sent, group)
+    return replace(kept, turns=tuple(turns))
+
+
+def find_thread_of(user: User, sent: SentConversation) -> Thread | None:
+    """The thread that this person's browser has filled before, wherever it was moved."""
+    rows = Thread.objects.select_related("group").filter(owner=user, platform=sent.platform, name=sent.thread)
+    return rows.order_by("-key").first()
+
+
+def draft_of(sent: SentConversation, turn: SentTurn, group: Group) -> Draft:
+    """A turn as an event of its thread, with its speaker in front, as imports write it."""
+    speaker = SPEAKERS[turn.role]
+    return Draft(
+        f"{speaker}: {turn.text}",
+        type=Type.EPISODIC,
+        group=group.slug,
+        scope=Scope.GROUP,
+        thread=sent.thread,
+        metadata={"speaker": speaker},
+        source=sent.source,
+        source_ref=f"{sent.id}/{turn.id}",
+        valid_from=turn.at,
+        outside=True,
+    )
+
+
+def captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
+    """The turns of the conversation that this person's browser has sent before."""
+    return CapturedTurn.objects.filter(user=user, platform=sent.platform, conversation=sent.id)
+
+
+def note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID]) -> None:
+    """Note which memory each turn became; a later version has the same first one."""
+    CapturedTurn.objects.bulk_create(
+        [
+            CapturedTurn(
+                user=user, platform=sent.platform, conversation=sent.id, turn=turn, memory_id=memory_id
+            )
+            for turn, memory_id in memories.items()
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
+    """Write title, address and last moment of the conversation beside its thread, if it has one."""
+    thread = Thread.objects.filter(group=group, name=sent.thread).first()
+    if thread is None:
+        return
+    title = clean_line(sent.title[: 2 * MAX_TITLE_CHARS], field="title", max_chars=2 * MAX_TITLE_CHARS)
+    title = mask_words(title, group=group)[:MAX_TITLE_CHARS] or thread.title
+    moments = [turn.at for turn in sent.turns if turn.at is not None]
+    last = max([*moments, *filter(None, [thread.active_at])], default=timezone.now())
+    fresh = {
+        "title": title,
+        "url": sent.url or thread.url,
+        "platform": sent.platform,
+        "owner_id": user.pk,
+        "active_at": last,
+    }
+    if any(getattr(thread, name) != value for name, value in fresh.items()):
+        Thread.objects.filter(pk=thread.pk).update(**fresh)
+
+
+def remember_selection(
+    actor: Actor, sent: SentConversation, text: str, *, tags: Sequence[str] = ()
+) -> StoreResult:
+    """Keep a selected text as one fact of the conversation's group; the group's policy says whether it waits.
+
+    Raises what store() raises, and NotPermitted without the scope 'capture'.
+    """
+    user = check_may_capture(actor)
+    check_conversations([sent])
+    writer = writing_actor(actor)
+    thread = find_thread_of(user, sent)
+    is_kept = thread is not None and thread.deleted_at is None
+    group = thread.group if thread is not None and is_kept else find_or_create_inbox(writer, user)
+    return store(
+        writer,
+        Draft(
+            text,
+            type=Type.SEMANTIC,
+            group=group.slug,
+            scope=Scope.GROUP,
+            tags=("said", *tags),
+            metadata={"conversation": sent.thread, **({"url": sent.url} if sent.url else {})},
+            source=sent.source,
+            outside=True,
+        ),
+    )

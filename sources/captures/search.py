@@ -1,0 +1,169 @@
+"""What the extension's panel searches: conversations by title, turns and memories by their words or their meaning."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from access.actor import READ, Actor
+from access.errors import NotPermitted
+from access.visibility import Narrowing
+from memories.browse.excerpts import Excerpt, excerpt_of
+from memories.browse.suggest import MAX_LIMIT, suggest
+from memories.language.cleaning import clean_line
+from memories.models import Memory, Thread
+from memories.search.query_terms import words
+from memories.types import State
+from sources.captures.keep import PLATFORM, SentConversation, check_name
+
+DEFAULT_LIMIT: Final = 10
+MAX_CHARS, MAX_WORDS = 200, 8
+MAX_TITLES: Final = 5  # conversations found by their titles, before what they hold
+MAX_ASKED_CHARS: Final = 2000  # of an open conversation, compared with what is stored
+LIVE: Final = frozenset({State.LIVE.value})
+
+
+@dataclass(frozen=True)
+class PanelQuery:
+    """A question of the panel. `platform`: conversations of this site alone; times are those of the turns."""
+
+    query: str
+    platform: str = ""
+    after: datetime | None = None
+    before: datetime | None = None
+    group: str | None = None
+    limit: int = DEFAULT_LIMIT
+    by_meaning: bool = False
+
+
+@dataclass(frozen=True)
+class PanelItem:
+    """A conversation found by its title, a turn of one, or a memory of another origin."""
+
+    kind: str
+    id: str
+    title: str
+    platform: str
+    url: str
+    thread: str
+    group: str
+    at: datetime
+    excerpt: Excerpt
+    how: str
+    trust: str = ""
+    type: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The item as JSON."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "title": self.title,
+            "platform": self.platform,
+            "url": self.url,
+            "thread": self.thread,
+            "group": self.group,
+            "date": self.at.date().isoformat(),
+            "excerpt": self.excerpt.text,
+            "marks": [list(mark) for mark in self.excerpt.marks],
+            "how": self.how,
+            "trust": self.trust,
+            "type": self.type,
+            "untrusted": True,
+        }
+
+
+def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
+    """Conversations whose titles have the typed words, then turns and memories, likeliest first; neither logged nor counted.
+
+    Raises:
+        NotPermitted, GroupNotFound: the actor may not read, or not there.
+        InvalidInput: a value is not allowed.
+    """
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    if asked.platform:
+        check_name(asked.platform, PLATFORM, field="platform", allowed="a host such as claude.ai")
+    typed = clean_line(asked.query, field="query", max_chars=MAX_CHARS)
+    titled = [] if asked.by_meaning else find_by_title(actor, replace(asked, query=typed))
+    narrowing = Narrowing(
+        source=f"browser:{asked.platform}" if asked.platform else "", after=asked.after, before=asked.before
+    )
+    found = suggest(
+        actor, typed, group=asked.group, limit=min(asked.limit, MAX_LIMIT), by_meaning=asked.by_meaning,
+        narrowing=narrowing, states=LIVE,
+    )  # fmt: skip
+    items = [*titled, *(item_of(each.memory, each.excerpt, each.how) for each in found)]
+    return items[: asked.limit]
+
+
+def find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
+    """The conversations whose titles have all the typed words, newest first."""
+    wanted = words(asked.query)[:MAX_WORDS]
+    if not wanted:
+        return []
+    rows = readable_threads(actor).exclude(title="").select_related("group")
+    for word in wanted:
+        rows = rows.filter(title__icontains=word)
+    rows = rows.filter(platform=asked.platform) if asked.platform else rows
+    rows = rows.filter(group__slug=asked.group) if asked.group else rows
+    rows = rows.filter(active_at__gte=asked.after) if asked.after else rows
+    rows = rows.filter(active_at__lt=asked.before) if asked.before else rows
+    return [
+        PanelItem(
+            "conversation", str(row.id), row.title, row.platform, row.url, row.name, row.group.slug,
+            row.active_at or row.created_at, excerpt_of(row.title, wanted), "title",
+        )
+        for row in rows.order_by("-active_at", "-key")[:MAX_TITLES]
+    ]  # fmt: skip
+
+
+def find_related(
+    actor: Actor, sent: SentConversation, text: str, *, limit: int = DEFAULT_LIMIT
+) -> list[PanelItem]:
+    """What the actor's groups know that is near the open conversation in meaning, without its own turns."""
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    asked = " ".join(f"{sent.title} {text[-MAX_ASKED_CHARS:]}".split())
+    found = suggest(actor, last_words(asked), limit=MAX_LIMIT, by_meaning=True, states=LIVE)
+    others = [each for each in found if thread_name(each.memory) != sent.thread]
+    return [item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
+
+
+def readable_threads(actor: Actor) -> QuerySet[Thread]:
+    """The threads of the groups that the actor may read, without deleted ones."""
+    rows = Thread.objects.filter(deleted_at=None)
+    if actor.all_groups:
+        return rows
+    return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
+
+
+def item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
+    """A found memory; one of a captured conversation has its title and address."""
+    thread = memory.thread
+    is_turn = thread is not None and bool(thread.platform)
+    return PanelItem(
+        kind="turn" if is_turn else "memory",
+        id=str(memory.id),
+        title=thread.title if thread is not None else "",
+        platform=thread.platform if thread is not None else "",
+        url=thread.url if thread is not None else "",
+        thread=thread_name(memory),
+        group=memory.group.slug,
+        at=memory.moment,
+        excerpt=excerpt,
+        how=how,
+        trust=memory.trust,
+        type=memory.type,
+    )
+
+
+def thread_name(memory: Memory) -> str:
+    """The name of the memory's thread; empty without one."""
+    return memory.thread.name if memory.thread is not None else ""
+
+
+def last_words(text: str) -> str:
+    """The end of a text, as long as a question may be, from a whole word on."""
+    return text if len(text) <= MAX_CHARS else text[-MAX_CHARS:].partition(" ")[2]
