@@ -22,6 +22,8 @@ class Operation(TextChoices):
     MERGE = "merge", "merge: two became one"
     LINK = "link", "link: two memories were linked"
     NARROW = "narrow", "narrow: a global memory became its group's own, or global again"
+    MOVE = "move", "move: its conversation was moved to another group"
+    THREAD = "thread", "thread: a conversation was moved, tagged, deleted or brought back"
     PURGE = "purge", "purge: destroyed"
     LIFT = "lift", "lift: a tombstone was lifted"
     PROPOSE = "propose", "propose: a change was proposed, or a proposal was decided"

@@ -15,6 +15,7 @@ from loci_site.api import relations as relation_routes
 from loci_site.api import undo as undo_routes
 from loci_site.api.auth import Session, Token
 from loci_site.api.conversations import captures as capture_routes
+from loci_site.api.conversations import threads as conversation_routes
 from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
 
@@ -52,6 +53,7 @@ def build_api() -> NinjaAPI:
     for routes in (
         recall_routes,
         capture_routes,
+        conversation_routes,
         relation_routes,
         group_routes,
         curation_routes,

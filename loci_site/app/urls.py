@@ -12,6 +12,7 @@ from loci_site.app.account import (
     revoke,
     save_preferences,
 )
+from loci_site.app.conversations import conversation, conversations, move, remove, restore, set_tags
 from loci_site.app.edit import correct, flag, store_new
 from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.invited import AcceptInvitation
@@ -38,6 +39,12 @@ urlpatterns = [
     path("app/account/tokens/<uuid:id_>/revoke/", revoke, name="revoke-token"),
     path("app/account/sessions/end-others/", end_others, name="end-others"),
     path("app/account/sessions/<str:handle>/end/", end_one, name="end-session"),
+    path("app/conversations/", conversations, name="conversations"),
+    path("app/conversations/<str:id_>/", conversation, name="conversation"),
+    path("app/conversations/<str:id_>/move/", move, name="move-conversation"),
+    path("app/conversations/<str:id_>/tags/", set_tags, name="tag-conversation"),
+    path("app/conversations/<str:id_>/delete/", remove, name="delete-conversation"),
+    path("app/conversations/<str:id_>/restore/", restore, name="restore-conversation"),
     path("app/memories/<str:id_>/", read, name="memory"),
     path("app/memories/<str:id_>/correct/", correct, name="correct"),
     path("app/memories/<str:id_>/flag/", flag, name="flag"),

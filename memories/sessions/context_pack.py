@@ -197,7 +197,13 @@ def gather_parts(
     relations = TextPart(
         "relations", "Relations", "\n".join(lines), render=lambda body: fence_relations([body])
     )
-    matched = TextPart("threads", "Threads that match", describe_threads(threads))
+    matched = TextPart(
+        "threads",
+        "Threads that match, and recent conversations"
+        if any(t.title for t in threads)
+        else "Threads that match",
+        describe_threads(threads),
+    )
     pinned_part, *rest = memories
     ordered: list[Part] = [*texts, pinned_part, relations, *rest, matched]
     return [part for part in ordered if (part.text if isinstance(part, TextPart) else part.items)]
@@ -320,11 +326,18 @@ def checkpoint_parts(group: Group, thread: str, narrowing: Narrowing) -> list[Te
 
 
 def describe_threads(threads: list[MatchedThread]) -> str:
-    """The threads that match a query, with what is in them."""
+    """The threads that match a query, and recent conversations, with what is in them."""
     return "\n".join(
-        f"{thread_label(each.name)}: {format_memory_count(each.memories)}, {format_count(each.checkpoints, 'checkpoint')}"
+        f"{thread_label(each.name)}{describe_title(each)}: {format_memory_count(each.memories)}, {format_count(each.checkpoints, 'checkpoint')}"
         for each in threads
     )
+
+
+def describe_title(thread: MatchedThread) -> str:
+    """A conversation's title and the day of its last turn; empty for other threads."""
+    if not thread.title:
+        return ""
+    return f" ({escape(thread.title)}{f', {thread.at:%Y-%m-%d}' if thread.at else ''})"
 
 
 def describe_other_threads(others: list[ThreadCheckpoints]) -> str:

@@ -19,7 +19,7 @@ from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Memory, Thread
 from memories.queries.labels import label_of
 from memories.queries.pages import make_cursor, parse_cursor
-from memories.queries.quoting import fence
+from memories.queries.quoting import escape, fence
 from memories.queries.visibility import as_q, recallable_by
 from memories.recall.budget import count_tokens, counting_encoder, cut_text
 from memories.sessions.context_pack import DEFAULT_BUDGET, MAX_TOKENS
@@ -75,7 +75,7 @@ class Filled(Generic[Row]):
 class ThreadPage:
     """A page of a thread: turns in order, checkpoints newest first.
 
-    `next` is the cursor of the turns after these, `older` that of the checkpoints before these; empty if there are none.
+    `about` is the title and address of a conversation. `next` is the cursor of the turns after these, `older` that of the checkpoints before these; empty if there are none.
     """
 
     group: str
@@ -85,6 +85,7 @@ class ThreadPage:
     next: str
     older: str
     threads: tuple[ThreadCheckpoints, ...] = ()
+    about: str = ""
 
     @property
     def text(self) -> str:
@@ -104,7 +105,7 @@ class ThreadPage:
     @property
     def head(self) -> list[str]:
         """The first lines: which thread it is, and which others have checkpoints."""
-        name = f"Thread {thread_label(self.thread)}" if self.thread else "Work in no thread"
+        name = f"Thread {thread_label(self.thread)}{self.about}" if self.thread else "Work in no thread"
         others = [f"{thread_label(each.thread)} ({each.count})" for each in self.threads[:MAX_NAMED]]
         more = len(self.threads) - len(others)
         others += [f"{more} more"] if more else []
@@ -142,6 +143,7 @@ def read_thread(
     page = ThreadPage(
         found.slug,
         thread.name if thread is not None else "",
+        about=describe_conversation(thread) if thread is not None else "",
         turns=(),
         checkpoints=(),
         next="",
@@ -160,6 +162,12 @@ def read_thread(
         rows = read_turns(thread, visibility, key)
         turns = fill_page(rows, partial(show_turn, found.slug), room - saved.tokens, encoder)
     return replace(page, turns=turns.shown, checkpoints=saved.shown, next=turns.next, older=saved.next)
+
+
+def describe_conversation(thread: Thread) -> str:
+    """The title and address of a conversation, in brackets; empty for other threads."""
+    parts = [escape(part) for part in (thread.title, thread.url) if part]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def find_thread(group: Group, name: str) -> Thread | None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db.models import Count, Max, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from access.actor import Actor
 from access.groups import find_group
@@ -20,6 +21,7 @@ MIN_WORD_CHARS: Final = 3
 MAX_WORDS: Final = 8  # of a question, looked for in threads' names
 MAX_CANDIDATES: Final = 50
 MAX_MATCHED: Final = 5
+MAX_RECENT: Final = 3  # conversations that a pack names besides
 
 
 @dataclass(frozen=True)
@@ -91,33 +93,45 @@ def thread_label(thread: str) -> str:
 
 @dataclass(frozen=True)
 class MatchedThread:
-    """A thread that fits a question, with its number of memories and of checkpoints."""
+    """A thread that fits a question or is recent, with its number of memories and of checkpoints."""
 
     name: str
     memories: int
     checkpoints: int
+    title: str = ""
+    at: datetime | None = None  # of its last turn, if it is known
 
 
 def matching_threads(
     group: Group, query: str, *, also: Collection[int] = (), at: datetime | None = None
 ) -> list[MatchedThread]:
-    """Threads of the group whose names have words of the question, and those of `also` (keys); most words first."""
+    """Threads of the group whose names or titles have words of the question, and those of `also` (keys); most words first.
+
+    Then the most recent others with turns.
+    """
     wanted = [word for word in words(query) if len(word) >= MIN_WORD_CHARS and word not in STOP_WORDS]
     wanted = wanted[:MAX_WORDS]
-    if not wanted and not also:
-        return []
-    fits = Q(key__in=also)
-    for word in wanted:
-        fits |= Q(name__icontains=word)
-    rows = Thread.objects.filter(fits, group=group)
+    rows = Thread.objects.filter(group=group, deleted_at=None)
     rows = rows.filter(created_at__lte=at) if at else rows
-    found = list(rows.order_by("-key").values_list("key", "name")[:MAX_CANDIDATES])
-    found.sort(key=lambda each: sum(word in each[1].lower() for word in wanted), reverse=True)
-    best = dict(found[:MAX_MATCHED])
+    found: list[Thread] = []
+    if wanted or also:
+        fits = Q(key__in=also)
+        for word in wanted:
+            fits |= Q(name__icontains=word) | Q(title__icontains=word)
+        found = list(rows.filter(fits).order_by("-key")[:MAX_CANDIDATES])
+        found.sort(
+            key=lambda each: sum(word in f"{each.name} {each.title}".lower() for word in wanted), reverse=True
+        )
+    best = {each.key: each for each in found[:MAX_MATCHED]}
+    recent = rows.exclude(title="").exclude(key__in=best).order_by(Coalesce("active_at", "created_at").desc())
+    best |= {each.key: each for each in recent[:MAX_RECENT]}
     counts = {
         row["key"]: row
         for row in Thread.objects.filter(key__in=best)
         .values("key")
         .annotate(turns=Count("memories", distinct=True), saved=Count("checkpoints", distinct=True))
     }
-    return [MatchedThread(name, counts[key]["turns"], counts[key]["saved"]) for key, name in best.items()]
+    return [
+        MatchedThread(each.name, counts[key]["turns"], counts[key]["saved"], each.title, each.active_at)
+        for key, each in best.items()
+    ]

@@ -58,9 +58,9 @@ def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:
     return RemovedTurns(items, until, has_more and len(shown) < len(found))
 
 
-def mark_removed(threads: list[Thread]) -> int:
-    """Note that the turns of deleted conversations must go from their browsers too."""
-    ids = Memory.objects.filter(thread__in=threads, root=None).values("id")
+def mark_removed(thread: Thread) -> int:
+    """Note that the turns of a deleted conversation must go from its browser too."""
+    ids = Memory.objects.filter(thread=thread, root=None).values("id")
     return CapturedTurn.objects.filter(memory_id__in=ids, removed_at=None).update(removed_at=timezone.now())
 
 

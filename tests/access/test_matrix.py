@@ -32,6 +32,7 @@ PARAMETERS = {
     "proposal_id": "proposal",
     "run_id": "run",
     "recall_id": "logged",
+    "conversation_id": "conversation",
 }
 
 

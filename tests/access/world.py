@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,7 +18,7 @@ from maintenance.models import Run, RunChange
 from memories.browse.recalls import recall_id
 from memories.draft import Draft
 from memories.lifecycle.verbs import forget, retract
-from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
+from memories.models import Link, LinkKind, Memory, RecallLog, Thread, Tombstone
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from relations.models import Relation
@@ -152,7 +153,18 @@ def _fill(group: Group, word: str) -> Place:
         "recall": str(asked.pk),
         "logged": recall_id(asked),
         "group_id": str(group.id),
+        "conversation": _conversation(group, word, "open"),
+        "deleted": _conversation(group, word, "gone", deleted_at=timezone.now()),
     } | _set_aside(group, word)
+
+
+def _conversation(group: Group, word: str, name: str, **fields: Any) -> str:
+    """A conversation that a site has."""
+    title = f"The {word} talk"
+    made = Thread.objects.create(
+        group=group, name=f"{word} {name}", title=title, platform="claude.ai", **fields
+    )
+    return str(made.id)
 
 
 def _proposal(group: Group, word: str) -> str:

@@ -4,10 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from loci_site.api.schemas.document import Document
+from loci_site.api.schemas.document import Document, StoredText
 from loci_site.api.schemas.fields import Timestamp
-from loci_site.api.schemas.requests import Body
+from loci_site.api.schemas.requests import Body, PageQuery
+from loci_site.api.schemas.responses import MemoryOut
 from memories.browse.suggest import MAX_LIMIT
+from memories.sessions.conversations import ConversationFilter
 from sources.captures.keep import SentConversation, SentTurn
 from sources.captures.search import DEFAULT_LIMIT, PanelQuery
 
@@ -182,3 +184,79 @@ class RemovedOut(Document):
     items: list[RemovedTurnOut]
     until: str
     more: bool
+
+
+class ConversationsQuery(PageQuery):
+    """Filters of the list. `q` are words of the title; times are those of the last turn."""
+
+    group: str | None = None
+    platform: str | None = Field(None, description="A site's host; empty: conversations of no site.")
+    tag: str = ""
+    q: str = ""
+    after: Timestamp | None = None
+    before: Timestamp | None = None
+
+    def wanted(self) -> ConversationFilter:
+        """The filters for the service."""
+        return ConversationFilter(self.group, self.platform, self.tag, self.q, self.after, self.before)
+
+
+class TurnsQuery(BaseModel):
+    """`after`: the `next` of the page before."""
+
+    after: Annotated[int, Field(ge=-1)] = -1
+
+
+class ConversationOut(StoredText):
+    """A conversation; `thread` is the name by which a recall narrows and agents read it."""
+
+    id: str
+    thread: str
+    title: str
+    platform: str
+    url: str
+    group: str
+    tags: list[str]
+    turns: int
+    at: str
+    summary: str
+
+
+class ConversationPageOut(Document):
+    """Conversations, newest first."""
+
+    items: list[ConversationOut]
+    next: str | None
+
+
+class ReadConversationOut(Document):
+    """A conversation with a page of its turns in order."""
+
+    conversation: ConversationOut
+    turns: list[MemoryOut]
+    next: int | None
+
+
+class ChangeConversationIn(Body):
+    """The fields to change; absent fields stay as they are."""
+
+    tags: list[str] | None = None
+    group: str | None = Field(None, description="The group to move it to.")
+    reason: str = ""
+
+
+class ChangedConversationOut(Document):
+    """The conversation afterwards. `queued` says why the move waits for a curator, `proposal` is the id that it waits under."""
+
+    conversation: ConversationOut
+    former_group: str
+    memories: int
+    queued: str
+    proposal: str | None
+
+
+class DeletedConversationOut(Document):
+    """The number of memories that were forgotten, or brought back."""
+
+    id: str
+    memories: int

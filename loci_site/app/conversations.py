@@ -1,0 +1,136 @@
+"""The pages of conversations: the list with its filters, one with its turns, moving, tagging, deleting and bringing back."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+
+from access.actor import CURATE, WRITE
+from access.admin.caller import actor_of
+from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
+from memories.language.plurals import format_count
+from memories.language.timestamps import parse_moment
+from memories.sessions.conversations import (
+    ConversationFilter,
+    find_conversation,
+    list_conversations,
+    read_conversation,
+    readable,
+    with_counts,
+)
+from memories.sessions.conversations.change import bring_back, delete, tag
+from memories.sessions.conversations.move import assign
+
+LISTED = 30
+FILTERS = ("q", "group", "platform", "tag", "after", "before")
+
+
+@workspace_page
+@require_GET
+def conversations(request: HttpRequest) -> HttpResponse:
+    """The list of conversations, newest first, filtered."""
+    actor = actor_of(request)
+    asked = {name: request.GET.get(name, "").strip() for name in FILTERS}
+    wanted = ConversationFilter(
+        group=asked["group"] or None,
+        platform=asked["platform"] or None,
+        tag=asked["tag"].lower(),
+        words=asked["q"],
+        after=parse_moment(asked["after"], field="after") if asked["after"] else None,
+        before=parse_moment(asked["before"], field="before") if asked["before"] else None,
+    )
+    page = list_conversations(actor, wanted, cursor=request.GET.get("cursor", ""), limit=LISTED)
+    rest = {name: value for name, value in asked.items() if value} | {"cursor": page.next or ""}
+    platforms = readable(actor).exclude(platform="").values_list("platform", flat=True).distinct()
+    context = {
+        "title": "Conversations",
+        "here": "conversations",
+        "rows": with_counts(actor, page.rows),
+        "asked": asked,
+        "is_filtered": any(asked.values()),
+        "groups": readable_groups(actor),
+        "targets": writable_groups(actor),
+        "platforms": sorted(platforms.order_by("platform")),
+        "more": f"{request.path}?{urlencode(rest)}" if page.next else "",
+    }
+    return render_page(request, "people/conversations/list.html", context)
+
+
+@workspace_page
+@require_GET
+def conversation(request: HttpRequest, id_: str) -> HttpResponse:
+    """One conversation with its turns in order."""
+    actor = actor_of(request)
+    after = request.GET.get("after", "")
+    found = read_conversation(actor, id_, after=int(after) if after.isdecimal() and len(after) < 9 else -1)
+    thread = found.conversation.thread
+    may_write = actor.may(WRITE, thread.group_id)
+    is_own = thread.owner_id is not None and thread.owner_id == actor.user_id
+    context: dict[str, Any] = {
+        "title": thread.label,
+        "here": "conversations",
+        "found": found,
+        "thread": thread,
+        "may_write": may_write,
+        "may_move": may_write and (is_own or actor.may(CURATE, thread.group_id)),
+        "targets": [group for group in writable_groups(actor) if group.key != thread.group_id],
+        "tags": ", ".join(thread.tags),
+        "more": f"{request.path}?after={found.next}" if found.next is not None else "",
+    }
+    return render_page(request, "people/conversations/page.html", context)
+
+
+@workspace_page
+@require_POST
+def move(request: HttpRequest, id_: str) -> HttpResponse:
+    """Move a conversation to the chosen group."""
+    moved = assign(actor_of(request), id_, request.POST.get("group", ""))
+    if moved.queued:
+        messages.success(request, f"It waits for a curator of {request.POST['group']}.")
+    else:
+        messages.success(request, f"“{moved.thread.label}” is in {moved.group}; it was in {moved.former}.")
+    return redirect(back_to(request, id_))
+
+
+@workspace_page
+@require_POST
+def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
+    """Set the tags of a conversation, separated with commas."""
+    names = [each.strip() for each in request.POST.get("tags", "").split(",")]
+    tag(actor_of(request), id_, [each for each in names if each])
+    messages.success(request, "Saved.")
+    return redirect("people:conversation", id_)
+
+
+@workspace_page
+def remove(request: HttpRequest, id_: str) -> HttpResponse:
+    """Ask, then delete a conversation with its turns."""
+    actor = actor_of(request)
+    if request.method == "POST":
+        gone = delete(actor, id_)
+        messages.success(request, f"Deleted, with {format_count(gone.memories, 'turn')}.")
+        context = {"title": "Deleted", "here": "conversations", "thread": gone.thread}
+        return render_page(request, "people/conversations/deleted.html", context)
+    [found] = with_counts(actor, (find_conversation(actor, id_, right=WRITE),))
+    context = {"title": "Delete a conversation", "here": "conversations", "found": found}
+    return render_page(request, "people/conversations/delete.html", context)
+
+
+@workspace_page
+@require_POST
+def restore(request: HttpRequest, id_: str) -> HttpResponse:
+    """Bring a deleted conversation back."""
+    back = bring_back(actor_of(request), id_)
+    messages.success(request, f"It is back, with {format_count(back.memories, 'turn')}.")
+    return redirect("people:conversation", id_)
+
+
+def back_to(request: HttpRequest, id_: str) -> str:
+    """The list if the form was there, else the conversation's page."""
+    if request.POST.get("from") == "list":
+        return reverse("people:conversations")
+    return reverse("people:conversation", args=[id_])

@@ -1,0 +1,167 @@
+"""Conversations as people work with them: listed and read here; moved in `move.py`, tagged and deleted in `change.py`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Count, F, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from access.actor import READ, Actor
+from access.errors import NotFound, NotPermitted
+from access.groups import find_group
+from memories.language.cleaning import clean_line
+from memories.models import Memory, Thread
+from memories.queries.expressions import HasTag
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
+from memories.queries.snapshot import as_json
+from memories.queries.versions import parse_id
+from memories.queries.visibility import as_q, listed_by
+from memories.store.withdrawn.left_out import find_left_out
+from memories.types import State
+
+TURNS_SHOWN: Final = 100
+LIVE: Final = frozenset({State.LIVE.value})
+MAX_FILTER_CHARS: Final = 200
+
+
+@dataclass(frozen=True)
+class ConversationFilter:
+    """Filters of the list. `words` are part of the title or the name; times are those of the last turn.
+
+    `platform` None: every conversation; "": those that no site has.
+    """
+
+    group: str | None = None
+    platform: str | None = None
+    tag: str = ""
+    words: str = ""
+    after: datetime | None = None
+    before: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A thread as lists show it, with the number of its live turns and when the last one was said."""
+
+    thread: Thread
+    turns: int
+
+    @property
+    def at(self) -> datetime:
+        """When its last turn was said, else when it was made."""
+        return self.thread.active_at or self.thread.created_at
+
+    def as_dict(self) -> dict[str, Any]:
+        """The conversation as JSON."""
+        return {
+            "id": str(self.thread.id),
+            "thread": self.thread.name,
+            "title": self.thread.title,
+            "platform": self.thread.platform,
+            "url": self.thread.url,
+            "group": self.thread.group.slug,
+            "tags": list(self.thread.tags),
+            "turns": self.turns,
+            "at": as_json(self.at),
+            "summary": self.thread.summary.content if is_shown(self.thread.summary) else "",
+            "untrusted": True,
+        }
+
+
+@dataclass(frozen=True)
+class ReadConversation:
+    """A conversation with a page of its turns in order; `next` is the cursor of the following ones."""
+
+    conversation: Conversation
+    turns: tuple[Memory, ...]
+    next: int | None
+
+
+def is_shown(summary: Memory | None) -> bool:
+    """True for a summary that counts."""
+    return summary is not None and summary.state == State.LIVE
+
+
+def list_conversations(
+    actor: Actor, wanted: ConversationFilter, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page[Thread]:
+    """A page of the conversations with turns in the groups that the actor may read, newest first.
+
+    Raises:
+        InvalidInput: the cursor or the limit is not allowed.
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+    """
+    rows = readable(actor, wanted.group).filter(Q(platform__gt="") | Q(memories__isnull=False)).distinct()
+    if wanted.platform is not None:
+        rows = rows.filter(platform=wanted.platform)
+    if wanted.tag:
+        rows = rows.filter(Q(HasTag(F("tags"), wanted.tag)))
+    for word in clean_line(wanted.words, field="q", max_chars=MAX_FILTER_CHARS).split()[:8]:
+        rows = rows.filter(Q(title__icontains=word) | Q(name__icontains=word))
+    if wanted.after or wanted.before:
+        rows = rows.alias(at=Coalesce("active_at", "created_at"))
+    rows = rows.filter(at__gte=wanted.after) if wanted.after else rows
+    rows = rows.filter(at__lt=wanted.before) if wanted.before else rows
+    return page_of(rows.select_related("group", "summary"), cursor=cursor, limit=limit)
+
+
+def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[Conversation]:
+    """The conversations with the number of their turns that the actor may read."""
+    visibility = listed_by(actor, None, states=LIVE)
+    rows = Memory.objects.filter(as_q(visibility), thread__in=[thread.key for thread in threads])
+    counts: Mapping[int | None, int] = dict(rows.values_list("thread").annotate(Count("key")).order_by())
+    return [Conversation(thread, counts.get(thread.key, 0)) for thread in threads]
+
+
+def readable(actor: Actor, group: str | None = None) -> QuerySet[Thread]:
+    """The threads of one group, or of all that the actor may read, without deleted ones.
+
+    Raises:
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+    """
+    rows = Thread.objects.filter(deleted_at=None)
+    if group:
+        return rows.filter(group=find_group(actor, group))
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    if actor.all_groups:
+        return rows
+    return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
+
+
+def find_conversation(
+    actor: Actor, id_: str | UUID, *, right: str = READ, is_deleted: bool = False
+) -> Thread:
+    """The thread with this id, in a group where the actor has the right.
+
+    Raises:
+        NotFound: there is none in a group that the actor may enter, or it is deleted (not deleted, with `is_deleted`).
+        NotPermitted: the actor lacks the right there.
+    """
+    rows = Thread.objects.select_related("group", "summary", "owner").filter(id=parse_id(id_, field="id"))
+    thread = rows.filter(deleted_at__isnull=not is_deleted).first()
+    if thread is None or not actor.may_enter(thread.group_id):
+        raise NotFound("No conversation of that id, or you don't have access.", field="id")
+    if not actor.may(right, thread.group_id):
+        raise NotPermitted(
+            f"You may not {right} in the group '{thread.group.slug}'.",
+            hint=f"Needs scope '{right}' and a role in the group that allows it.",
+        )
+    return thread
+
+
+def read_conversation(
+    actor: Actor, id_: str | UUID, *, after: int = -1, limit: int = TURNS_SHOWN
+) -> ReadConversation:
+    """A conversation with its live turns from behind the position `after` on. Raises as find_conversation() does."""
+    thread = find_conversation(actor, id_)
+    visibility = listed_by(actor, thread.group, states=LIVE)
+    rows = Memory.objects.filter(as_q(visibility), thread=thread, position__gt=after)
+    found = list(rows.select_related("group", "thread").order_by("position", "key")[: limit + 1])
+    hidden = find_left_out(found, visibility)
+    shown = tuple(row for row in found[:limit] if row.key not in hidden)
+    [conversation] = with_counts(actor, (thread,))
+    return ReadConversation(conversation, shown, found[limit - 1].position if len(found) > limit else None)

@@ -1,0 +1,104 @@
+"""Tagging a conversation, deleting it with its turns, and bringing it back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from access.actor import WRITE, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict, NotPermitted
+from access.groups.guarding import guard_unreviewed
+from access.groups.locks import hold_groups
+from access.models import AuditEntry
+from memories.draft import check_tags
+from memories.lifecycle.verbs import forget, restore
+from memories.models import Memory, Thread
+from memories.sessions.conversations import find_conversation
+from memories.sessions.conversations.move import log_thread
+from memories.store.policy import Change, held_back
+from memories.types import State
+
+# Called with a deleted thread inside the transaction: what other packages keep of it. For AppConfig.ready.
+ON_DELETE: list[Callable[[Thread], object]] = []
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A conversation that was deleted or brought back, with the number of its memories that were."""
+
+    thread: Thread
+    memories: int
+
+
+def tag(actor: Actor, id_: str | UUID, tags: Sequence[str]) -> Thread:
+    """Set the tags of a conversation.
+
+    Raises:
+        NotFound, NotPermitted: the conversation is missing or closed to the actor.
+        InvalidInput: a tag is not allowed.
+    """
+    thread = find_conversation(actor, id_, right=WRITE)
+    fresh = guard_unreviewed(thread.group, list(check_tags(tuple(tags))), field="tags")
+    if fresh == thread.tags:
+        return thread
+    with transaction.atomic():
+        log_thread(actor, thread, thread.group, action="tag", changes={"tags": [thread.tags, fresh]})
+        Thread.objects.filter(pk=thread.pk).update(tags=fresh)
+    thread.tags = fresh
+    return thread
+
+
+def delete(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
+    """Forget the live turns of a conversation and refuse its later ones; bring_back() undoes it. One transaction.
+
+    Raises:
+        NotFound, NotPermitted: it is missing or closed to the actor, or the group's policy leaves it to a curator.
+    """
+    thread = find_conversation(actor, id_, right=WRITE)
+    with transaction.atomic():
+        hold_groups([thread.group_id])
+        rows = list(Memory.objects.filter(thread=thread, state=State.LIVE).select_related("group"))
+        why = next((doubt for row in rows if (doubt := held_back(actor, Change.FORGET, row))), "")
+        if why:
+            raise NotPermitted(
+                f"Only a curator may delete this conversation: {why}.", hint="Ask a curator of the group."
+            )
+        for row in rows:
+            if Memory.objects.filter(
+                pk=row.pk, state=State.LIVE
+            ).exists():  # a summary may have gone with a source
+                forget(actor, row.id, reason=reason)
+        Thread.objects.filter(pk=thread.pk).update(deleted_at=timezone.now())
+        log_thread(actor, thread, thread.group, action="delete", memories=[str(row.id) for row in rows])
+        for follow in ON_DELETE:
+            follow(thread)
+    return Deleted(thread, len(rows))
+
+
+def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
+    """Bring a deleted conversation back with the turns that its deletion forgot. One transaction.
+
+    Raises:
+        NotFound, NotPermitted: there is no such deleted conversation, or it is closed to the actor.
+    """
+    thread = find_conversation(actor, id_, right=WRITE, is_deleted=True)
+    logged = AuditEntry.objects.filter(operation=Operation.THREAD, subject=f"thread:{thread.id}")
+    deletions = (row.payload for row in logged.select_related("payload_row").order_by("-key"))
+    ids = next((each["memories"] for each in deletions if each.get("action") == "delete"), [])
+    with transaction.atomic():
+        hold_groups([thread.group_id])
+        rows = Memory.objects.filter(id__in=ids, state=State.FORGOTTEN)
+        count = 0
+        for row in rows:
+            try:
+                restore(actor, row.id, reason=reason)
+            except Conflict:  # withdrawn since
+                continue
+            count += 1
+        Thread.objects.filter(pk=thread.pk).update(deleted_at=None)
+        log_thread(actor, thread, thread.group, action="restore", memories=count)
+    thread.deleted_at = None
+    return Deleted(thread, count)

@@ -1,0 +1,206 @@
+"""Moving a conversation to another group, with its turns, its checkpoints and its summary; moving it back undoes that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import CURATE, WRITE, Actor
+from access.audit import AuditEvent
+from access.audit.operations import Operation
+from access.errors import Conflict, LociError, NotPermitted
+from access.groups import find_group
+from access.groups.locks import hold_groups
+from access.models import Group
+from memories.draft import Draft
+from memories.draft.guarding import guard_draft
+from memories.lifecycle.propose import ProposalKind, propose, register_kind
+from memories.lifecycle.target import ChangeResult
+from memories.models import Checkpoint, Memory, Proposal, Thread
+from memories.queries.snapshot import as_json
+from memories.sessions.conversations import find_conversation
+from memories.store.policy import policy_doubt
+from memories.store.search_columns import filter_tokens
+from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.types import Scope, State, Trust, Type
+
+ASSIGN: Final = "assign"  # the verb of a proposal
+BATCH_ROWS: Final = 500
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where a conversation is now, with the number of memories that moved. `queued`: it waits for a curator there, and why."""
+
+    thread: Thread
+    former: str
+    group: str
+    memories: int
+    queued: str = ""
+    proposal: UUID | None = None
+
+
+def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_decided: bool = False) -> Moved:
+    """Move a conversation to another group; where its policy holds writes back, one proposal waits for a curator.
+
+    `is_decided`: a curator of the target approves the proposal of somebody who may take it there. One transaction.
+
+    Raises:
+        NotFound, GroupNotFound: the conversation or the group is missing or closed to the actor.
+        NotPermitted: the actor may not take it away, or may not write there.
+        Conflict: it is there already, the target has its thread or texts, or the target does not take one of them.
+    """
+    target = find_group(actor, group, right=WRITE)
+    thread = (
+        find_to_move(actor, id_) if not is_decided else Thread.objects.select_related("group").get(id=id_)
+    )
+    former = thread.group
+    if former.key == target.key:
+        raise Conflict(f"The conversation is in '{target.slug}' already.", hint="Nothing was changed.")
+    rows = rows_of(thread)
+    check_target(thread, target, rows)
+    is_curator = actor.is_person and actor.may(CURATE, target.key)
+    doubt = "" if is_decided or is_curator else policy_doubt(actor, target, 1.0)
+    if doubt:
+        first = next((row for row in rows if row.state == State.LIVE), None)
+        proposal = propose(
+            actor, ASSIGN, group=target, memory=first, version=thread_version(thread), why=doubt,
+            subject=f"thread:{thread.id}", reason=reason,
+            arguments={"conversation": str(thread.id), "title": thread.label, "turns": len(rows)},
+        )  # fmt: skip
+        return Moved(thread, former.slug, former.slug, 0, doubt, proposal.id)
+    with transaction.atomic():
+        hold_groups([former.key, target.key])
+        rows = rows_of(thread)
+        check_target(thread, target, rows)
+        move_rows(actor, thread, rows, target, reason=reason)
+    thread.group = target
+    return Moved(thread, former.slug, target.slug, len(rows))
+
+
+def find_to_move(actor: Actor, id_: str | UUID) -> Thread:
+    """The conversation if the actor may take it out of its group: its owner, or a curator there."""
+    thread = find_conversation(actor, id_, right=WRITE)
+    is_own = thread.owner_id is not None and thread.owner_id == actor.user_id
+    if not is_own and not actor.may(CURATE, thread.group_id):
+        raise NotPermitted(
+            "Only the person whose browser sent a conversation, or a curator of its group, may move it.",
+            hint="Ask a curator of the group.",
+        )
+    return thread
+
+
+def rows_of(thread: Thread) -> list[Memory]:
+    """Every memory of a conversation, in any state, and its summary."""
+    rows = list(Memory.objects.filter(thread=thread).select_related("group").order_by("key"))
+    if thread.summary_id is not None:
+        rows += Memory.objects.filter(key=thread.summary_id, group=thread.group_id).select_related("group")
+    return rows
+
+
+def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
+    """Raise Conflict if the target does not take the conversation as it is: nothing of it is changed on the way."""
+    if Thread.objects.filter(group=target, name=thread.name).exists():
+        raise Conflict(f"'{target.slug}' has a thread '{thread.name}' already.", field="group")
+    if target.private and any(row.scope == Scope.GLOBAL for row in rows):
+        raise Conflict(
+            f"'{target.slug}' is private, and the conversation has memories that every group sees.",
+            field="group",
+        )
+    live = [row for row in rows if row.state == State.LIVE]
+    barred = find_all_withdrawn((target.key, row.scope, row.content) for row in live)
+    count = sum(each is not None for each in barred)
+    if count:
+        raise Conflict(f"{count} of its texts were withdrawn in '{target.slug}'.", field="group")
+    kept_out = [row for row in live if not is_taken_as_is(row, target)]
+    if kept_out:
+        place = kept_out[0].position or 0
+        raise Conflict(
+            f"The rules of '{target.slug}' for sensitive text do not take {len(kept_out)} of its turns as they are.",
+            hint=f"Edit or forget them first; the first is turn {place + 1}.",
+            field="group",
+        )
+    facts = {(row.scope, row.type, row.content_hash) for row in live if row.type != Type.EPISODIC}
+    there = Memory.objects.filter(
+        group=target, state=State.LIVE, content_hash__in={hash_ for _, _, hash_ in facts}
+    )
+    if facts & set(there.values_list("scope", "type", "content_hash")):
+        raise Conflict(
+            f"'{target.slug}' has some of its facts already.", hint="Merge them first.", field="group"
+        )
+    sources = {(row.source, row.source_ref) for row in rows if row.source_ref}
+    named = Memory.objects.filter(group=target, source_ref__in={ref for _, ref in sources})
+    if sources & set(named.values_list("source", "source_ref")):
+        raise Conflict(f"'{target.slug}' has some of its turns already.", field="group")
+
+
+def is_taken_as_is(row: Memory, target: Group) -> bool:
+    """True if the target's guard neither refuses, masks nor quarantines the text."""
+    try:
+        seen = guard_draft(Draft(row.content, type=row.type), target, names=("content",))
+    except LociError:
+        return False
+    return seen.content == row.content and not any(f.treatment == "quarantine" for f in seen.findings)
+
+
+def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
+    """Move the rows, inside the caller's transaction, with a log row for each in the chain of the target."""
+    now, former = timezone.now(), thread.group
+    for at in range(0, len(rows), BATCH_ROWS):
+        batch = rows[at : at + BATCH_ROWS]
+        events = [
+            AuditEvent(Operation.MOVE, row.id, target.id, payload={"changes": {
+                "group": [former.slug, target.slug], "updated_at": [as_json(row.updated_at), as_json(now)],
+            }})
+            for row in batch
+        ]  # fmt: skip
+        for scope in {row.scope for row in batch}:
+            same = [row for row in batch if row.scope == scope]
+            for row in same:
+                row.group, row.updated_at = target, now
+            Memory.objects.filter(pk__in=[row.pk for row in same]).update(
+                group=target, filter=filter_tokens(same[0]), updated_at=now
+            )
+        audit.append_many(actor, events)
+    Checkpoint.objects.filter(thread=thread).update(group=target)
+    Thread.objects.filter(pk=thread.pk).update(group=target)
+    for group in (former, target):
+        log_thread(
+            actor, thread, group, action="move", moved=[former.slug, target.slug], memories=len(rows),
+            **({"reason": reason} if reason else {}),
+        )  # fmt: skip
+
+
+def log_thread(actor: Actor, thread: Thread, group: Group, **payload: object) -> None:
+    """Log what happened to a conversation in the chain of a group."""
+    audit.append(
+        actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=dict(payload)
+    )
+
+
+def run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+    """Move the conversation of an approved proposal, whose proposer could take it there."""
+    id_ = UUID(proposal.arguments["conversation"])
+    moved = assign(actor, id_, proposal.group.slug, reason=reason, is_decided=True)
+    lines = (f"“{moved.thread.label}” is in '{moved.group}' with {moved.memories} memories",)
+    return ChangeResult(ASSIGN, id_, State.LIVE, Trust.ACTIVE, moved.memories, lines)
+
+
+def proposed_version(proposal: Proposal) -> str:
+    """The conversation's version as it is now; empty if it is gone."""
+    found = Thread.objects.filter(id=proposal.arguments.get("conversation")).first()
+    return thread_version(found) if found is not None else ""
+
+
+def thread_version(thread: Thread) -> str:
+    """What makes a proposal about a conversation stale: its group, or its deletion."""
+    return f"{thread.group_id} {as_json(thread.deleted_at)}"
+
+
+register_kind(
+    ProposalKind(ASSIGN, "Move a whole conversation into this group", run_assignment, proposed_version)
+)
