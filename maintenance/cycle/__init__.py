@@ -21,6 +21,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.groups.locks import hold_groups
 from access.models import Group
 from maintenance.cycle.compaction import Compact
+from maintenance.cycle.conversations import SummariseConversations
 from maintenance.cycle.decay import Decay
 from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.find_pairs import FindPairs
@@ -31,7 +32,15 @@ from maintenance.models import Run, RunStatus
 from memories.models import Memory
 from memories.types import State
 
-CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs())
+CYCLE: tuple[Step, ...] = (
+    Decay(),
+    Compact(),
+    Promote(),
+    Expire(),
+    Cleanup(),
+    FindPairs(),
+    SummariseConversations(),
+)
 CLEANUP: tuple[Step, ...] = (Cleanup(),)
 KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
 MAX_ERROR_CHARS = 2000
@@ -74,7 +83,8 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
     """Perform one run, or resume an interrupted one of this kind and group; return it.
 
     The caller holds the job's lock: two simultaneous runs over the same groups are safe but waste work.
-    1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts; group by group.
+    1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts
+    · 7. summaries of conversations; group by group.
     If a group would lose more than its share, the run leaves it, goes on with the others, and ends as stopped.
 
     Raises:

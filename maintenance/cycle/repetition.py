@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from django.db.models import QuerySet
 
-from maintenance.cycle.compaction.buckets import SUMMARY_SOURCE
+from maintenance.cycle.compaction.buckets import SUMMARY_SOURCES
 from maintenance.cycle.step import Turn
 from maintenance.cycle.vectors import read_vectors, stream_vectors
 from memories.embedding import Encoder
@@ -38,7 +38,7 @@ def countable_events(turn: Turn) -> QuerySet[Memory]:
         type=Type.EPISODIC,
         state__in=[State.LIVE, State.COMPACTED],
         trust__in=[Trust.ACTIVE, Trust.VERIFIED],
-    ).exclude(source=SUMMARY_SOURCE)
+    ).exclude(source__in=SUMMARY_SOURCES)
 
 
 def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[RepeatedEvents]:

@@ -15,6 +15,8 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.types import State, Trust, Type
 
 SUMMARY_SOURCE: Final = "loci:compact"
+CONVERSATION_SOURCE: Final = "loci:conversation"  # of a summary whose turns stay
+SUMMARY_SOURCES: Final = (SUMMARY_SOURCE, CONVERSATION_SOURCE)
 # Keys in a run's cursor at a time: the cursor is written with every batch, and each page reads the group once.
 PAGE_KEYS = 5_000
 
@@ -90,7 +92,9 @@ def compactable_events(turn: Turn) -> Any:
             expires_at=None,
         )
         .annotate(at=Coalesce(F("valid_from"), F("created_at")))
-        .filter(~Q(source=SUMMARY_SOURCE), ~Exists(summarised), ~Exists(disputed), at__lt=age_horizon(turn))
+        .filter(
+            ~Q(source__in=SUMMARY_SOURCES), ~Exists(summarised), ~Exists(disputed), at__lt=age_horizon(turn)
+        )
     )
 
 

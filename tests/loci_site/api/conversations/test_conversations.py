@@ -16,8 +16,9 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import retract
 from memories.models import Memory, Proposal, Thread
 from memories.recall import RecallRequest, recall
+from memories.review.card import proposal_card
 from memories.review.decide import ReviewDecision, decide
-from memories.review.queue import read_deck
+from memories.review.queue import find_waiting_proposals
 from memories.sessions.context_pack import get_context
 from memories.sessions.conversations import ConversationFilter, list_conversations
 from memories.sessions.conversations.move import assign
@@ -133,8 +134,8 @@ def test_a_group_that_holds_writes_back_has_one_item_to_decide(
     assert assign(person(bob), kept.id, "ledger").proposal == moved.proposal  # asked twice: the same one
     proposal = Proposal.objects.get()
     assert (proposal.verb, proposal.arguments["turns"]) == ("assign", 22)
-    deck = read_deck(person(alice))
-    assert [entry.id for entry in deck.entries] == [proposal.id]
+    assert find_waiting_proposals([ledger.key]) == [proposal]
+    assert proposal_card(person(alice), proposal.id).choices
     decide(person(alice), ReviewDecision("approve", proposal=proposal.id))
     assert {row.group.slug for row in Memory.objects.filter(thread=kept)} == {"ledger"}
 

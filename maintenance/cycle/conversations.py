@@ -1,0 +1,149 @@
+"""Summaries of conversations: sentences of their own turns, made once they have rested and again after new turns.
+
+The turns stay as they are. A summary is linked to the turns that it quotes, so it goes when one of them is withdrawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from django.db.models import Count, Exists, OuterRef, Q
+
+from access.audit.operations import Operation
+from maintenance.cycle.compaction.buckets import CONVERSATION_SOURCE
+from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
+from maintenance.cycle.links import create_links
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.step import Batch, Turn
+from memories.draft import Draft, check_draft
+from memories.draft.registry import inherited_fields
+from memories.embedding import Encoder
+from memories.language.plurals import format_count
+from memories.models import LinkKind, Memory, Thread
+from memories.queries.snapshot import snapshot
+from memories.store import PreparedDraft, insert_version, restated_withdrawn
+from memories.store.pieces import available_encoder, embed_passages, passage_of
+from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.near import WithdrawnTexts
+from memories.types import Scope, State, Trust, Type
+
+LEAST_TURNS: Final = 6
+REST: Final = timedelta(hours=1)  # without a new turn
+MAX_TURNS: Final = 400  # the newest ones of a long conversation
+LINES: Final = 5
+COUNTED: Final = (Trust.ACTIVE, Trust.VERIFIED)
+
+
+@dataclass(frozen=True)
+class SummariseConversations:
+    """Each conversation of the group with enough turns has a summary of its own sentences."""
+
+    name: str = "conversations"
+
+    def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
+        """The next conversation whose summary is missing or older than its turns."""
+        encoder = available_encoder()
+        after = int(cursor or 0)
+        while encoder is not None and (thread := next_due(turn, after)) is not None:
+            after = thread.key
+            ready = prepare_summary(turn, thread, encoder)
+            if ready is not None:
+                return Batch(cursor=after, write=partial(write_summary, turn, ready))
+        return None
+
+
+@dataclass(frozen=True)
+class ConversationSummary:
+    """A summary ready to be written, and the turns that it quotes."""
+
+    thread: Thread
+    quoted: tuple[Memory, ...]
+    prepared: PreparedDraft
+
+
+def next_due(turn: Turn, after: int) -> Thread | None:
+    """The next conversation of the group, by key, that has rested and has turns that its summary has not seen."""
+    turns = live_turns(OuterRef("key"))
+    rows = Thread.objects.filter(group=turn.group, key__gt=after, deleted_at=None).exclude(title="")
+    rows = rows.filter(~Exists(turns.filter(created_at__gt=turn.now - REST)))
+    unseen = Q(summary=None) | Exists(turns.filter(created_at__gt=OuterRef("summary__created_at")))
+    counted = rows.filter(unseen).annotate(
+        turns=Count("memories", filter=Q(memories__state=State.LIVE, memories__trust__in=COUNTED))
+    )
+    return counted.filter(turns__gte=LEAST_TURNS).select_related("summary", "group").order_by("key").first()
+
+
+def live_turns(thread: Any) -> Any:
+    """The turns of a thread that a summary may quote."""
+    return Memory.objects.filter(
+        thread=thread, type=Type.EPISODIC, state=State.LIVE, trust__in=COUNTED, position__isnull=False
+    )
+
+
+def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> ConversationSummary | None:
+    """The summary of the newest turns, embedded, before any transaction; None if none is possible."""
+    rows = list(
+        live_turns(thread.key).select_related("group", "thread").order_by("-position", "-key")[:MAX_TURNS]
+    )
+    turns = rows[::-1]
+    made = summarise(thread, turns)
+    wanted = {id_ for line in made.lines for id_ in line.sources}
+    quoted = tuple(row for row in turns if row.id in wanted)
+    if not made.text.strip() or not quoted:
+        return None
+    moments = [row.moment for row in turns]
+    draft = check_draft(
+        Draft(
+            made.text,
+            type=Type.EPISODIC,
+            group=turn.group.slug,
+            scope=Scope.GROUP if turn.group.private else quoted[0].scope,
+            metadata={"conversation": thread.name, "turns": len(turns)},
+            source=CONVERSATION_SOURCE,
+            valid_from=min(moments),
+            valid_to=max(moments),
+            **inherited_fields(quoted),
+        )
+    )
+    if find_withdrawn(turn.group, draft.scope, draft.content):
+        return None
+    [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
+    return ConversationSummary(thread, quoted, PreparedDraft(draft, embedded))
+
+
+def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
+    """The summariser's text, titled "“Mail server” (claude.ai), 12 turns, 1 March 2026:"."""
+    site = f" ({thread.platform})" if thread.platform else ""
+    moments = [row.moment for row in turns]
+    days = span_text(min(moments), max(moments))
+    title = f"“{thread.title}”{site}, {format_count(len(turns), 'turn')}, {days}:"
+    events = [SummarySource(row.id, row.content, row.moment, row.importance) for row in turns]
+    return get_summariser().summarise(events, title=title, sentences=LINES)
+
+
+def write_summary(turn: Turn, ready: ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
+    """Write the summary beside its turns, in place of the former one; nothing if a quoted turn changed meanwhile."""
+    fresh = live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
+    if fresh.count() < len(ready.quoted):
+        return {}
+    model = ready.prepared.embedded.model
+    withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
+    withdrawn.refresh()
+    if restated_withdrawn(withdrawn, ready.prepared):
+        return {}
+    summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
+    recorder.record_created(summary, "state", "trust", "pinned", "updated_at")
+    recorder.log(
+        Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
+    )
+    create_links(recorder, turn, summary, ready.quoted, kind=LinkKind.DERIVED, reason="summarises it")
+    former = ready.thread.summary
+    if former is not None and former.state == State.LIVE:
+        recorder.retire(
+            former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
+            state=State.COMPACTED,
+        )  # fmt: skip
+    recorder.edit(ready.thread, summary_id=summary.key)
+    return {"conversations": 1}
