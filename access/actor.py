@@ -35,12 +35,25 @@ class Via(StrEnum):
 
 
 @dataclass(frozen=True)
+class Checkout:
+    """The repository that a caller works in, as its own machine reported it.
+
+    `unreachable` are the commits, of those that memories name, that its head does not contain.
+    """
+
+    origin: str = ""
+    branch: str = ""
+    head: str = ""
+    unreachable: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Actor:
     """A caller with its rights, resolved once per request.
 
     `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
     and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
-    `origin` is that of the browser extension whose token this is.
+    `checkout` is None if nobody knows which repository the caller works in. `origin` is that of the browser extension whose token this is.
     `held_back` says why everything that the actor stores waits for a person, whatever a group's policy; empty if it does not.
     """
 
@@ -58,6 +71,7 @@ class Actor:
     run: uuid.UUID | None = None
     held_back: str = ""
     origin: str = ""
+    checkout: Checkout | None = field(default=None, compare=False)
     writes_left: float = field(default=inf, compare=False)  # see access.write_rate
 
     def may(self, right: str, group_key: int | None = None) -> bool:

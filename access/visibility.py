@@ -19,7 +19,8 @@ class Visibility:
     do not narrow. If `types` is set, retracted memories of the
     `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
     have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
-    `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time.
+    `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
+    keys of rows that hang on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
     """
 
     groups: frozenset[int] | None
@@ -41,6 +42,8 @@ class Visibility:
     before: datetime | None = None
     shown_then: frozenset[int] = frozenset()
     hidden_then: frozenset[int] = frozenset()
+    include_orphans: bool = False
+    orphans: frozenset[int] = frozenset()
 
     @property
     def is_history(self) -> bool:
@@ -63,6 +66,7 @@ class Narrowing:
     known_at: datetime | None = None
     after: datetime | None = None
     before: datetime | None = None
+    include_orphans: bool = False
 
 
 def visible_to(

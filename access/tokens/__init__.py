@@ -219,6 +219,14 @@ def operator(via: str = Via.COMMAND) -> Actor:
     return Actor(name="operator", via=via, scopes=ALL_SCOPES, is_person=True, all_groups=True)
 
 
+def local_operator() -> Actor:
+    """The operator, with what is known of the folder that the command runs in."""
+    actor = operator()
+    for add in LOCAL_FACTS:
+        actor = add(actor)
+    return actor
+
+
 def user_reach(user: "User") -> tuple[dict[int, str], bool]:
     """The user's roles by group key, and whether the user reaches every group as a superuser."""
     if user.is_superuser:
@@ -236,6 +244,8 @@ def record_use(token: ApiToken) -> None:
 
 # Token key → time of the last use; written by flush_token_use() together with the other counters.
 PENDING_TOKEN_USES: dict[int, datetime] = {}
+# What is known of the folder that a command runs in, such as its repository. For AppConfig.ready.
+LOCAL_FACTS: list[Callable[[Actor], Actor]] = []
 # Called when a use is pending; the package that writes the counters adds a hook that starts its timer.
 TOKEN_USE_HOOKS: list[Callable[[], None]] = []
 

@@ -19,6 +19,7 @@ from loci_site.api.schemas.requests import (
     RecallIn,
     RecallQuery,
 )
+from loci_site.hooks.repository import with_last_checkout
 from memories.browse.recalls import find_recall, list_recalls, logged_recall_json, with_hits
 from memories.browse.serializers import checkpoint_json, pack_json, recall_json, saved_checkpoint_json
 from memories.browse.suggest import Suggestion, suggest
@@ -37,20 +38,20 @@ def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
     their ids. `where` holds the filters.
     """
-    return answer(recall_json(recall(actor_of(request), body.recall_request())))
+    return answer(recall_json(recall(with_last_checkout(actor_of(request)), body.recall_request())))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
     """Recall as POST does, for clients that can only open an address."""
-    return answer(recall_json(recall(actor_of(request), params.recall_request())))
+    return answer(recall_json(recall(with_last_checkout(actor_of(request)), params.recall_request())))
 
 
 @router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})
 def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpResponse:
     """Read the context pack for the start of a session; with `as_of` or `known_at`, that of an earlier time."""
     pack = get_context(
-        actor_of(request),
+        with_last_checkout(actor_of(request)),
         group=params.group,
         query=params.query,
         thread=params.thread,

@@ -133,6 +133,7 @@ def commit_drafts(call: HookCall, row: HookSession) -> list[Draft]:
             tags=(COMMIT,),
             source="hook:git",
             source_ref=commit.sha,
+            anchor_commit=commit.sha,
             valid_from=datetime.fromtimestamp(commit.at, UTC),
         )
         for commit in call.commits

@@ -11,7 +11,7 @@ from access.errors import Conflict
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.prompt_text import clean_prompt
-from loci_site.hooks.sessions import change_state, find_session, open_session
+from loci_site.hooks.sessions import change_state, find_session, open_session, repository_of
 from memories.models.short_id import short_id
 from memories.sessions.checkpoints import save_checkpoint
 
@@ -55,7 +55,12 @@ def end_or_compact(actor: Actor, call: HookCall) -> None:
         HookInjection.objects.filter(session=row).update(is_forgotten=True)
     if row.is_off or row.group is None:
         return
-    place = {"branch": call.place.branch, "commit": call.place.head[:12], "files": list(call.files)}
+    place = {
+        "repository": repository_of(call.place.origin),
+        "branch": call.place.branch,
+        "commit": call.place.head[:12],
+        "files": list(call.files),
+    }
     summary = clean_prompt(call.summary)[:MAX_SUMMARY_CHARS]
     change_state(row, **{name: value for name, value in {**place, "summary": summary}.items() if value})
     if row.state.get("goal"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Values = dict[str, Any]
+WANTED: list[bytes] = []  # the header by which a server asks which commits the head contains
 LATE_EVENTS = ("session-start", "session-end")  # the calls that send the spool: nobody types meanwhile
 
 
@@ -62,6 +63,8 @@ def run(words: list[str], deadline: float) -> None:
     if answer.startswith(b"{") and answer != b"{}":
         sys.stdout.write(answer.decode())
         sys.stdout.flush()
+    if WANTED:
+        tell_reachable(settings, client, sent, folder, deadline)
     if event in LATE_EVENTS:
         send_late(settings, client, deadline)
 
@@ -186,16 +189,50 @@ def work_of(folder: str, event: str) -> Values:
     return {"files": [line[3:] for line in status][:30], "commits": commits}
 
 
+def tell_reachable(settings: Values, client: str, sent: Values, folder: str, deadline: float) -> None:
+    """Ask which commits memories name, and tell which of them the head contains."""
+    place = sent.get("loci") or {}
+    call = {
+        name: sent[name] for name in ("session_id", "sessionId", "conversation_id", "taskId") if name in sent
+    }
+    call.update(cwd=folder, loci=place)
+    asked = json.loads(post(settings, client, "anchors", call, deadline) or b"{}").get("anchors") or []
+    found = reachable(folder, place.get("head", ""), asked)
+    if found is not None:
+        place = {**place, "reachable": found, "asked": asked}
+        post(settings, client, "anchors", {**call, "loci": place}, deadline)
+
+
+def reachable(folder: str, head: str, anchors: list[str]) -> list[str] | None:
+    """Those of the commits that the head contains; None if git cannot tell, such as in a shallow clone."""
+    if not anchors or not head:
+        return []
+    names = run_git(folder, "cat-file", "--batch-check", given="\n".join(anchors) + "\n")
+    if names is None or run_git(folder, "rev-parse", "--is-shallow-repository") != ["false"]:
+        return None
+    # "NAME commit SIZE" of those that are there; a short name is made whole.
+    whole = {each: line.split(" ")[0] for each, line in zip(anchors, names) if " commit " in line}  # noqa: B905 - as many lines
+    if not whole:
+        return []
+    beyond = run_git(folder, "rev-list", "--stdin", given="\n".join([*whole.values(), f"^{head}", ""]))
+    return None if beyond is None else [each for each, name in whole.items() if name not in set(beyond)]
+
+
 def git_lines(folder: str, *words: str) -> list[str]:
     """The lines that git prints; none if it is not there or takes long."""
+    return run_git(folder, *words) or []
+
+
+def run_git(folder: str, *words: str, given: str = "") -> list[str] | None:
+    """The lines that git prints for what it is `given`; None if it is not there, fails or takes long."""
     import subprocess  # noqa: PLC0415 - once a session
 
     try:
         done = subprocess.run(  # noqa: S603 - fixed words
-            ["git", "-C", folder, *words], capture_output=True, timeout=0.25, check=True  # noqa: S607 - the person's own git
+            ["git", "-C", folder, *words], input=given.encode(), capture_output=True, timeout=0.25, check=True  # noqa: S607 - the person's own git
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
-        return []
+        return None
     return done.stdout.decode(errors="replace").splitlines()
 
 
@@ -268,6 +305,7 @@ def read_answer(link: Any, deadline: float) -> bytes:
             raise TimeoutError
     head, _, body = received.partition(b"\r\n\r\n")
     status = head.split(b" ", 2)[1:2]
+    WANTED[:] = [line for line in head.lower().split(b"\r\n") if line.startswith(b"loci-anchors:")]
     if not status or status[0].startswith(b"5"):
         raise OSError
     if b"transfer-encoding: chunked" in head.lower():

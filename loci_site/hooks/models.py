@@ -1,4 +1,4 @@
-"""Sessions of agents' clients as their hooks report them, and the memories that were injected into them."""
+"""Sessions of agents' clients as their hooks report them, what was injected into them, and the heads they worked on."""
 
 from django.db import models
 from django.utils import timezone
@@ -50,3 +50,27 @@ class HookInjection(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} {self.memory_id}"
+
+
+class RepositoryHead(models.Model):
+    """A head that a client's session worked on, and which commits named by memories it contains.
+
+    `known` has True or False for each commit that the client was asked about. The newest row of a token counts for its
+    other calls, as long as it is fresh.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
+    origin = models.CharField(max_length=500, default="")
+    branch = models.CharField(max_length=200, default="")
+    head = models.CharField(max_length=64)
+    known = models.JSONField(default=dict)
+    seen_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="repository_head_once", fields=["token", "origin", "head"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.branch} {self.head[:10]}"

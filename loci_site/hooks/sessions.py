@@ -15,6 +15,7 @@ from access.groups import EVERYONE, entered_groups
 from access.models import Group
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
 from loci_site.hooks.models import HookInjection, HookSession
+from loci_site.hooks.repository import note_head
 from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
 
 
@@ -45,6 +46,7 @@ def session_of(actor: Actor, call: HookCall) -> HookSession:
 
 def open_session(actor: Actor, call: HookCall) -> HookSession:
     """The session's saved row, seen now. A start looks for the group again: the folder's may exist by now."""
+    note_head(actor, call)
     row = session_of(actor, call)
     row.seen_at = timezone.now()
     row.is_off = row.is_off or call.is_ignored

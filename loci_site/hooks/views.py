@@ -21,6 +21,7 @@ from loci_site.hooks.capture import capture_of, keep_captures
 from loci_site.hooks.checkpoint import end_or_compact, note_answer
 from loci_site.hooks.events import HookCall, HookEvent, read_call, render_answer
 from loci_site.hooks.prompt import find_for_prompt, record_prompt
+from loci_site.hooks.repository import HEADER, answer_anchors, asks_for_anchors, with_hook_checkout
 from loci_site.hooks.sessions import working_actor
 from loci_site.hooks.start import start_session
 from loci_site.server.db_threads import in_db_thread, in_write_thread
@@ -31,6 +32,16 @@ count_failed = in_db_thread(count_failed_token)
 find_memories, note_injected = in_db_thread(find_for_prompt), in_write_thread(record_prompt)
 begin, keep_answer = in_write_thread(start_session), in_write_thread(note_answer)
 save_state, capture = in_write_thread(end_or_compact), in_write_thread(keep_captures)
+note_anchors = in_write_thread(answer_anchors)
+ANCHORS = "anchors"  # no event of a client: `loci-hook` asks and tells which commits its head contains
+
+
+@in_db_thread
+def find_checkout(actor: Actor, call: HookCall) -> tuple[Actor, bool]:
+    """The actor with its checkout, and whether the client shall be asked which commits that contains."""
+    return with_hook_checkout(actor, call), asks_for_anchors(actor, call)
+
+
 # Captures that a client does not wait for; the loop holds tasks weakly.
 UNDER_WAY: set["asyncio.Task[int]"] = set()
 
@@ -44,18 +55,38 @@ async def hook_view(request: HttpRequest, client: str, event: str) -> JsonRespon
         actor = await find_actor(secret, via=Via.HOOK)
     except NotAuthenticated as error:
         return await refuse_hook(request, error, is_sent=bool(secret))
-    call = read_call(client, event, parse_body(request))
+    sent = parse_body(request)
+    if event == ANCHORS:
+        return JsonResponse(
+            await tell_anchors(working_actor(actor), read_call(client, HookEvent.STOP, sent), sent)
+        )
+    call = read_call(client, event, sent)
     if call is None:
         return JsonResponse({})
+    asks, text = False, ""
     try:
-        text = await answer_call(working_actor(actor), call) if settings.LOCI.hooks.enabled else ""
+        if settings.LOCI.hooks.enabled:
+            worker, asks = await find_checkout(working_actor(actor), call)
+            text = await answer_call(worker, call)
     except LociError as error:
         logger.info("Hook %s of %s: %s", event, client, error)
         text = ""
     except Exception:
         logger.exception("Hook %s of %s failed.", event, client)
         text = ""
-    return JsonResponse(render_answer(call, text))
+    return JsonResponse(render_answer(call, text), headers={HEADER: "1"} if asks else {})
+
+
+async def tell_anchors(actor: Actor, call: HookCall | None, sent: Any) -> dict[str, Any]:
+    """The commits that a client is asked about, or nothing after it has told them."""
+    if call is None or not settings.LOCI.hooks.enabled:
+        return {}
+    ours = inner if isinstance(inner := sent.get("loci"), dict) else {}
+    try:
+        return await note_anchors(actor, call, ours)
+    except Exception:
+        logger.exception("The commits of a client could not be noted.")
+        return {}
 
 
 def parse_body(request: HttpRequest) -> Any:

@@ -15,6 +15,7 @@ from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
 from access.audit.collect import collected_rows
+from loci_site.hooks.repository import with_last_checkout
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers
 from loci_site.mcp.arguments import KEY_ARGUMENT, check_known_group, parse_moment
@@ -149,7 +150,9 @@ async def recall_memory(
         summary_only=summary_only,
         explain=explain,
     )
-    return await run_for_caller(lambda actor: answers.recalled_answer(recall(actor, request)))
+    return await run_for_caller(
+        lambda actor: answers.recalled_answer(recall(with_last_checkout(actor), request))
+    )
 
 
 async def forget_memory(
@@ -234,7 +237,7 @@ async def get_context(
     return await run_for_caller(
         lambda actor: answers.packed_answer(
             build_context(
-                actor,
+                with_last_checkout(actor),
                 group=group or None,
                 query=query,
                 thread=thread,

@@ -93,6 +93,7 @@ class Draft:
     valid_to: datetime | None = None
     expires_at: datetime | None = None
     outside: bool = False
+    anchor_commit: str = ""
     removed_characters: int = 0
     allow: tuple[str, ...] = ()
     findings: tuple[TextFinding, ...] = ()
@@ -125,6 +126,7 @@ class EditDraft:
     importance: int | Unset = UNCHANGED
     expires_at: datetime | Unset | None = UNCHANGED
     metadata: dict[str, Any] | Unset = UNCHANGED
+    anchor_commit: str | Unset = UNCHANGED
     version: int | None = None
     allow: tuple[str, ...] = ()
 

@@ -204,6 +204,14 @@ RECORD_FIELDS: Final = (
         label="Outside",
         help="it comes from outside the team: a file, a web page, the output of a tool",
     ),
+    RecordField(
+        "anchor_commit",
+        Line(64),
+        older="",
+        on_edit=OnEdit.IN_PLACE,
+        not_in=frozenset({FieldInput.NEW_FORM, FieldInput.EDIT_FORM}),
+        help="the commit it hangs on; recall leaves it out where the branch does not contain that",
+    ),
 )
 BY_NAME: Final[Mapping[str, RecordField]] = {field.name: field for field in RECORD_FIELDS}
 # Values of fields that an older export or log does not have yet.

@@ -44,6 +44,7 @@ class Memory(models.Model):
     importance = models.PositiveSmallIntegerField(default=5)
     pinned = models.BooleanField(default=False)
     outside = models.BooleanField(default=False)
+    anchor_commit = models.CharField(max_length=64, blank=True, default="")
     access_count = models.PositiveIntegerField(default=0, editable=False)
     last_accessed = models.DateTimeField(null=True, blank=True, editable=False)
     decayed_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -160,6 +161,7 @@ class Memory(models.Model):
                 name="memory_listed",
                 fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
             ),
+            models.Index(name="memory_anchor", fields=["anchor_commit"], condition=~Q(anchor_commit="")),
             short_id_index(),
         ]
 

@@ -42,6 +42,7 @@ def matches_kind(m: Memory, v: Visibility) -> bool:
         and (not v.source or m.source == v.source)
         and (not v.thread or (m.thread is not None and m.thread.name == v.thread))
         and v.tags.issubset(m.tags)
+        and m.key not in v.orphans
     )
 
 
@@ -128,7 +129,17 @@ def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | N
     narrow = checked_narrowing(narrowing)
     is_history = narrow.as_of is not None or narrow.known_at is not None
     states = frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
-    return as_known_then(visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow))
+    visibility = visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow)
+    return without_orphans(actor, as_known_then(visibility))
+
+
+def without_orphans(actor: Actor, visibility: Visibility) -> Visibility:
+    """The Visibility without memories of commits that the actor's checkout does not contain, unless it includes them."""
+    missing = actor.checkout.unreachable if actor.checkout is not None else ()
+    if not missing or visibility.include_orphans:
+        return visibility
+    rows = Memory.objects.filter(anchor_commit__in=missing).exclude(anchor_commit="")
+    return replace(visibility, orphans=frozenset(rows.values_list("key", flat=True)))
 
 
 def listed_by(
@@ -204,6 +215,8 @@ def kind_q(v: Visibility) -> Q:
         condition &= Q(thread__name=v.thread)
     for tag in sorted(v.tags):
         condition &= Q(HasTag(F("tags"), tag))
+    if v.orphans:
+        condition &= ~Q(key__in=v.orphans)
     return condition
 
 

@@ -31,6 +31,10 @@ class Filter:
                 if kind == "integer" and not isinstance(value, int):
                     raise InvalidInput(f"'{field}' must be a whole number.", field=field)
                 return value
+            case {"type": "boolean"}:
+                if not isinstance(value, bool):
+                    raise InvalidInput(f"'{field}' must be true or false.", field=field)
+                return value
         text = clean_line(require_text(value, field), field=field, max_chars=MAX_FILTER_CHARS)
         if text and "enum" in self.schema:
             check_choice(text, self.schema["enum"], field=field)
@@ -62,6 +66,7 @@ WHERE: Final[dict[str, Filter]] = {
     "known_at": Filter(_TIME, "what was known then"),
     "after": Filter(_TIME, "happened then or later"),
     "before": Filter(_TIME),
+    "include_orphans": Filter({"type": "boolean"}, "also of commits not in your branch"),
 }
 
 

@@ -54,6 +54,9 @@ MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
+UNKNOWN_CHECKOUT = (
+    "Some of this hangs on commits; which repository you work in is not known, so nothing is left out."
+)
 UNLIMITED = 1 << 40  # tokens of an answer to ids without a budget
 
 
@@ -112,6 +115,8 @@ def answer_query(
     with one_index_state(state):
         frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
+    if actor.checkout is None and not actor.is_person and any(i.memory.anchor_commit for i in answer.items):
+        answer = replace(answer, note=UNKNOWN_CHECKOUT)
     answer = replace(answer, duration_ms=(time.perf_counter() - started) * 1000)
     if not request.is_trial:
         count_recall(actor, group, request.query, answer)

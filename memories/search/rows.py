@@ -114,6 +114,9 @@ def kind_sql(v: Visibility) -> tuple[str, Params]:
     for tag in sorted(v.tags):
         sql += f" AND {dialect().has_tag.format(column='m.tags')}"
         params.append(tag)
+    if v.orphans:
+        sql = f"{sql} AND NOT m.key {dialect().in_list}"
+        params.append(dialect().list_param(sorted(v.orphans)))
     return sql, params
 
 
@@ -173,7 +176,7 @@ def needs_rows(v: Visibility) -> bool:
     """True if a condition is on something that the vector index's columns do not have."""
     own_globals = v.groups is not None and not v.include_global
     narrowed = bool(v.tags or v.scope or v.min_confidence > 0 or v.after or v.before)
-    narrowed = narrowed or bool(v.min_importance > 0 or v.thread or v.source)
+    narrowed = narrowed or bool(v.min_importance > 0 or v.thread or v.source or v.orphans)
     return narrowed or v.is_history or own_globals
 
 

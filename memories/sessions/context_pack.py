@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
-from access.actor import Actor
+from access.actor import Actor, Checkout
 from access.groups import UnknownGroup, find_known_group
 from access.groups.guarding import mask_words
 from access.models import Group
@@ -159,6 +159,7 @@ def get_context(
         at=moment_of(narrow),
     )
     parts = gather_parts(found, name, query, narrow, visibility, answer, threads)
+    parts = [*repository_part(actor.checkout), *parts]
     return build_pack(parts, found, budget, answer, tuple(threads))
 
 
@@ -207,6 +208,16 @@ def gather_parts(
     pinned_part, *rest = memories
     ordered: list[Part] = [*texts, pinned_part, relations, *rest, matched]
     return [part for part in ordered if (part.text if isinstance(part, TextPart) else part.items)]
+
+
+def repository_part(checkout: Checkout | None) -> list[Part]:
+    """Which repository, branch and commit the caller works on; nothing if nobody knows."""
+    if checkout is None:
+        return []
+    branch = f"branch {checkout.branch}" if checkout.branch else "no branch"
+    text = ", ".join(filter(None, [checkout.origin, branch, f"commit {checkout.head[:12]}"]))
+    note = "\nMemories of commits that it does not contain are left out." if checkout.unreachable else ""
+    return [TextPart("repository", "Repository", f"{escape(text)}{note}", is_note=True)]
 
 
 def gather_relevant(gathering: Gathering, query: str, answer: RecallResult | None) -> Part:

@@ -15,6 +15,7 @@ from memories.recall.weights import MIN_BEST_TOKENS
 # Share of the budget that each part is sure of. What one does not use goes to the others, in this order.
 SHARES: Final = {
     "moment": 0.05,
+    "repository": 0.03,
     "checkpoint": 0.3,
     "instructions": 0.2,
     "pinned": 0.15,

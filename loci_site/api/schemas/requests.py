@@ -138,6 +138,9 @@ class RecallQuery(RecallLimits):
     known_at: Timestamp | None = Field(None, description="What Loci knew then.")
     after: Timestamp | None = None
     before: Timestamp | None = None
+    include_orphans: bool = Field(
+        False, description="Also memories of commits that the caller's branch does not contain."
+    )
 
     def recall_request(self) -> RecallRequest:
         """The request for recall()."""
@@ -150,6 +153,7 @@ class RecallQuery(RecallLimits):
             "known_at",
             "after",
             "before",
+            "include_orphans",
         )
         narrowing = Narrowing(
             types=frozenset(self.type),

@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from access.actor import ALL_SCOPES, CREATE_GROUP, READ, WRITE, Actor, Via
 from access.errors import InvalidInput
 from access.tokens import actor_for_secret, operator
+from loci_site.hooks.repository import with_own_checkout
 from loci_site.mcp.auth import FindActor
 from loci_site.mcp.server import LociServer
 from loci_site.server.db_threads import in_db_thread
@@ -54,7 +55,8 @@ def stdio_actor(caller: StdioCaller) -> Actor:
         scopes = ALL_SCOPES if caller.admin else AGENT_SCOPES
         actor = replace(operator(Via.MCP), is_person=False, scopes=scopes)
     scopes = actor.scopes & {READ} if caller.read_only else actor.scopes
-    return replace(actor, scopes=scopes, default_group=caller.group or actor.default_group)
+    actor = replace(actor, scopes=scopes, default_group=caller.group or actor.default_group)
+    return with_own_checkout(actor)
 
 
 def serve_stdio(caller: StdioCaller) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
-from access.tokens import operator
+from access.tokens import local_operator
 from access.visibility import Narrowing
 from memories.browse.serializers import pack_json
 from memories.language.timestamps import parse_moment
@@ -45,7 +45,7 @@ class Command(FaceCommand):
             for name in ("as_of", "known_at")
         )
         pack = get_context(
-            operator(),
+            local_operator(),
             group=options["group"],
             query=options["query"],
             thread=options["thread"],

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
-from access.tokens import operator
+from access.tokens import local_operator
 from access.visibility import Narrowing
 from memories.browse.serializers import recall_json
 from memories.language.timestamps import parse_moment
@@ -72,7 +72,7 @@ class Command(FaceCommand):
         parser.add_argument("--explain", action="store_true", help="explain the results")
 
     def act(self, options: dict[str, Any]) -> int:
-        recalled = recall(operator(), read_request(options))
+        recalled = recall(local_operator(), read_request(options))
         if options["json"]:
             self.print_json(recall_json(recalled))
         else:

@@ -28,6 +28,7 @@ _WITHOUT_FILTER: dict[str, dict[str, Any]] = {
     "source": {"source": ""},
     "after": {"after": None},
     "before": {"before": None},
+    "include_orphans": {"orphans": frozenset()},
     "group": {"groups": None},
 }
 

@@ -65,11 +65,11 @@ FIRST = {
 # Of a draft, not of its memory: its place, what its sender vouches for, and what the checks said.
 CHECKED = {"removed_characters", "findings"}
 PLACE = {"group", "thread", "position", "supersedes", "allow"} | CHECKED
-NOT_FOR_AGENTS = {"source_ref", "expires_at", "outside"}
+NOT_FOR_AGENTS = {"source_ref", "expires_at", "outside", "anchor_commit"}
 # A merge leaves them as the survivor has them, and a summary or a proposed fact has its own.
 OWN_OF_EACH = {
     "content", "type", "scope", "metadata", "source", "source_ref", "valid_from", "valid_to", "expires_at",
-    "outside",
+    "outside", "anchor_commit",
 }  # fmt: skip
 MONDAY = datetime(2031, 5, 5, 8, tzinfo=UTC)
 
