@@ -192,10 +192,8 @@ def work_of(folder: str, event: str) -> Values:
 def tell_reachable(settings: Values, client: str, sent: Values, folder: str, deadline: float) -> None:
     """Ask which commits memories name, and tell which of them the head contains."""
     place = sent.get("loci") or {}
-    call = {
-        name: sent[name] for name in ("session_id", "sessionId", "conversation_id", "taskId") if name in sent
-    }
-    call.update(cwd=folder, loci=place)
+    names = ("session_id", "sessionId", "conversation_id", "taskId")
+    call: Values = {"cwd": folder, "loci": place, **{name: sent[name] for name in names if name in sent}}
     asked = json.loads(post(settings, client, "anchors", call, deadline) or b"{}").get("anchors") or []
     found = reachable(folder, place.get("head", ""), asked)
     if found is not None:

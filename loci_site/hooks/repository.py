@@ -39,7 +39,7 @@ def anchors_of(actor: Actor) -> list[str]:
 def note_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
     """The row of the head that a call reports, seen now; None for a folder without a repository."""
     place = call.place
-    if not place.head or actor.token_key is None:
+    if not place.head or actor.token_key is None or call.is_late or call.is_ignored:
         return None
     row, _ = RepositoryHead.objects.update_or_create(
         token_id=actor.token_key,

@@ -134,7 +134,7 @@ async def recall_memory(
     where: Where = {},  # noqa: B006 - never mutated
     max_results: int | None = None,
     token_budget: Annotated[int | None, Field(description="most tokens of the answer")] = None,
-    summary_only: Annotated[bool, Field(description="first words only; then read with ids")] = False,
+    summary_only: Annotated[bool, Field(description="first words; then read with ids")] = False,
     explain: bool = False,
 ) -> CallToolResult:
     """Search what this team remembers. Call it before you answer, decide or change something that may have come up

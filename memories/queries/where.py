@@ -66,7 +66,7 @@ WHERE: Final[dict[str, Filter]] = {
     "known_at": Filter(_TIME, "what was known then"),
     "after": Filter(_TIME, "happened then or later"),
     "before": Filter(_TIME),
-    "include_orphans": Filter({"type": "boolean"}, "also of commits not in your branch"),
+    "include_orphans": Filter({"type": "boolean"}),
 }
 
 

@@ -17,7 +17,7 @@ TITLE: Final = "My conversations"
 
 def check_may_capture(actor: Actor) -> User:
     """The person whose browser sends; raises NotPermitted without a person behind the token, or without the scope."""
-    user = User.objects.filter(pk=actor.user_id).first()
+    user = User.objects.filter(pk=actor.user_id).first() if actor.user_id is not None else None
     if user is None or not actor.may(CAPTURE):
         raise NotPermitted(
             "You may not capture conversations.",

@@ -54,7 +54,7 @@ def pair_browser(request: HttpRequest, body: schemas.PairIn) -> HttpResponse:
     )
 
 
-@router.post("/captures", response={**out.ERRORS, 200: schemas.KeptOut})
+@router.post("/captures", response={**out.ERRORS, 200: schemas.CapturedOut})
 def keep_captures(request: HttpRequest, body: schemas.CapturesIn) -> HttpResponse:
     """Keep turns of conversations. Sent again they change nothing; an id with another text becomes a new version. They live
     in a private group of the person until they are assigned to another.

@@ -91,7 +91,7 @@ class KeptConversationOut(Document):
     turns: list[KeptTurnOut]
 
 
-class KeptOut(Document):
+class CapturedOut(Document):
     """The conversations in the order of the request."""
 
     conversations: list[KeptConversationOut]

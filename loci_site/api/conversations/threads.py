@@ -85,7 +85,7 @@ def delete_conversation(request: HttpRequest, conversation_id: str, reason: str 
 
 
 @router.post(
-    "/conversations/{conversation_id}/restore", response={**out.ERRORS, 200: schemas.DeletedConversationOut}
+    "/conversations/{conversation_id}/undelete", response={**out.ERRORS, 200: schemas.DeletedConversationOut}
 )
 def restore_conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
     """Bring a deleted conversation back with the turns that its deletion forgot."""

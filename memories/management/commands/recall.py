@@ -69,6 +69,11 @@ class Command(FaceCommand):
         parser.add_argument(
             "--before", metavar="TIME", help="only memories that happened, or were stored, before then"
         )
+        parser.add_argument(
+            "--include-orphans",
+            action="store_true",
+            help="also memories of commits that the branch of this folder does not contain",
+        )
         parser.add_argument("--explain", action="store_true", help="explain the results")
 
     def act(self, options: dict[str, Any]) -> int:
@@ -161,7 +166,11 @@ def read_request(options: dict[str, Any]) -> RecallRequest:
         min_importance=options["min_importance"],
         thread=options["thread"],
         source=options["source"],
-        **moments,
+        include_orphans=options["include_orphans"],
+        as_of=moments["as_of"],
+        known_at=moments["known_at"],
+        after=moments["after"],
+        before=moments["before"],
     )
     return RecallRequest(
         read_text(options["query"], field="query"),

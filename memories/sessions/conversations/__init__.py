@@ -43,7 +43,7 @@ class ConversationFilter:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ListedConversation:
     """A thread as lists show it, with the number of its live turns and when the last one was said."""
 
     thread: Thread
@@ -53,6 +53,12 @@ class Conversation:
     def at(self) -> datetime:
         """When its last turn was said, else when it was made."""
         return self.thread.active_at or self.thread.created_at
+
+    @property
+    def summary(self) -> str:
+        """The text of its summary; empty without one that counts."""
+        made = self.thread.summary
+        return made.content if made is not None and made.state == State.LIVE else ""
 
     def as_dict(self) -> dict[str, Any]:
         """The conversation as JSON."""
@@ -66,7 +72,7 @@ class Conversation:
             "tags": list(self.thread.tags),
             "turns": self.turns,
             "at": as_json(self.at),
-            "summary": self.thread.summary.content if is_shown(self.thread.summary) else "",
+            "summary": self.summary,
             "untrusted": True,
         }
 
@@ -75,14 +81,9 @@ class Conversation:
 class ReadConversation:
     """A conversation with a page of its turns in order; `next` is the cursor of the following ones."""
 
-    conversation: Conversation
+    conversation: ListedConversation
     turns: tuple[Memory, ...]
     next: int | None
-
-
-def is_shown(summary: Memory | None) -> bool:
-    """True for a summary that counts."""
-    return summary is not None and summary.state == State.LIVE
 
 
 def list_conversations(
@@ -101,19 +102,20 @@ def list_conversations(
         rows = rows.filter(Q(HasTag(F("tags"), wanted.tag)))
     for word in clean_line(wanted.words, field="q", max_chars=MAX_FILTER_CHARS).split()[:8]:
         rows = rows.filter(Q(title__icontains=word) | Q(name__icontains=word))
-    if wanted.after or wanted.before:
-        rows = rows.alias(at=Coalesce("active_at", "created_at"))
-    rows = rows.filter(at__gte=wanted.after) if wanted.after else rows
-    rows = rows.filter(at__lt=wanted.before) if wanted.before else rows
-    return page_of(rows.select_related("group", "summary"), cursor=cursor, limit=limit)
+    dated = rows.annotate(at=Coalesce("active_at", "created_at"))
+    if wanted.after:
+        dated = dated.filter(at__gte=wanted.after)
+    if wanted.before:
+        dated = dated.filter(at__lt=wanted.before)
+    return page_of(dated.select_related("group", "summary"), cursor=cursor, limit=limit)
 
 
-def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[Conversation]:
+def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[ListedConversation]:
     """The conversations with the number of their turns that the actor may read."""
     visibility = listed_by(actor, None, states=LIVE)
     rows = Memory.objects.filter(as_q(visibility), thread__in=[thread.key for thread in threads])
     counts: Mapping[int | None, int] = dict(rows.values_list("thread").annotate(Count("key")).order_by())
-    return [Conversation(thread, counts.get(thread.key, 0)) for thread in threads]
+    return [ListedConversation(thread, counts.get(thread.key, 0)) for thread in threads]
 
 
 def readable(actor: Actor, group: str | None = None) -> QuerySet[Thread]:

@@ -87,7 +87,7 @@ def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
     thread = find_conversation(actor, id_, right=WRITE, is_deleted=True)
     logged = AuditEntry.objects.filter(operation=Operation.THREAD, subject=f"thread:{thread.id}")
     deletions = (row.payload for row in logged.select_related("payload_row").order_by("-key"))
-    ids = next((each["memories"] for each in deletions if each.get("action") == "delete"), [])
+    ids: list[str] = next((each["memories"] for each in deletions if each.get("action") == "delete"), [])
     with transaction.atomic():
         hold_groups([thread.group_id])
         rows = Memory.objects.filter(id__in=ids, state=State.FORGOTTEN)

@@ -77,7 +77,9 @@ def test_a_wrong_filter_is_named(where: dict[str, Any], field: str, message: str
 
 
 def test_an_unknown_filter_is_answered_with_those_that_there_are() -> None:
-    with pytest.raises(InvalidInput, match=r"'where' takes types, scope, tags, min_confidence, .*, before\."):
+    with pytest.raises(
+        InvalidInput, match=r"'where' takes types, scope, tags, min_confidence, .*, before, include_orphans\."
+    ):
         parse_where({"type": ["semantic"]})
     with pytest.raises(InvalidInput, match=r"'tags' does not filter here\. 'where' takes as_of\."):
         parse_where({"tags": ["db"]}, allowed=("as_of",))

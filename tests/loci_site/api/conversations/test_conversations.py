@@ -166,7 +166,7 @@ def test_deleting_forgets_the_turns_and_can_be_undone(
     assert (later["turns"][0]["outcome"], later["turns"][0]["why"]) == (
         "refused", "the conversation was deleted here",
     )  # fmt: skip
-    assert program.call("post", f"/conversations/{kept.id}/restore", {})[1]["memories"] == 2
+    assert program.call("post", f"/conversations/{kept.id}/undelete", {})[1]["memories"] == 2
     assert {row.state for row in Memory.objects.filter(thread=kept)} == {"live"}
     assert browser.keep(("m9", "user", "One more thing."))["turns"][0]["outcome"] == "created"
 
