@@ -147,10 +147,11 @@ def find_conversation(
     thread = rows.filter(deleted_at__isnull=not is_deleted).first()
     if thread is None or not actor.may_enter(thread.group_id):
         raise NotFound("No conversation of that id, or you don't have access.", field="id")
-    if not actor.may(right, thread.group_id):
+    lacking = next((each for each in (READ, right) if not actor.may(each, thread.group_id)), "")
+    if lacking:
         raise NotPermitted(
-            f"You may not {right} in the group '{thread.group.slug}'.",
-            hint=f"Needs scope '{right}' and a role in the group that allows it.",
+            f"You may not {lacking} in the group '{thread.group.slug}'.",
+            hint=f"Needs scope '{lacking}' and a role in the group that allows it.",
         )
     return thread
 
