@@ -184,15 +184,6 @@ def _conversation(group: Group, word: str, name: str, **fields: Any) -> str:
     return str(made.id)
 
 
-def _conversation(group: Group, word: str, name: str, **fields: Any) -> str:
-    """A conversation that a site has."""
-    title = f"The {word} talk"
-    made = Thread.objects.create(
-        group=group, name=f"{word} {name}", title=title, platform="claude.ai", **fields
-    )
-    return str(made.id)
-
-
 def _proposal(group: Group, word: str) -> str:
     """A proposal by an agent to forget a verified memory."""
     memory = _memory(group, f"The {word} bell has a crack.")
