@@ -14,11 +14,13 @@ class SourcesConfig(AppConfig):
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - models are ready only now
         from access.tokens.pairing import delete_old_codes  # noqa: PLC0415 - as above
         from memories.entities.find_person import OTHER_PLACES  # noqa: PLC0415 - as above
+        from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
         from memories.sessions.conversations.change import ON_DELETE  # noqa: PLC0415 - as above
         from memories.sessions.outside_parts import OutsidePart, register_outside_part  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_outside_copies, register_purge_hook  # noqa: PLC0415 - as above
         from sources.artifacts import proofs  # noqa: F401, PLC0415 - registers its kind of proposal
         from sources.artifacts.evidence import evidence_text  # noqa: PLC0415 - as above
+        from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - as above
         from sources.artifacts.upkeep import delete_retired, find_mentions, purge_chunks  # noqa: PLC0415 - as above
         from sources.captures.removed import BrowserCopies, mark_removed, purge_captures  # noqa: PLC0415 - as above
         from sources.rooms.copies import FilesOnDisk  # noqa: PLC0415 - as above
@@ -34,6 +36,7 @@ class SourcesConfig(AppConfig):
         register_purge_hook("captured turns", purge_captures)
         if delete_old_codes not in EXTRA_CLEANUPS:
             EXTRA_CLEANUPS.append(delete_old_codes)
+        OTHER_SCHEMAS["chunks"] = CHUNKS
         register_purge_hook("chunks of files", purge_chunks)
         register_outside_part(OutsidePart("files", "From files", evidence_text))
         OTHER_PLACES["files"] = find_mentions
@@ -46,8 +49,6 @@ class SourcesConfig(AppConfig):
 
 def restore_chunk_indexes(*, using: str, **_: Any) -> None:
     """Create missing indexes and triggers of chunks once their table exists."""
-    from sources.artifacts.schema import TABLE, apply_chunk_schema  # noqa: PLC0415 - models are ready only now
+    from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - models are ready only now
 
-    connection = connections[using]
-    if TABLE in connection.introspection.table_names():
-        apply_chunk_schema(connection)
+    CHUNKS.apply(connections[using])

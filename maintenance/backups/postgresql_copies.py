@@ -23,7 +23,7 @@ from maintenance.backups.server_tools import (
     load,
     server,
 )
-from memories.search.schema import created_names
+from memories.search.schema import own_names
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
 
@@ -115,7 +115,7 @@ class PostgresqlCopies:
 
     def foreign_code(self) -> list[str]:
         """Names of triggers, views and rules that Loci does not make."""
-        own = set(created_names(connection.vendor))
+        own = own_names(connection.vendor)
         return sorted(name for (name,) in fetch(_CODE, []) if name not in own)
 
     def is_there(self) -> bool:

@@ -14,7 +14,7 @@ from access.errors import Unavailable
 from access.models import Group
 from maintenance.backups.archive import DATABASE, sync_folder
 from maintenance.backups.folder import backups_folder
-from memories.search.schema import created_names
+from memories.search.schema import own_names
 from storage.encryption import database_key
 from storage.sqlite.open_files import database_files
 from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, is_plain
@@ -72,7 +72,7 @@ class SqliteCopies:
 
     def foreign_code(self) -> list[str]:
         """Names of triggers and views that Loci does not make: they would run at any write or read."""
-        own = set(created_names(connection.vendor))
+        own = own_names(connection.vendor)
         with connection.cursor() as cursor:
             cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')")
             return sorted(name for (name,) in cursor.fetchall() if name not in own)

@@ -8,7 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
-from memories.search.schema import created_names
+from memories.search.schema import own_names
 from storage.dialect import dialect
 
 # Tables of the database itself; virtual tables add shadow tables with their own name as the prefix.
@@ -36,7 +36,7 @@ def check_schema() -> Finding:
         faults += column_faults(wanted[name])
     if faults:
         return wrong("schema", first_of(faults), BACKUP)
-    known = (*FOREIGN_PREFIXES, *created_names(connection.vendor))
+    known = (*FOREIGN_PREFIXES, *own_names(connection.vendor))
     extra = sorted(name for name in there - wanted.keys() if not name.startswith(known))
     if extra:
         return notice(

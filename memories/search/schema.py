@@ -35,12 +35,36 @@ class SqlStatement:
     sql: str
 
 
+@dataclass(frozen=True)
+class OtherSchema:
+    """SQL files of another package, in a folder like ours; their objects hang on a table."""
+
+    table: str
+    folder: Path
+    files: tuple[str, ...]
+
+    def statements(self, vendor: str) -> tuple[SqlStatement, ...]:
+        """Its statements for a database vendor, in order; none for a vendor without files."""
+        return statements(vendor, self.files, self.folder)
+
+    def apply(self, connection: BaseDatabaseWrapper) -> None:
+        """Create what is missing; nothing where the table is not there yet. Idempotent; in the caller's transaction."""
+        if self.table in connection.introspection.table_names():
+            run_files(connection, self.files, self.folder)
+
+
+# Those that the store has beside the search's own: backups and `doctor` know them.
+OTHER_SCHEMAS: dict[str, OtherSchema] = {}
+
+
 @lru_cache
-def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatement, ...]:
+def statements(
+    vendor: str, files: tuple[str, ...] = FILES, folder: Path = SQL_DIR
+) -> tuple[SqlStatement, ...]:
     """Statements for a database vendor, in order; none for a vendor without files."""
     found: list[SqlStatement] = []
     for file in files:
-        path = next(filter(Path.exists, (SQL_DIR / vendor / file, SQL_DIR / file)), None)
+        path = next(filter(Path.exists, (folder / vendor / file, folder / file)), None)
         if path is not None:
             text = path.read_text(encoding="utf-8").replace("{standing}", standing_sql())
             text = _WORDS_OF.sub(lambda row: words_sql(row[1], vendor=vendor), text)
@@ -94,10 +118,12 @@ def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
 def renew_triggers(connection: BaseDatabaseWrapper) -> None:
     """Make every trigger and view anew, whatever the database had under their names; in the caller's transaction."""
     with connection.cursor() as cursor:
-        for statement in reversed(statements(connection.vendor)):
+        for statement in reversed(all_statements(connection.vendor)):
             if made := _CODE.search(statement.sql):
                 cursor.execute(f"DROP {made[1]} IF EXISTS {made[2]}")
     apply_index_schema(connection)
+    for other in OTHER_SCHEMAS.values():
+        other.apply(connection)
 
 
 def begin_purge(connection: BaseDatabaseWrapper) -> None:
@@ -118,17 +144,18 @@ def end_purge(connection: BaseDatabaseWrapper) -> bool:
     return is_done
 
 
-def run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...]) -> None:
+def run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...], folder: Path = SQL_DIR) -> None:
     """Execute the statements of the files for the connection's vendor."""
     with connection.cursor() as cursor:
-        for statement in statements(connection.vendor, files):
+        for statement in statements(connection.vendor, files, folder):
             cursor.execute(statement.sql)
 
 
-def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
-    """Drop the triggers, views, indexes and virtual tables in reverse order of creation."""
+def drop_index_schema(connection: BaseDatabaseWrapper, other: OtherSchema | None = None) -> None:
+    """Drop the triggers, views, indexes and virtual tables, ours or another package's, in reverse order of creation."""
+    made = other.statements(connection.vendor) if other else statements(connection.vendor)
     with connection.cursor() as cursor:
-        for statement in reversed(statements(connection.vendor)):
+        for statement in reversed(made):
             match = _CREATES.search(statement.sql)
             if match:
                 kind = re.split(r"\s+", statement.sql[match.start() : match.end()].upper())
@@ -145,3 +172,14 @@ def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
 def created_names(vendor: str) -> list[str]:
     """Names of the virtual tables, indexes, views and triggers that a database of this vendor must have."""
     return [match.group(1) for s in statements(vendor) if (match := _CREATES.search(s.sql))]
+
+
+def own_names(vendor: str) -> frozenset[str]:
+    """The same of all packages: everything of these kinds that Loci makes."""
+    return frozenset(match.group(1) for s in all_statements(vendor) if (match := _CREATES.search(s.sql)))
+
+
+def all_statements(vendor: str) -> list[SqlStatement]:
+    """Our statements and those of the other packages."""
+    others = [statement for other in OTHER_SCHEMAS.values() for statement in other.statements(vendor)]
+    return [*statements(vendor), *others]

@@ -20,7 +20,7 @@ from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall.question import choose_encoder, understand
 from memories.store.pieces import available_encoder
-from sources.artifacts.schema import check_searchable, statements
+from sources.artifacts.schema import CHUNKS, check_searchable
 from sources.artifacts.search import ChunkHit, find_chunks
 from sources.models import Chunk, ChunkProof
 
@@ -178,7 +178,7 @@ def evidence_in(
 
 def evidence_text(group: Group, query: str, token_budget: int) -> str:
     """The part of a context pack that comes from files; empty if nothing answers, or the group has no files."""
-    if not query.strip() or not statements(connection.vendor) or not group.artifacts.exists():
+    if not query.strip() or not CHUNKS.statements(connection.vendor) or not group.artifacts.exists():
         return ""
     found = evidence_in(group, query, most=3, token_budget=token_budget)
     return "\n".join(item.between_marks() for item in found.items)

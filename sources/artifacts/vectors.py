@@ -12,7 +12,7 @@ from access.actor import Actor
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.store.pieces import claim_index, indexed_model
-from sources.artifacts.schema import statements
+from sources.artifacts.schema import CHUNKS
 from sources.models import Chunk, ChunkState
 
 BATCH_CHUNKS: Final = 64
@@ -29,7 +29,7 @@ def owed_chunks(model: str) -> QuerySet[Chunk]:
 
 def is_waiting() -> bool:
     """True if chunks have no vector of the index's model; one query of an index."""
-    return bool(statements(connection.vendor)) and owed_chunks(indexed_model()).exists()
+    return bool(CHUNKS.statements(connection.vendor)) and owed_chunks(indexed_model()).exists()
 
 
 def embed_waiting(actor: Actor) -> str | None:

@@ -6,15 +6,16 @@ from django.db import migrations, models
 
 import memories.models.vector_field
 import storage.ids
-from sources.artifacts.schema import apply_chunk_schema, drop_chunk_schema
+from memories.search.schema import drop_index_schema
+from sources.artifacts.schema import CHUNKS
 
 
 def add_indexes(apps, schema_editor):
-    apply_chunk_schema(schema_editor.connection)
+    CHUNKS.apply(schema_editor.connection)
 
 
 def drop_indexes(apps, schema_editor):
-    drop_chunk_schema(schema_editor.connection)
+    drop_index_schema(schema_editor.connection, CHUNKS)
 
 
 class Migration(migrations.Migration):
