@@ -73,8 +73,8 @@ def test_scopes_beyond_a_role_are_not_listed_as_rights(
 def test_a_command_makes_the_operators_token(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("token", "create", "operator", "--admin", "--json")
     made = json.loads(capsys.readouterr().out)
-    rights = ["read", "write", "curate", "admin", "hook"]
-    assert made["scopes"] == ["admin", "create-group", "curate", "hook", "read", "write"]
+    rights = ["read", "write", "curate", "admin", "hook", "capture"]
+    assert made["scopes"] == ["admin", "capture", "create-group", "curate", "hook", "read", "write"]
     assert made["reaches"] == [{"group": "*", "role": "admin", "may": rights}]
     with pytest.raises(CommandError, match="not allowed with argument"):
         call_command("token", "create", "both", "--admin", "--scopes", "read")
