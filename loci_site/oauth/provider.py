@@ -6,7 +6,7 @@ from access import SCOPES
 
 # No tool needs the scope `admin`.
 OAUTH_SCOPES: dict[str, str] = {
-    scope: allows for scope, allows in SCOPES.items() if scope not in ("admin", "hook")
+    scope: allows for scope, allows in SCOPES.items() if scope not in ("admin", "hook", "capture")
 }
 ACCESS_TOKEN_S = 3600
 REFRESH_TOKEN_S = 30 * 24 * 3600  # from the expiry of the last access token

@@ -31,7 +31,7 @@ def make_token(client: Client, **fields: object) -> str:
 
 def test_a_member_makes_uses_and_revokes_a_token(member: Client, bob: User, ledger: Group) -> None:
     page = member.get(f"{ACCOUNT}tokens/new/").content.decode()
-    assert re.findall(r'name="scopes" value="([\w-]+)"', page) == ["read", "write", "hook"]
+    assert re.findall(r'name="scopes" value="([\w-]+)"', page) == ["read", "write", "hook", "capture"]
     secret = make_token(member, groups=["ledger"], default_group="ledger", expires="30")
     actor = actor_for_secret(secret)
     assert (actor.user_id, actor.roles, actor.default_group) == (

@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from loci_site.app.urls import urlpatterns
-from memories.models import Memory
+from memories.models import Memory, Thread
 from tests.loci_site.app.conftest import Remember
 
 PAGES = {
@@ -20,10 +20,19 @@ PAGES = {
     "password": "account/password/",
     "new-token": "account/tokens/new/",
     "end-others": "account/sessions/end-others/",
+    "pair-browser": "account/browsers/pair/",
+    "conversations": "conversations/",
 }
 HELP = {"help", "help-for", "help-page"}
 OF_AN_ACCOUNT = {"revoke-token", "end-session"}
 OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
+OF_A_CONVERSATION = {
+    "conversation": "",
+    "move-conversation": "move/",
+    "tag-conversation": "tags/",
+    "delete-conversation": "delete/",
+    "restore-conversation": "restore/",
+}
 OPEN = {"home", "login", "logout", "invited", "oidc", "oidc-callback"}
 
 
@@ -34,7 +43,7 @@ def address(memory: Memory, name: str = "memory") -> str:
 def test_every_address_is_known_to_these_tests() -> None:
     assert {pattern.name for pattern in urlpatterns} == OPEN | set(PAGES) | set(
         OF_A_MEMORY
-    ) | OF_AN_ACCOUNT | HELP
+    ) | OF_AN_ACCOUNT | HELP | set(OF_A_CONVERSATION)
 
 
 @pytest.mark.parametrize("place", [*(f"/app/{place}" for place in PAGES.values()), "/app/memories/x/"])
@@ -82,6 +91,24 @@ def test_what_may_be_done_with_a_memory(
         answer = client.get(address(foreign, name))
         assert answer.status_code == 404
         assert " 4711" not in answer.content.decode()
+
+
+def test_what_may_be_done_with_a_conversation(
+    remember: Remember, member: Client, viewer: Client, stranger: Client
+) -> None:
+    own, foreign = (remember("The port is 8081.", group=slug, thread="talk") for slug in ("ledger", "garden"))
+    before = list(Thread.objects.values())
+    for client in (viewer, stranger):
+        for memory in (own, foreign):
+            assert memory.thread is not None
+            at = f"/app/conversations/{memory.thread.id}/"
+            assert client.get(at).status_code == (200 if (client is viewer and memory is own) else 404)
+            for name in ("move", "tags", "delete"):
+                sent = {"group": "ledger", "tags": "x"}
+                assert client.post(f"{at}{name}/", sent).status_code in (403, 404)
+    assert list(Thread.objects.values()) == before
+    assert foreign.thread is not None
+    assert str(foreign.thread.id) not in member.get("/app/conversations/").content.decode()
 
 
 @pytest.mark.parametrize("who", ["viewer", "stranger"])

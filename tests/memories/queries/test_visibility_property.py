@@ -75,6 +75,7 @@ QUESTIONS = st.builds(
     before=SELDOM_A_DAY,
     shown_then=st.just(frozenset()) | NUMBERS,
     hidden_then=st.just(frozenset()) | NUMBERS,
+    orphans=st.just(frozenset()) | NUMBERS,
 )
 
 
@@ -107,6 +108,7 @@ def _is_kind(m: Memory, v: Visibility) -> bool:
         and (not v.types or m.type in v.types or (m.state == "retracted" and m.type in v.retracted_types))
         and m.confidence >= v.min_confidence
         and v.tags <= set(m.tags)
+        and m.key not in v.orphans
     )
 
 
@@ -176,7 +178,8 @@ class World:
             frozenset(self.memories[n].key for n in numbers if n < len(self.memories) and v.known_at)
             for numbers in (v.shown_then, v.hidden_then)
         )
-        return replace(v, groups=keys, shown_then=shown, hidden_then=hidden)
+        orphans = frozenset(self.memories[n].key for n in v.orphans if n < len(self.memories))
+        return replace(v, groups=keys, shown_then=shown, hidden_then=hidden, orphans=orphans)
 
 
 def build(rows: list[dict[str, Any]]) -> World:
