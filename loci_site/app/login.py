@@ -85,7 +85,8 @@ class LogOut(LogoutView):
 
     def get_success_url(self) -> str:
         """The login page, which does not log in again by itself."""
-        return f"{reverse('people:login')}?{STAY}=1"
+        login = reverse("people:login")
+        return f"{login}?{STAY}=1" if proxied_visitor(self.request) else login
 
 
 @require_GET

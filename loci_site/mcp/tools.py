@@ -135,7 +135,7 @@ async def recall_memory(
     where: Where = {},  # noqa: B006 - never mutated
     max_results: int | None = None,
     token_budget: int | None = None,
-    summary_only: Annotated[bool, Field(description="first words; then read with ids")] = False,
+    summary_only: Annotated[bool, Field(description="first words")] = False,
     explain: bool = False,
     kinds: Annotated[tuple[str, ...], Field(description="memories, evidence (files)")] = (),
 ) -> CallToolResult:
@@ -161,7 +161,7 @@ async def recall_memory(
 
 
 async def forget_memory(
-    id: Annotated[str, Field(description="memory id; for undo, the one in your write's answer")],  # noqa: A002 - the argument's name
+    id: Annotated[str, Field(description="memory id; for undo, that of your write")],  # noqa: A002 - the argument's name
     verb: Annotated[str, enum_schema([*CHANGES])] = "forget",
     changes: Annotated[
         dict[str, Any],

@@ -86,7 +86,6 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     if asked.platform:
         check_name(asked.platform, PLATFORM, field="platform", allowed="a host such as claude.ai")
     typed = clean_line(asked.query, field="query", max_chars=MAX_CHARS)
-    titled = [] if asked.by_meaning else find_by_title(actor, replace(asked, query=typed))
     narrowing = Narrowing(
         source=f"browser:{asked.platform}" if asked.platform else "", after=asked.after, before=asked.before
     )
@@ -94,6 +93,8 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
         actor, typed, group=asked.group, limit=min(asked.limit, MAX_LIMIT), by_meaning=asked.by_meaning,
         narrowing=narrowing, states=LIVE,
     )  # fmt: skip
+    # After suggest(), which refuses a group that is none.
+    titled = [] if asked.by_meaning else find_by_title(actor, replace(asked, query=typed))
     items = [*titled, *(item_of(each.memory, each.excerpt, each.how) for each in found)]
     return items[: asked.limit]
 

@@ -276,6 +276,9 @@ def test_nothing_hostile_breaks_an_address(
         "run_id": str(run.id),
         "slug": "ledger",
         "verb": "dispute",
+        "conversation_id": memory,
+        "artifact_id": memory,
+        "chunk_id": memory,
     }
     usual = {"content": "x", "query": "x", "subject": "a", "predicate": "p", "object": "b", "slug": "new",
              "state": "x", "group": "ledger", "of": memory, "status": "dismissed"}  # fmt: skip

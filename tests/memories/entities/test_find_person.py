@@ -55,6 +55,7 @@ def test_the_command_lists_ids_and_no_text(ledger: Group) -> None:
     assert json.loads(out.getvalue()) == {
         "memories": [{"id": str(memory.id), "group": "ledger", "state": "live", "where": ["content"]}],
         "checkpoints": [],
+        "others": [],
     }
     out = io.StringIO()
     call_command("memory", "find-person", "Anna Berg", stdout=out)

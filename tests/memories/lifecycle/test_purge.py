@@ -296,7 +296,9 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
     done = purge(person(alice), memory.id)
     assert done.certificate is not None
     assert done.certificate.cleared == {
+        "captured turns": 0,
         "checkpoints": 1,
+        "chunks of files": 0,
         "run changes": 2,
         "imports": 0,
         "proposals": 0,
