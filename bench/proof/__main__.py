@@ -13,7 +13,7 @@ from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.prove import prove_chunks
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
-from bench.proof.conformance import prove_conformance
+from bench.conformance.prove import prove_conformance
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates

@@ -130,14 +130,14 @@ def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
 
 def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill an import that has begun to write, look, import again: every row is there once."""
-    home = make_home(workshop.folder / "home-import")
+    home = make_home(workshop.folder / "home-import", workshop.database("import"))
     file = workshop.folder / "import.jsonl"
     texts = _write_import(file, IMPORT_ROWS)
     chance = random.Random(f"{SEED}:import:{number}")
     words = (workshop.folder / "import.log").open("a", encoding="utf-8")
     with words:
         process = home.start("import", str(file), stdout=words, stderr=words)
-        wait_for_growth(process, home.path / "memory.db-wal", by=100_000)
+        wait_for_growth(process, home.written, by=100_000)
         # By turns inside the first batch's transaction, and anywhere in the batches after it.
         time.sleep(chance.uniform(*((0, 0.05) if number % 2 else KILL_WINDOW_S)))
         kill(process, "import")
@@ -174,7 +174,7 @@ def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
         (workshop.folder / "remember.log").open("a", encoding="utf-8") as log,
     ):
         process = home.start("remember", "-", *flags, stdin=stdin, stdout=out, stderr=log)
-        wait_for_growth(process, said, by=1)
+        wait_for_growth(process, lambda: said.stat().st_size, by=1)
         time.sleep(chance.uniform(*KILL_WINDOW_S))
         kill(process, "remember")
     # The last line may be cut short; it is no acknowledgement then.
@@ -194,7 +194,7 @@ def _home(workshop: Workshop, name: str, *, is_first: bool) -> Home:
         return open_home(path)
     for end in ("jsonl", "log"):
         (workshop.folder / f"{name}.{end}").unlink(missing_ok=True)
-    return make_home(path)
+    return make_home(path, workshop.database(name))
 
 
 def _recalled(url: str, home: Home, ledger: Ledger) -> list[str]:
@@ -229,15 +229,15 @@ def _turn(number: int, job: Job) -> str:
     return json.dumps({**turn, "timestamp": moment, "speaker": "Anna"})
 
 
-def wait_for_growth(process: subprocess.Popen[str], file: Path, *, by: int) -> None:
-    """Wait until the process has made a file `by` bytes longer: it has begun to write."""
-    start = file.stat().st_size if file.exists() else 0
+def wait_for_growth(process: subprocess.Popen[str], size: Callable[[], int], *, by: int) -> None:
+    """Wait until the process has made something `by` bytes longer: it has begun to write."""
+    start = size()
     deadline = time.monotonic() + COMMAND_S
     while time.monotonic() < deadline and process.poll() is None:
-        if file.exists() and file.stat().st_size >= start + by:
+        if size() >= start + by:
             return
         time.sleep(0.005)
-    raise ProofError(f"The command ended with {process.poll()} before it wrote {file.name}.")
+    raise ProofError(f"The command ended with {process.poll()} before it wrote.")
 
 
 def kill(process: subprocess.Popen[str], what: str) -> None:
