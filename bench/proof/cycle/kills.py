@@ -22,10 +22,10 @@ NEW_DATABASE = 100_000  # bytes written to PostgreSQL's log for a new database
 DAYS = 3  # that each round's clock is ahead of the one before
 
 
-def prove_cycle_kills(workshop: Workshop) -> Finding:
+def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
     """Kill cycles, purges and restores at seeded random moments; finish each, and look at the store both times."""
     rounds, events = workshop.pick(
-        ({"cycle": 30, "purge": 10, "restore": 10}, EVENTS), ({"cycle": 2, "purge": 1, "restore": 1}, 150)
+        ({"cycle": 30, "purge": 10, "restore": 10}, stored), ({"cycle": 2, "purge": 1, "restore": 1}, 150)
     )
     found = workshop.done()
     path = workshop.folder / "home-cycle"

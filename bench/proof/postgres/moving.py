@@ -21,7 +21,7 @@ from access.models import AuditEntry
 from memories.models import Memory, Piece
 def digest(rows):
     found = hashlib.sha256()
-    for row in rows: found.update(repr(row).encode())
+    for row in sorted(rows): found.update(repr(row).encode())
     return found.hexdigest()
 text = lambda value: bytes(value).hex() if value is not None else None
 print(json.dumps({
@@ -41,20 +41,21 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     amount = workshop.pick(EVENTS, QUICK_EVENTS)
     fill = json.dumps({"week": 3, "amount": amount})
     run([sys.executable, "-m", "bench.proof.cycle.seed", "fill"], home.path, sent=fill)
-    first = _digest(home)
     # The schema comes from the move itself.
     server.new_database("moved", empty=True)
     variables = server.variables("moved")
     was_killed = _killed_move(home, variables["DATABASE_URL"], workshop)
     there = _move(home, variables["DATABASE_URL"], variables)
+    first = _digest(home)  # now: a move begins with a backup, which is in the log
     moved = _at(home, variables)
     second = _digest(moved)
     file = home.path / "back.db"
     file.unlink(missing_ok=True)
     back = _move(moved, str(file), variables)
+    fourth = _digest(moved)
     third = _digest(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
     faults = [f"moved: {name} are others" for name in first if first[name] != second[name]]
-    faults += [f"moved back: {name} are others" for name in first if first[name] != third[name]]
+    faults += [f"moved back: {name} are others" for name in fourth if fourth[name] != third[name]]
     seen = _at(home, {"LOCI_STORAGE_DATABASE": str(file)})
     look = json.loads(run([sys.executable, "-m", "bench.proof.cycle.seed", "look"], seen.path, sent="{}"))
     return {

@@ -19,6 +19,7 @@ from bench.proof.proof import Finding, Workshop
 
 WRITERS = 16
 MADE = "server made"
+EVENTS = 300  # before the first killed cycle
 Step = Callable[[], dict[str, Any]]
 
 
@@ -56,7 +57,7 @@ def _run_steps(workshop: Workshop, server: PostgresServer) -> dict[str, Any]:
 def _steps(workshop: Workshop, server: PostgresServer) -> dict[str, Step]:
     """Each step of the proof by name, in order."""
     rounds = workshop.pick(
-        {"server": 15, "up": 3, "web": 3, "remember": 3, "database": 15},
+        {"server": 10, "up": 2, "web": 2, "remember": 2, "database": 10},
         {"server": 1, "up": 1, "web": 1, "remember": 1, "database": 1},
     )
     kill: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -91,7 +92,7 @@ def _cycles(workshop: Workshop) -> dict[str, Any]:
     """The proof of killed cycles, purges and restores, on PostgreSQL; it goes on where it was stopped."""
     inner = replace(workshop, folder=workshop.folder / "cycles")
     inner.folder.mkdir(exist_ok=True)
-    finding = prove_cycle_kills(inner)
+    finding = prove_cycle_kills(inner, stored=EVENTS)
     inner.forget()
     return {"numbers": finding.numbers, "faults": [*finding.faults]}
 

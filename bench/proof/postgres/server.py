@@ -29,6 +29,7 @@ SETTINGS = {
     "max_connections": "100",
     "wal_level": "replica",
     "max_wal_size": "2GB",
+    "wal_recycle": "off",  # an old file of the log is deleted, not kept under the name of a coming one
     "dynamic_shared_memory_type": "mmap",
 }
 

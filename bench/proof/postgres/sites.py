@@ -84,7 +84,9 @@ async def _until_ready(agent: Agent) -> None:
     last: object = None
     for _ in range(READY_S * 2):
         try:
-            answer = await agent.call("recall_memory", {"query": "What is the code word?", "group": GROUPS[0]})
+            answer = await agent.call(
+                "recall_memory", {"query": "What is the code word?", "group": GROUPS[0]}
+            )
             last = answer.body.get("degraded")
             if not last:
                 return
