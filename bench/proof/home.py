@@ -98,7 +98,7 @@ def installed_models() -> Path:
 
 def environment(home: Path) -> dict[str, str]:
     """This process's environment, with `home` as the only setting of Loci."""
-    foreign = ("DATABASE_URL", "REDIS_URL")
+    foreign = ("DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL")
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -63,6 +63,7 @@ class Config:
     guard: Guard = field(default_factory=Guard)
     redis_url: str = ""
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
+    replica_url: str = ""  # a streaming replica of it, which answers recalls
 
     @property
     def on_loopback(self) -> bool:
@@ -88,6 +89,7 @@ def load_config(env: Mapping[str, str]) -> Config:
         home=home,
         redis_url=env.get("REDIS_URL", "").strip(),
         database_url=env.get("DATABASE_URL", "").strip(),
+        replica_url=env.get("DATABASE_REPLICA_URL", "").strip(),
         **sections,
     )
     errors += find_conflicts(config)
@@ -126,6 +128,11 @@ def find_conflicts(config: Config) -> list[str]:
         errors.append(
             "variable DATABASE_URL must have the form postgresql://user@host:port/name; for SQLite unset it: the setting "
             "storage.database names the file"
+        )
+    if config.replica_url and not (config.database_url and has_scheme(config.replica_url, DATABASE_SCHEMES)):
+        errors.append(
+            "variable DATABASE_REPLICA_URL must have the form postgresql://user@host:port/name, and DATABASE_URL must name"
+            " the database that it is a replica of"
         )
     return errors
 

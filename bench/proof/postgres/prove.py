@@ -13,6 +13,7 @@ from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.postgres.crash import kill_database
 from bench.proof.postgres.moving import there_and_back
 from bench.proof.postgres.purging import purge_and_scan
+from bench.proof.postgres.reading import read_replica
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.postgres.sites import two_sites
 from bench.proof.proof import Finding, Workshop
@@ -78,6 +79,7 @@ def _steps(workshop: Workshop, server: PostgresServer) -> dict[str, Step]:
         "writers, 4 recalling": partial(_writers, workshop, "http-reading", amount, readers=4),
         **kills,
         "two sites": partial(two_sites, workshop),
+        "replica": partial(read_replica, workshop, server),
         "purge": partial(purge_and_scan, workshop, server),
         "move": partial(there_and_back, workshop, server),
         "cycles": partial(_cycles, workshop),
@@ -103,7 +105,7 @@ def _numbers(found: dict[str, Any]) -> dict[str, Any]:
 
     served = of("server") + of("up") + of("web")
     crashes = of("database")
-    sites, purge, move = found["two sites"], found["purge"], found["move"]
+    sites, purge, move, replica = (found[step] for step in ("two sites", "purge", "move", "replica"))
     writers = {
         f"{step}: {name}": value
         for step in ("writers", "writers, 4 recalling")
@@ -128,6 +130,10 @@ def _numbers(found: dict[str, Any]) -> dict[str, Any]:
         "two sites: restarts under 8 writers, writes acknowledged, lost": f"{sites['restarts']},"
         f" {sites['acknowledged']:,}, 0",
         "two sites: calls sent again to the other site": sites["repeated"],
+        "replica: found by the writer's own next recall": f"{replica['words']} of {replica['words']}",
+        "replica: recalls two seconds later, table reads of the replica in these": f"{replica['recalls']},"
+        f" {replica['scans']}",
+        "replica stopped: recalls answered by the primary": f"{replica['without']} of 3",
         **scans,
         "moved there and back, memories": move["memories"],
         "answers alike, there and back": " and ".join(f"{share:.0%}" for share in move["overlap"]),

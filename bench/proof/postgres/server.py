@@ -71,6 +71,8 @@ class PostgresServer:
             "-R",
             "-X",
             "stream",
+            "-c",
+            "fast",
         )
         self._settle()
         self.start()

@@ -17,6 +17,7 @@ from tqdm import tqdm
 from bench.proof.home import Home, make_home, open_home
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import FOLDER, REPOSITORY
+from bench.sizes import size as parse_size
 from bench.sizes import sizes
 from bench.speed.databases.groups import sizes_of_groups
 from bench.speed.databases.report import as_tables, put_tables
@@ -27,7 +28,6 @@ STORES, CLIENTS_S, ROWS = 60, 10.0, 512
 # m, ef_construction, ef_search of an approximate index.
 PARAMETERS = ((16, 64, 100), (24, 128, 40), (24, 128, 100), (24, 128, 200))
 COMPARED = 200  # questions
-LARGE = 20_000
 Found = dict[str, Any]
 
 
@@ -69,13 +69,19 @@ def main() -> None:
         prog="python -m bench.speed.databases", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--sizes", type=sizes, default="10k,100k", help="memories in the store")
+    parser.add_argument(
+        "--near", type=parse_size, default="50k", help="vectors in one group for the approximate index"
+    )
     parser.add_argument("--report", type=Path, help="put the tables between the marks of this page")
     options = parser.parse_args()
     CACHE.mkdir(parents=True, exist_ok=True)
     server = PostgresServer(CACHE / "server")
     server.start() if (server.data / "PG_VERSION").exists() else server.make()
     try:
-        measured = {size: measure(size, server) for size in options.sizes}
+        largest = max(options.sizes)
+        measured = {
+            size: measure(size, server, near=options.near if size == largest else 0) for size in options.sizes
+        }
     finally:
         server.stop()
     tables = as_tables(measured)
@@ -84,8 +90,8 @@ def main() -> None:
         put_tables(options.report, tables)
 
 
-def measure(size: int, server: PostgresServer) -> Found:
-    """Fill both stores, then ask both in turn."""
+def measure(size: int, server: PostgresServer, *, near: int) -> Found:
+    """Fill both stores, then ask both in turn; `near` vectors are compared with and without an approximate index."""
     homes = {"SQLite": _home(size, None), "PostgreSQL": _home(size, server)}
     found: dict[str, Found] = {name: {"recall": {}} for name in homes}
     groups = [name for name, count in sizes_of_groups(size).items() if not name.startswith("small")]
@@ -113,22 +119,20 @@ def measure(size: int, server: PostgresServer) -> Found:
                 n: ask(name, "clients", count=n, seconds=CLIENTS_S)["rate"] for n in (1, 8)
             }
             found[name]["import"] = ask(name, "bring", rows=ROWS)["rate"]
-        largest = groups[-1]
-        if sizes_of_groups(size)[largest] > LARGE:
+        if near:
+            ask("PostgreSQL", "load_near", rows=near)
             found["PostgreSQL"]["near"] = [
-                {**_near(ask, largest, m, built, searched), "group": largest}
-                for m, built, searched in PARAMETERS
+                {**_near(ask, *parameters), "rows": near, "parameters": parameters}
+                for parameters in PARAMETERS
             ]
     return found
 
 
-def _near(ask: Any, group: str, m: int, built: int, searched: int) -> Found:
-    answer: Found = ask(
-        "PostgreSQL", "near", group=group, m=m, built=built, searched=searched, count=COMPARED
-    )
-    if (m, built) != (24, 128) or searched == PARAMETERS[-1][2]:
+def _near(ask: Any, m: int, built: int, searched: int) -> Found:
+    answer: Found = ask("PostgreSQL", "near", m=m, built=built, searched=searched, count=COMPARED)
+    if (m, built, searched) not in {(24, 128, other) for other in (40, 100)}:
         ask("PostgreSQL", "drop", name=f"bench_near_{m}_{built}")
-    return {**answer, "parameters": [m, built, searched]}
+    return answer
 
 
 def _home(size: int, server: PostgresServer | None) -> Home:

@@ -25,13 +25,13 @@ def as_tables(measured: dict[int, Found]) -> str:
     lines = [f"{machine()}.", "", "| memories | measured | SQLite | PostgreSQL |", "|---:|---|---:|---:|"]
     for size, found in measured.items():
         lines += [f"| {size:,} | {what} | {a} | {b} |" for what, a, b in _rows(found)]
-    near = [(size, each) for size, found in measured.items() for each in found["PostgreSQL"].get("near", [])]
+    near = [each for found in measured.values() for each in found["PostgreSQL"].get("near", [])]
     if near:
         lines += [
             "",
-            "| memories | group | m, ef_construction | ef_search | recall@10 | ms p50 / p95 | exact, ms p50 / p95 | made in s |",
-            "|---:|---:|---|---:|---:|---:|---:|---:|",
-            *(_near_row(size, each) for size, each in near),
+            "| vectors in the group | m, ef_construction | ef_search | recall@10 | ms p50 / p95 | exact, ms p50 / p95 | made in s |",
+            "|---:|---|---:|---:|---:|---:|---:|",
+            *(_near_row(each) for each in near),
         ]
     return "\n".join(lines)
 
@@ -53,11 +53,11 @@ def _rows(found: Found) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _near_row(size: int, each: Found) -> str:
+def _near_row(each: Found) -> str:
     m, built, searched = each["parameters"]
     made = f"{each['made_s']:.0f}" if each["made_s"] > 1 else "–"
     return (
-        f"| {size:,} | {each['group']} | {m}, {built} | {searched} | {each['recall']:.3f} | {_ms(each['ms'])} |"
+        f"| {each['rows']:,} | {m}, {built} | {searched} | {each['recall']:.3f} | {_ms(each['ms'])} |"
         f" {_ms(each['exact_ms'])} | {made} |"
     )
 

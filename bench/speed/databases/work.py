@@ -26,21 +26,22 @@ from django.db import connection, connections  # noqa: E402
 from access.groups import create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.speed.databases.groups import sizes_of_groups  # noqa: E402
-from bench.speed.store import Vectors, mixed_vectors, seed_vectors, write  # noqa: E402
-from bench.speed.texts import Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
+from bench.speed.store import ROWS_AT_ONCE, Vectors, mixed_vectors, seed_vectors, write  # noqa: E402
+from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
-from memories.models import IndexState, Memory  # noqa: E402
+from memories.models import IndexState  # noqa: E402
 from memories.recall import RecallRequest, recall  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
-from memories.search.postgresql.vectors import NearQuery, vector_text  # noqa: E402
+from memories.search.postgresql.vectors import vector_text  # noqa: E402
 from memories.store import store  # noqa: E402
 from memories.store.bulk import store_many  # noqa: E402
 from storage.compiled_queries import fetch  # noqa: E402
 
 QUESTIONS = 400
 NEAREST = 10
+NEAR = "SELECT memory, h <=> %s::halfvec(384) FROM bench_near WHERE room = 1 ORDER BY (h <=> %s::halfvec(384)){exact} LIMIT %s"
 BUILT = "databases.json"
 Answer = dict[str, Any]
 
@@ -135,27 +136,42 @@ class Bench:
         store_many(self.actor, drafts)
         return {"rate": rows / (time.perf_counter() - began)}
 
-    def near(self, group: str, m: int, built: int, searched: int, count: int) -> Answer:
+    def load_near(self, rows: int) -> Answer:
+        """Fill a table like piece_search with one room of this many vectors; without texts that takes seconds."""
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS bench_near")
+            cursor.execute("CREATE TABLE bench_near (LIKE piece_search INCLUDING ALL)")
+            with cursor.copy(
+                "COPY bench_near (piece, memory, until, room, standing, type, h) FROM STDIN"
+            ) as copy:
+                for start in range(0, rows, ROWS_AT_ONCE):
+                    topics = [self.dice.randrange(TOPICS) for _ in range(min(ROWS_AT_ONCE, rows - start))]
+                    for at, vector in enumerate(mixed_vectors(topics, self.seeds, seed=start), start):
+                        copy.write_row((at, at, 2**60, 1, 2, "semantic", vector_text(vector)))
+            cursor.execute("ANALYZE bench_near")
+        return {"rows": rows}
+
+    def near(self, m: int, built: int, searched: int, count: int) -> Answer:
         """Compare an approximate index with exact search: the share of the nearest that it finds, and both times."""
-        [(room,)] = fetch("SELECT key FROM access_group WHERE slug = %s", [group])
-        name = f"bench_near_{m}_{built}"
         with connection.cursor() as cursor:
             cursor.execute("SET maintenance_work_mem = '512MB'")
             began = time.perf_counter()
             cursor.execute(
-                f"CREATE INDEX IF NOT EXISTS {name} ON piece_search USING hnsw (h halfvec_cosine_ops)"
-                f" WITH (m = {m}, ef_construction = {built}) WHERE room = {room}"
+                f"CREATE INDEX IF NOT EXISTS bench_near_{m}_{built} ON bench_near USING hnsw (h halfvec_cosine_ops)"
+                f" WITH (m = {m}, ef_construction = {built}) WHERE room = 1"
             )
             made_s = time.perf_counter() - began
             cursor.execute(f"SET hnsw.ef_search = {searched}")
-        vectors = mixed_vectors([*range(count)], self.seeds, seed=99)
-        found, fast, slow = [], list[float](), list[float]()
-        for vector in vectors:
-            query = NearQuery(vector_text(vector), [room], "", [])
-            near: list[Any] = []
-            fast.append(timed(lambda q=query, n=near: n.extend(by_index(q, room))))
-            exact: list[Any] = []
-            slow.append(timed(lambda q=query, n=exact: n.extend(q.by_comparing([room], NEAREST))))
+        topics = [self.dice.randrange(TOPICS) for _ in range(count)]
+        found, fast, slow = list[float](), list[float](), list[float]()
+        for vector in mixed_vectors(topics, self.seeds, seed=-1 % 2**32):
+            text = vector_text(vector)
+            began = time.perf_counter()
+            near = fetch(NEAR.format(exact=""), [text, text, NEAREST])
+            fast.append((time.perf_counter() - began) * 1000)
+            began = time.perf_counter()
+            exact = fetch(NEAR.format(exact=" + 0"), [text, text, NEAREST])
+            slow.append((time.perf_counter() - began) * 1000)
             # Distances, not keys: equal ones may come in any order.
             furthest = max(distance for _, distance in exact)
             found.append(sum(distance <= furthest + 1e-6 for _, distance in near) / NEAREST)
@@ -167,25 +183,12 @@ class Bench:
             cursor.execute(f"DROP INDEX IF EXISTS {name}")
         return {}
 
-    def count(self) -> Answer:
-        """How many memories there are."""
-        return {"memories": Memory.objects.count()}
-
     def _fresh(self, count: int) -> list[str]:
         made = make_texts(self.vocabulary, count, seed=self.dice.getrandbits(40))
         return [f"{text} Noted as {self.dice.random():.12f}." for text, _ in made]
 
     def _draft(self, text: str, group: str) -> Draft:
         return Draft(text, group=group, scope="group")
-
-
-def by_index(query: NearQuery, room: int) -> list[Any]:
-    """The ten nearest by the room's index, whatever the settings of a recall would search."""
-    sql = (
-        f"SELECT memory, h <=> %s::halfvec(384) FROM piece_search WHERE room = {int(room)}"
-        " ORDER BY h <=> %s::halfvec(384) LIMIT %s"
-    )
-    return list(fetch(sql, [query.vector, query.vector, NEAREST]))
 
 
 def timed(call: Callable[[], object]) -> float:
