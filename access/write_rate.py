@@ -24,7 +24,7 @@ from access.actor import Actor
 from access.errors import TooManyWrites
 from access.models import ApiToken
 from storage.compiled_queries import CompiledUpdate
-from storage.postgresql.replica import LATEST_S, REPLICA
+from storage.postgresql.replica import LATEST_S, has_replica
 from storage.shared_cache import SharedCache, shared_cache
 
 MINUTE_US = 60_000_000
@@ -85,12 +85,11 @@ def check_write_rate(actor: Actor) -> None:
 def count_writes(actor: Actor, count: int) -> None:
     """Take `count` writes from what the actor's token has left; inside the transaction that makes them."""
     rate, key = settings.LOCI.access.writes_per_minute, actor.token_key
-    has_replica = REPLICA in settings.DATABASES
-    if key is None or not (rate or has_replica):
+    if key is None or not (rate or has_replica()):
         return
     cost = count * MINUTE_US // rate if rate else 0
     # Every process reads from the row that a token has just written.
-    cache = None if has_replica else shared_cache()
+    cache = None if has_replica() else shared_cache()
     if cache is None:
         _MOVE_BURST.run(now_us(), cost, key)
     else:

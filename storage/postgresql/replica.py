@@ -21,6 +21,11 @@ class Away:
     until = 0.0
 
 
+def has_replica() -> bool:
+    """Whether the settings name a replica."""
+    return REPLICA in settings.DATABASES
+
+
 def database_of(group_key: int | None, *, may_be_old: bool) -> str:
     """The alias of the database that holds a group; None: of whatever belongs to no group.
 
@@ -28,7 +33,7 @@ def database_of(group_key: int | None, *, may_be_old: bool) -> str:
     a moment old.
     """
     del group_key  # groups in several databases would be told apart here
-    if not may_be_old or REPLICA not in settings.DATABASES or time.monotonic() < Away.until:
+    if not may_be_old or not has_replica() or time.monotonic() < Away.until:
         return DEFAULT_DB_ALIAS
     # A transaction sees its own writes, which the replica does not have.
     return DEFAULT_DB_ALIAS if connections[DEFAULT_DB_ALIAS].in_atomic_block else REPLICA

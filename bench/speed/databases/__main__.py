@@ -131,7 +131,7 @@ def measure(size: int, server: PostgresServer, *, near: int) -> Found:
 def _near(ask: Any, m: int, built: int, searched: int) -> Found:
     answer: Found = ask("PostgreSQL", "near", m=m, built=built, searched=searched, count=COMPARED)
     if (m, built, searched) not in {(24, 128, other) for other in (40, 100)}:
-        ask("PostgreSQL", "drop", name=f"bench_near_{m}_{built}")
+        ask("PostgreSQL", "drop", index=f"bench_near_{m}_{built}")
     return answer
 
 

@@ -177,10 +177,10 @@ class Bench:
             found.append(sum(distance <= furthest + 1e-6 for _, distance in near) / NEAREST)
         return {"recall": float(np.mean(found)), "ms": fast, "exact_ms": slow, "made_s": made_s}
 
-    def drop(self, name: str) -> Answer:
+    def drop(self, index: str) -> Answer:
         """Drop an index of near()."""
         with connection.cursor() as cursor:
-            cursor.execute(f"DROP INDEX IF EXISTS {name}")
+            cursor.execute(f"DROP INDEX IF EXISTS {index}")
         return {}
 
     def _fresh(self, count: int) -> list[str]:

@@ -10,8 +10,8 @@ from loci_site.management.reference import markdown as md
 INTRO = """\
 Loci reads `config.toml` in `LOCI_HOME` (default `~/.loci`) and the environment; an environment variable overrides the
 file, the file overrides the default. Every value is checked at start: the error names the key, the value and the allowed
-values. Three more variables have no key: `LOCI_HOME`, `REDIS_URL` (Redis) and `DATABASE_URL` (PostgreSQL;
-[how to](../how-to/postgresql.md)).
+values. Four more variables have no key: `LOCI_HOME`, `REDIS_URL` (Redis), `DATABASE_URL` (PostgreSQL;
+[how to](../how-to/postgresql.md)) and `DATABASE_REPLICA_URL` (a streaming replica of it; [how to](../how-to/scale.md#read-replicas)).
 
 ```toml
 [server]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.config import KEYS, Config, ConfigError, load_config
-from loci_site.config.databases import postgresql_settings
+from loci_site.config.databases import all_databases, postgresql_settings
 from tests.settings import REPOSITORY
 
 
@@ -186,7 +186,7 @@ def test_same_may_not_be_looser_than_near(tmp_path: Path) -> None:
     assert error == "storage.same_cosine is 0.9; it must be at least storage.near_cosine (0.92)"
 
 
-@pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL"])
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL"])
 def test_a_wrong_address_of_a_service_is_named_without_its_password(tmp_path: Path, variable: str) -> None:
     (error,) = errors_of({"LOCI_HOME": str(tmp_path), variable: "mysql://user:hunter2@host/db"})
     assert variable in error
@@ -205,6 +205,16 @@ def test_a_postgresql_address_is_taken_apart() -> None:
     assert named == {"NAME": "loci", "USER": "ann", "PASSWORD": "a@b", "HOST": "/run/pg", "PORT": ""}
     assert options["OPTIONS"]["sslmode"] == "require"
     assert postgresql_settings("postgres://h:5433/x")["PORT"] == "5433"
+
+
+def test_a_replica_needs_the_database_that_it_is_one_of(tmp_path: Path) -> None:
+    home = {"LOCI_HOME": str(tmp_path)}
+    replica = {"DATABASE_REPLICA_URL": "postgresql://db2/loci"}
+    (error,) = errors_of(home | replica)
+    assert "DATABASE_URL must name" in error
+    config = load_config(home | replica | {"DATABASE_URL": "postgresql://db1/loci"})
+    hosts = {alias: database["HOST"] for alias, database in all_databases(config).items()}
+    assert hosts == {"default": "db1", "replica": "db2"}
 
 
 def test_reading_settings_writes_nothing(tmp_path: Path) -> None:
