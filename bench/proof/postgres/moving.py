@@ -5,8 +5,11 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from bench.proof.home import COMMAND_S, VARIABLES_FILE, Home, make_home, open_home, run
 from bench.proof.postgres.server import PostgresServer
@@ -100,6 +103,11 @@ def _killed_move(home: Home, to: str, workshop: Workshop) -> bool:
         time.sleep(random.Random(SEED).uniform(*KILL_WINDOW_S))
         if process.poll() is not None:
             return False
-        process.kill()
+        # With what it had started: a migration that lived on would be in the way of the next one.
+        everyone = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        for each in everyone:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
         process.wait()
+        psutil.wait_procs(everyone[1:], timeout=COMMAND_S)
     return True
