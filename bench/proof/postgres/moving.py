@@ -109,5 +109,5 @@ def _killed_move(home: Home, to: str, workshop: Workshop) -> bool:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
         process.wait()
-        psutil.wait_procs(everyone[1:], timeout=COMMAND_S)
+        time.sleep(1)
     return True

@@ -128,11 +128,11 @@ def _numbers(found: dict[str, Any]) -> dict[str, Any]:
         f" {sum(c['refused'] for c in crashes):,}",
         "two sites: found by the other's next recall": f"{sites['found at once']} of {sites['words']}",
         "two sites: restarts under 8 writers, writes acknowledged, lost": f"{sites['restarts']},"
-        f" {sites['acknowledged']:,}, 0",
+        f" {sites['acknowledged']:,}, {sites['lost']}",
         "two sites: calls sent again to the other site": sites["repeated"],
         "replica: found by the writer's own next recall": f"{replica['words']} of {replica['words']}",
-        "replica: recalls two seconds later, table reads of the replica in these": f"{replica['recalls']},"
-        f" {replica['scans']}",
+        "replica standing still: recalls two seconds after a write that it answered": f"{replica['by_replica']} of"
+        f" {replica['recalls']}",
         "replica stopped: recalls answered by the primary": f"{replica['without']} of 3",
         **scans,
         "moved there and back, memories": move["memories"],

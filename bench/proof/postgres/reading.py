@@ -57,24 +57,36 @@ async def _recall_both(
             ledger.acknowledge(text, stored.body)
             if stored.body["id"] not in await _found(agent, word):
                 faults.append(f"its own writer's next recall did not find {word}")
+        # A replica that stands still shows who answers.
+        replica.ask("SELECT pg_wal_replay_pause()")
+        word = f"zq{dice.getrandbits(48):x}"
+        text = f"The new code word for the harbour gate is {word}."
+        ledger.send(text)
+        stored = await agent.call("store_memory", {"content": text, "group": GROUPS[0], "scope": "group"})
+        ledger.acknowledge(text, stored.body)
+        at_once = stored.body["id"] in await _found(agent, word)
         await asyncio.sleep(LATER_S)
-        before = await asyncio.to_thread(_scans, replica)
-        missing = sum([stored.body["id"] not in await _found(agent, word) for _ in range(RECALLS)])
-        await asyncio.sleep(1.5)  # the server counts once a second
-        by_replica = await asyncio.to_thread(_scans, replica) - before
+        later = sum([stored.body["id"] in await _found(agent, word) for _ in range(RECALLS)])
+        replica.ask("SELECT pg_wal_replay_resume()")
+        await asyncio.sleep(1)
+        resumed = sum([stored.body["id"] in await _found(agent, word) for _ in range(RECALLS)])
         await asyncio.to_thread(replica.stop)
         without = sum([stored.body["id"] in await _found(agent, word) for _ in range(3)])
-    if not by_replica:
-        faults.append("the replica answered no recall")
-    if missing:
-        faults.append(f"{missing} recalls by the replica did not find what was stored before")
-    return {"words": count, "scans": by_replica, "recalls": RECALLS, "without": without, "faults": faults}
+    if not at_once:
+        faults.append("a writer's recall within two seconds went to the replica")
+    if later:
+        faults.append(f"{later} of {RECALLS} recalls after two seconds went to the primary")
+    if resumed < RECALLS:
+        faults.append(f"{RECALLS - resumed} recalls by the replica did not find what had reached it")
+    return {
+        "words": count,
+        "by_replica": RECALLS - later,
+        "recalls": RECALLS,
+        "without": without,
+        "faults": faults,
+    }
 
 
 async def _found(agent: Agent, word: str) -> set[str]:
     question = {"query": f"Is {word} the code word of the harbour gate?", "group": GROUPS[0]}
     return {item["id"] for item in (await agent.call("recall_memory", question)).body["results"]}
-
-
-def _scans(replica: PostgresServer) -> int:
-    return int(replica.ask(_SCANS, database="replica"))

@@ -45,7 +45,14 @@ def two_sites(workshop: Workshop) -> dict[str, Any]:
     lost = len(ledger.sent) - len(ledger.acknowledged)
     if lost:
         faults.append(f"{lost} writes were never acknowledged")
-    return {**words, **rolled, "acknowledged": len(ledger.acknowledged), "seen": seen, "faults": faults}
+    return {
+        **words,
+        **rolled,
+        "acknowledged": len(ledger.acknowledged),
+        "lost": lost,
+        "seen": seen,
+        "faults": faults,
+    }
 
 
 def _second_home(home: Home, workshop: Workshop) -> Home:
