@@ -73,6 +73,9 @@ class Actor:
     origin: str = ""
     checkout: Checkout | None = field(default=None, compare=False)
     writes_left: float = field(default=inf, compare=False)  # see access.write_rate
+    needs_latest: bool = field(
+        default=True, compare=False
+    )  # reads must see every write; else a replica may answer
 
     def may(self, right: str, group_key: int | None = None) -> bool:
         """Whether the actor has `right`, in the given group if there is one."""

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from storage.faults import StorageFault, find_storage_fault
+from storage.faults import StorageFault, find_storage_fault, is_unreachable
 
 
 class LociError(Exception):
@@ -141,7 +141,14 @@ STORAGE_HINTS = {
 }
 
 
-def as_storage_error(error: BaseException | None) -> StorageFull | None:
-    """The error to show if a fault of the disk caused this one; None for any other cause."""
-    fault = find_storage_fault(error)
-    return None if fault is None else StorageFull(fault)
+def as_storage_error(error: BaseException | None) -> StorageFull | Unavailable | None:
+    """The error to show if the disk, or a database server that does not answer, caused this one; None for any other cause."""
+    if (fault := find_storage_fault(error)) is not None:
+        return StorageFull(fault)
+    if is_unreachable(error):
+        return Unavailable(
+            "The database does not answer.",
+            hint="Try again in a moment. A write may have been saved all the same: sent again with its idempotency key, it"
+            " is not written twice.",
+        )
+    return None

@@ -9,7 +9,7 @@ from django.utils.functional import lazy
 
 from loci_site.admin.theme import UNFOLD  # noqa: F401 - unfold reads it from here
 from loci_site.config import LOOPBACK_NAMES, Config, load_config
-from loci_site.config.databases import database_settings
+from loci_site.config.databases import all_databases
 from loci_site.config.logs import logging_settings
 from loci_site.oauth.provider import provider_settings
 from storage.home import secret_key
@@ -87,7 +87,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": database_settings(LOCI)}
+DATABASES = all_databases(LOCI)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [

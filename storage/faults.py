@@ -1,4 +1,4 @@
-"""Recognises errors of the disk: no space, read-only files, failing reads and writes."""
+"""Recognises errors of the disk (no space, read-only files, failing reads and writes), and a server that does not answer."""
 
 import errno
 from collections.abc import Callable, Iterator
@@ -31,6 +31,17 @@ ERRNOS = {
     errno.EROFS: StorageFault.READ_ONLY,
     errno.EIO: StorageFault.BROKEN,
 }
+# What libpq and a server that starts or stops say; SQLite has neither.
+UNREACHABLE = (
+    "connection failed",
+    "connection is bad",
+    "connection is lost",
+    "connection timeout",
+    "connection refused",
+    "server closed the connection",
+    "terminating connection",
+    "the database system is",
+)
 # Called with the error of a COMMIT that failed: no statement has failed then.
 COMMIT_HOOKS: list[Callable[[Exception], object]] = []
 
@@ -58,6 +69,15 @@ def find_storage_fault(error: BaseException | None) -> StorageFault | None:
         if fault is not None:
             return fault
     return None
+
+
+def is_unreachable(error: BaseException | None) -> bool:
+    """True if the database's server caused an error by not answering, or no longer."""
+    return any(
+        type(cause).__name__ in ("OperationalError", "AdminShutdown", "CrashShutdown")
+        and any(text in str(cause).lower() for text in UNREACHABLE)
+        for cause in causes_of(error)
+    )
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:

@@ -37,7 +37,7 @@ if IS_FIRST:
 for _name in [*os.environ]:
     if _name.startswith("LOCI_") and not _name.startswith(("LOCI_TEST_", "LOCI_SQLITE_DRIVER")):
         del os.environ[_name]
-for _name in ("DATABASE_URL", "REDIS_URL"):
+for _name in ("DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL"):
     os.environ.pop(_name, None)
 os.environ["LOCI_HOME"] = str(HOME)
 # LOCI_TEST_ENCRYPTION=1 runs the tests on an encrypted store, with a key in the environment.

@@ -18,7 +18,7 @@ from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
-from access.write_rate import writes_left
+from access.write_rate import has_just_written, writes_left
 from storage.compiled_queries import CompiledQuery
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         default_group=token.default_group.slug if token.default_group else "",
         origin=token.origin,
         writes_left=writes_left(token.burst_at),
+        needs_latest=has_just_written(token.burst_at),
     )
 
 

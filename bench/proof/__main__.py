@@ -9,18 +9,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from bench.agents.prove import prove_agents
+from bench.conformance.prove import prove_conformance
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
 from bench.proof.clients.files import prove_files
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
-from bench.proof.conformance import prove_conformance
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.prove import prove_hostile
+from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.suite.lists import prove_lists
@@ -91,6 +92,11 @@ PROOFS = (
         "artifacts",
         "A repository of 10,000 files is read as evidence, and no answer of memories changes beside it.",
         prove_artifacts,
+    ),
+    Proof(
+        "postgres",
+        "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.",
+        prove_postgres,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )

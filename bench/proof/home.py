@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from bench.proof.proof import REPOSITORY, ProofError
 
 COMMAND_S = 300
 TOKEN_FILE = "proof.token"
+VARIABLES_FILE = "proof.variables"  # JSON; what else a home's processes get, such as DATABASE_URL
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,18 @@ class Home:
     def environment(self) -> dict[str, str]:
         """What a process needs to work in this home and nowhere else."""
         return environment(self.path)
+
+    def written(self) -> int:
+        """How many bytes were written to the database's log of writes: it grows with every transaction."""
+        url = own_variables(self.path).get("DATABASE_URL")
+        if url is None:
+            wal = self.path / "memory.db-wal"
+            return wal.stat().st_size if wal.exists() else 0
+        import psycopg  # noqa: PLC0415 - only where a proof uses PostgreSQL
+
+        with psycopg.connect(url) as connection:
+            [(place,)] = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchall()
+        return int(place)
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         """Start `manage.py` with these arguments."""
@@ -52,13 +65,18 @@ class Home:
         return again | {"owed": seen["owed"], "faults": [*seen["faults"], *again["faults"], *unmade]}
 
 
-def make_home(path: Path) -> Home:
-    """Make a fresh home, whatever was at `path` before: model linked, migrated, with a user and a token."""
+def make_home(path: Path, variables: Mapping[str, str] = {}) -> Home:
+    """Make a fresh home, whatever was at `path` before: model linked, migrated, with a user and a token.
+
+    `variables` are set for each of its processes, such as DATABASE_URL for an empty database.
+    """
     shutil.rmtree(path, ignore_errors=True)
-    if made := os.environ.get("LOCI_TEST_PROOF_HOME"):  # set by the tests of the small forms
+    made = os.environ.get("LOCI_TEST_PROOF_HOME")  # set by the tests of the small forms
+    if made and not variables:
         shutil.copytree(made, path, symlinks=True)
         return open_home(path)
     path.mkdir(mode=0o700, parents=True)
+    (path / VARIABLES_FILE).write_text(json.dumps({**variables}), encoding="utf-8")
     (path / "models").symlink_to(installed_models())
     secret = _witness(path, "prepare")["secret"]
     (path / TOKEN_FILE).write_text(secret, encoding="ascii")
@@ -80,7 +98,7 @@ def installed_models() -> Path:
 
 def environment(home: Path) -> dict[str, str]:
     """This process's environment, with `home` as the only setting of Loci."""
-    foreign = ("DATABASE_URL", "REDIS_URL")
+    foreign = ("DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL")
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -90,7 +108,14 @@ def environment(home: Path) -> dict[str, str]:
     # Proofs write as fast as they can; the one of the write rate sets it itself.
     own["LOCI_ACCESS_WRITES_PER_MINUTE"] = "0"
     # What a killed process printed must be out.
-    return kept | own | {"LOCI_LOG_LEVEL": "INFO", "PYTHONUNBUFFERED": "1"}
+    return kept | own | {"LOCI_LOG_LEVEL": "INFO", "PYTHONUNBUFFERED": "1"} | own_variables(home)
+
+
+def own_variables(home: Path) -> dict[str, str]:
+    """What a home's processes get beside LOCI_HOME."""
+    file = home / VARIABLES_FILE
+    found: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
 
 
 def run(command: Sequence[str], home: Path, *, sent: str | None = None) -> str:

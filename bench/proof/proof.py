@@ -1,7 +1,7 @@
 """What a proof is: a name, a claim, and a run in a folder of its own that can be stopped and gone on with."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class Workshop:
 
     folder: Path
     is_quick: bool = False
+    database: Callable[[str], Mapping[str, str]] = lambda name: {}
+    """Makes an empty database for the home of this name; gives the variables that lead to it. None: SQLite."""
 
     def pick(self, full: Any, quick: Any) -> Any:
         """The first for the whole proof, the second for a quick look."""

@@ -27,6 +27,8 @@ from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece, Proposal  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
 from memories.store.search_columns import context_of, filter_tokens, thread_neighbours  # noqa: E402
+from storage.compiled_queries import fetch  # noqa: E402
+from storage.dialect import dialect  # noqa: E402
 
 SHOWN = 5  # faults of one kind that are told in full
 # What writes the first row of the log about a memory.
@@ -112,35 +114,51 @@ def store_faults() -> list[str]:
     faults = [f"search index: {fault}" for fault in search_index().find_errors()]
     broken = [report for report in verify_log() if not report.is_whole]
     faults += [f"log: chain {each.chain} is broken at row {each.broken_at}: {each.why}" for each in broken]
+    faults += [f"index: {fault}" for fault in dialect().index_faults()]
+    # PostgreSQL checks references whenever a row is written; SQLite can be asked again.
+    return [*faults, *(sqlite_faults() if connection.vendor == "sqlite" else ())]
+
+
+def sqlite_faults() -> list[str]:
+    """What SQLite's own checks of the file say."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA integrity_check")
-        faults += [f"integrity check: {line}" for (line,) in cursor.fetchall() if line != "ok"]
+        faults = [f"integrity check: {line}" for (line,) in cursor.fetchall() if line != "ok"]
         cursor.execute("PRAGMA foreign_key_check")
-        faults += [f"foreign key: {row}" for row in cursor.fetchall()]
-    return faults
+        return faults + [f"foreign key: {row}" for row in cursor.fetchall()]
+
+
+COUNTS = {
+    "sqlite": {
+        "other": "SELECT COUNT(*) FROM memories_piece AS p JOIN memories_vec AS v ON v.piece = p.key"
+        " WHERE v.embedding IS NOT vec_quantize_int8(p.embedding, 'unit')",
+        "words": "SELECT COUNT(*) FROM memories_fts_docsize",
+        "vectors": "SELECT COUNT(*) FROM memories_vec",
+        "changes": "SELECT COUNT(DISTINCT piece) FROM index_change WHERE op = '+'",
+    },
+    "postgresql": {
+        "other": "SELECT COUNT(*) FROM memories_piece AS p JOIN piece_search AS v ON v.piece = p.key"
+        " WHERE v.h <> p.embedding::halfvec(384)",
+        "words": "SELECT COUNT(*) FROM search_row",
+        "vectors": "SELECT COUNT(*) FROM piece_search",
+    },
+}
 
 
 def _unequal_counts() -> list[str]:
-    faults = []
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT COUNT(*) FROM memories_piece AS p JOIN memories_vec AS v ON v.piece = p.key"
-            " WHERE v.embedding IS NOT vec_quantize_int8(p.embedding, 'unit')"
-        )
-        faults += [f"{n} vector rows hold another vector than their piece" for (n,) in cursor.fetchall() if n]
-        cursor.execute("SELECT COUNT(*) FROM memories_fts_docsize")
-        [(words,)] = cursor.fetchall()
-        cursor.execute("SELECT COUNT(*) FROM memories_vec")
-        [(vectors,)] = cursor.fetchall()
-        cursor.execute("SELECT COUNT(DISTINCT piece) FROM index_change WHERE op = '+'")
-        [(changes,)] = cursor.fetchall()
+    counts = {name: fetch(sql, [])[0][0] for name, sql in COUNTS[connection.vendor].items()}
     embedded = Piece.objects.exclude(embedding=None).count()
     pairs = {
-        "memories and rows of the keyword index": (Memory.objects.count(), words),
-        "vectors of pieces and rows of the vector index": (embedded, vectors),
-        "vectors of pieces and pieces in the list of changes": (embedded, changes),
+        "memories and rows of the keyword index": (Memory.objects.count(), counts["words"]),
+        "vectors of pieces and rows of the vector index": (embedded, counts["vectors"]),
+        # PostgreSQL's list stays empty: nobody follows it.
+        "vectors of pieces and pieces in the list of changes": (embedded, counts.get("changes", embedded)),
     }
-    return faults + [f"{what}: {a} and {b}" for what, (a, b) in pairs.items() if a != b]
+    other = counts["other"]
+    return [
+        *([f"{other} vector rows hold another vector than their piece"] if other else []),
+        *(f"{what}: {a} and {b}" for what, (a, b) in pairs.items() if a != b),
+    ]
 
 
 def half_written() -> list[str]:

@@ -109,14 +109,15 @@ def write(texts: list[tuple[str, int]], group_keys: list[int], seeds: list[Vecto
         with transaction.atomic():
             rows = zip(texts[part], group_keys[part], strict=True)
             memories = [
-                _memory(number, text, group_key)
+                make_memory(number, text, group_key)
                 for number, ((text, _), group_key) in enumerate(rows, start + 1)
             ]
             MEMORIES.add(memories)
-            PIECES.add(_pieces(memories, vectors))
+            PIECES.add(make_pieces(memories, vectors))
         print(f"{start + len(vectors):,} memories", file=sys.stderr)
     with connection.cursor() as cursor:
-        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if connection.vendor == "sqlite":
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         cursor.execute("ANALYZE")
 
 
@@ -134,7 +135,8 @@ def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vect
     return unit
 
 
-def _memory(number: int, text: str, group_key: int) -> Memory:
+def make_memory(number: int, text: str, group_key: int) -> Memory:
+    """An unsaved memory with this number."""
     at = BEGAN + timedelta(seconds=30 * number)
     return Memory(
         id=uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | number),
@@ -151,7 +153,8 @@ def _memory(number: int, text: str, group_key: int) -> Memory:
     )
 
 
-def _pieces(memories: Sequence[Memory], vectors: Vectors) -> list[Piece]:
+def make_pieces(memories: Sequence[Memory], vectors: Vectors) -> list[Piece]:
+    """One unsaved piece for each memory, with its vector."""
     model = get_encoder(timeout_s=60).model_id
     return [
         Piece(

@@ -7,14 +7,15 @@ from django.http.response import HttpResponseBase
 from django.template import loader
 from django.views.defaults import server_error as plain_server_error
 
-from access.errors import as_storage_error
+from access.errors import StorageFull, as_storage_error
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """The page "Something went wrong", or the reason if the disk is full, read-only or faulty."""
+    """The page "Something went wrong", or the reason if the disk is full, read-only or faulty, or the database away."""
     error = as_storage_error(sys.exc_info()[1])
     if error is None:
         return plain_server_error(request)
     # Without the request: its session and its user are in the database.
-    page = loader.render_to_string("507.html", {"message": error.message, "hint": error.hint})
+    title = "Not saved" if isinstance(error, StorageFull) else "Not available"
+    page = loader.render_to_string("507.html", {"title": title, "message": error.message, "hint": error.hint})
     return HttpResponse(page, status=error.status)

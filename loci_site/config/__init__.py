@@ -71,6 +71,7 @@ class Config:
     redis_url: str = ""
     database_key: str = field(default="", repr=False)  # the variable LOCI_DB_KEY
     database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
+    replica_url: str = ""  # a streaming replica of it, which answers recalls
 
     @property
     def on_loopback(self) -> bool:
@@ -97,6 +98,7 @@ def load_config(env: Mapping[str, str]) -> Config:
         redis_url=env.get("REDIS_URL", "").strip(),
         database_key=env.get(VARIABLE, "").strip(),
         database_url=env.get("DATABASE_URL", "").strip(),
+        replica_url=env.get("DATABASE_REPLICA_URL", "").strip(),
         **sections,
     )
     errors += find_conflicts(config) + find_key_conflicts(config)
@@ -137,6 +139,11 @@ def find_conflicts(config: Config) -> list[str]:
         errors.append(
             "variable DATABASE_URL must have the form postgresql://user@host:port/name; for SQLite unset it: the setting "
             "storage.database names the file"
+        )
+    if config.replica_url and not (config.database_url and has_scheme(config.replica_url, DATABASE_SCHEMES)):
+        errors.append(
+            "variable DATABASE_REPLICA_URL must have the form postgresql://user@host:port/name, and DATABASE_URL must name"
+            " the database that it is a replica of"
         )
     return errors
 

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from loci_site.config import Config
 from loci_site.config.sections import Storage
+from storage.postgresql.replica import REPLICA
 
 # Set on every connection; Django itself turns foreign keys on, and `timeout` sets the busy timeout.
 PRAGMAS = (
@@ -17,6 +18,15 @@ PRAGMAS = (
     "journal_size_limit=67108864",  # 64 MiB: the WAL file shrinks again after a large import
     "temp_store=MEMORY",
 )
+
+
+def all_databases(config: Config) -> dict[str, dict[str, Any]]:
+    """DATABASES: the store, and the replica that answers recalls if there is one."""
+    found = {"default": database_settings(config)}
+    if config.replica_url:
+        threshold = config.storage.prepare_threshold
+        found[REPLICA] = postgresql_settings(config.replica_url, prepare_threshold=threshold)
+    return found
 
 
 def database_settings(config: Config) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Final
 from access.actor import Actor
 from access.errors import LociError
 from access.models import CaptureRule
+from access.write_rate import left_of
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookSession
 from loci_site.hooks.prompt_text import POINTS_HERE, clean_prompt, without_code
@@ -93,7 +94,7 @@ def capture_of(call: HookCall) -> list[Capture]:
 def keep_captures(actor: Actor, call: HookCall) -> int:
     """Store what a call holds, commits of the session included; the number of texts stored or restated."""
     row = find_session(actor, call)
-    if row is None or row.is_off or row.group is None or actor.writes_left < 1:
+    if row is None or row.is_off or row.group is None or left_of(actor) < 1:
         return 0
     known = [fold(text) for text in injected_texts(row)]
     drafts = [draft_of(call, capture) for capture in capture_of(call) if not is_known(capture.text, known)]

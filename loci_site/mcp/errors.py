@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from access.errors import LociError, StorageFull, as_storage_error
 from loci_site.mcp.arguments import describe_validation
 from memories.queries.quoting import escape
+from storage.faults import is_unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ def explain_failure(error: Exception, *, what: str) -> str:
     reason = find_domain_error(error)
     if isinstance(reason, StorageFull):
         logger.error("%s failed: %s", what, reason.fault, exc_info=error)
+    elif is_unreachable(error):
+        logger.warning("%s failed: the database does not answer", what)
     if reason is not None:
         return error_text(reason)
     reference = secrets.token_hex(4)

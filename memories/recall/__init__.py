@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.utils import timezone
 
 from access.actor import Actor
@@ -46,6 +46,7 @@ from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
+from storage.postgresql.replica import database_of, leave_alone, reading_from
 
 __all__ = ["Item", "RecallRequest", "RecallResult", "rank", "rank_keys", "recall"]
 
@@ -74,8 +75,20 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
         InvalidInput: a field of the request is not allowed; `field` names it.
         GroupRequired, NotPermitted: no group is named, or the actor may not read.
     """
-    started = time.perf_counter()
     check_request(request)
+    alias = database_of(None, may_be_old=not actor.needs_latest)
+    if alias != DEFAULT_DB_ALIAS:
+        try:
+            with reading_from(alias):
+                return recall_here(actor, request)
+        except OperationalError as error:  # also a query that the replica gave up for a change of the primary
+            leave_alone(error)
+    return recall_here(actor, request)
+
+
+def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
+    """recall() from the thread's database; the request is checked."""
+    started = time.perf_counter()
     if request.ids:
         return recall_ids(actor, request, started=started)
     while True:

@@ -64,9 +64,7 @@ def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) ->
     `supervised` kills `manage.py up`; the web processes below it have to end by themselves.
     """
     name = "up" if supervised else "server"
-    home = _home(workshop, name, is_first=number == 0)
-    ledger = Ledger(workshop.folder / f"{name}.jsonl")
-    log = workshop.folder / f"{name}.log"
+    home, ledger, log = open_round(workshop, name, is_first=number == 0)
     after_s = random.Random(f"{SEED}:{name}:{number}").uniform(*KILL_WINDOW_S)
     before = len(ledger.acknowledged)
     with running(home, log, supervised=supervised) as server:
@@ -83,7 +81,7 @@ def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) ->
     if not traffic.in_flight or not acknowledged:
         faults.append(f"the signal met no write: {traffic.in_flight} in flight, {acknowledged} acknowledged")
     with running(home, log, supervised=supervised) as server:
-        faults += _recalled(server.url, home, ledger)
+        faults += recalled(server.url, home, ledger)
     seen = home.check(ledger.as_json())
     faults += [*seen["faults"], *bad_lines(log)]
     return {"acknowledged": acknowledged, "in_flight": traffic.in_flight, "seen": seen, "faults": faults}
@@ -91,9 +89,7 @@ def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) ->
 
 def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill one of the two web processes of an `up` under writers; those that the other one serves go on."""
-    home = _home(workshop, "web", is_first=number == 0)
-    ledger = Ledger(workshop.folder / "web.jsonl")
-    log = workshop.folder / "web.log"
+    home, ledger, log = open_round(workshop, "web", is_first=number == 0)
     chance = random.Random(f"{SEED}:web:{number}")
     before = len(ledger.acknowledged)
     with running(home, log, supervised=True) as server:
@@ -111,7 +107,7 @@ def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
             kill=partial(os.kill, chance.choice(pids), signal.SIGKILL),
             further_s=GO_ON_S,
         )
-        faults = [*traffic.refusals, *ledger.odd_outcomes[:5], *_recalled(server.url, home, ledger)]
+        faults = [*traffic.refusals, *ledger.odd_outcomes[:5], *recalled(server.url, home, ledger)]
     if not traffic.in_flight or not traffic.afterwards:
         faults.append(
             f"{traffic.in_flight} writes were in flight and {traffic.afterwards} acknowledged after it"
@@ -130,14 +126,14 @@ def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
 
 def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill an import that has begun to write, look, import again: every row is there once."""
-    home = make_home(workshop.folder / "home-import")
+    home = make_home(workshop.folder / "home-import", workshop.database("import"))
     file = workshop.folder / "import.jsonl"
     texts = _write_import(file, IMPORT_ROWS)
     chance = random.Random(f"{SEED}:import:{number}")
     words = (workshop.folder / "import.log").open("a", encoding="utf-8")
     with words:
         process = home.start("import", str(file), stdout=words, stderr=words)
-        wait_for_growth(process, home.path / "memory.db-wal", by=100_000)
+        wait_for_growth(process, home.written, by=100_000)
         # By turns inside the first batch's transaction, and anywhere in the batches after it.
         time.sleep(chance.uniform(*((0, 0.05) if number % 2 else KILL_WINDOW_S)))
         kill(process, "import")
@@ -159,8 +155,7 @@ def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
 
 def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill a `remember` that stores one line after the other. All rounds share one home."""
-    home = _home(workshop, "remember", is_first=number == 0)
-    ledger = Ledger(workshop.folder / "remember.jsonl")
+    home, ledger, _ = open_round(workshop, "remember", is_first=number == 0)
     chance = random.Random(f"{SEED}:remember:{number}")
     texts = [job.content for job in jobs(JOBS_A_ROUND, start=len(ledger.sent))]
     lines, said = workshop.folder / "remember.txt", workshop.folder / "remember.out"
@@ -174,7 +169,7 @@ def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
         (workshop.folder / "remember.log").open("a", encoding="utf-8") as log,
     ):
         process = home.start("remember", "-", *flags, stdin=stdin, stdout=out, stderr=log)
-        wait_for_growth(process, said, by=1)
+        wait_for_growth(process, lambda: said.stat().st_size, by=1)
         time.sleep(chance.uniform(*KILL_WINDOW_S))
         kill(process, "remember")
     # The last line may be cut short; it is no acknowledgement then.
@@ -188,16 +183,22 @@ def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
     return {"acknowledged": len(answers), "seen": seen, "faults": faults}
 
 
+def open_round(workshop: Workshop, name: str, *, is_first: bool) -> tuple[Home, Ledger, Path]:
+    """The home, the ledger and the server's log that all rounds of a kind share; the first one begins anew."""
+    home = _home(workshop, name, is_first=is_first)
+    return home, Ledger(workshop.folder / f"{name}.jsonl"), workshop.folder / f"{name}.log"
+
+
 def _home(workshop: Workshop, name: str, *, is_first: bool) -> Home:
     path = workshop.folder / f"home-{name}"
     if not is_first:
         return open_home(path)
     for end in ("jsonl", "log"):
         (workshop.folder / f"{name}.{end}").unlink(missing_ok=True)
-    return make_home(path)
+    return make_home(path, workshop.database(name))
 
 
-def _recalled(url: str, home: Home, ledger: Ledger) -> list[str]:
+def recalled(url: str, home: Home, ledger: Ledger) -> list[str]:
     """Ask the restarted server for what was acknowledged last."""
     last = dict(list(ledger.acknowledged.items())[-20:])
     body = asyncio.run(_recall(url, home.secret, list(last.values())))
@@ -229,15 +230,15 @@ def _turn(number: int, job: Job) -> str:
     return json.dumps({**turn, "timestamp": moment, "speaker": "Anna"})
 
 
-def wait_for_growth(process: subprocess.Popen[str], file: Path, *, by: int) -> None:
-    """Wait until the process has made a file `by` bytes longer: it has begun to write."""
-    start = file.stat().st_size if file.exists() else 0
+def wait_for_growth(process: subprocess.Popen[str], size: Callable[[], int], *, by: int) -> None:
+    """Wait until the process has made something `by` bytes longer: it has begun to write."""
+    start = size()
     deadline = time.monotonic() + COMMAND_S
     while time.monotonic() < deadline and process.poll() is None:
-        if file.exists() and file.stat().st_size >= start + by:
+        if size() >= start + by:
             return
         time.sleep(0.005)
-    raise ProofError(f"The command ended with {process.poll()} before it wrote {file.name}.")
+    raise ProofError(f"The command ended with {process.poll()} before it wrote.")
 
 
 def kill(process: subprocess.Popen[str], what: str) -> None:

@@ -15,6 +15,7 @@ from bench.proof.clients.sentences import DEEDS, GROUPS, PEOPLE, THINGS, Job
 from bench.proof.server import Server
 
 Progress = Callable[[], None]
+PAUSE_S = 0.2  # after a refusal, before the same agent writes on
 
 
 @dataclass
@@ -161,8 +162,10 @@ async def _write(
     """Take jobs and store them, until there are none or the server is gone; `again` connects anew then."""
     while waiting:
         async with Agent(url, secret) as agent:
-            if not await _write_on(agent, traffic, waiting, ledger, progress) and not again:
-                return
+            if not await _write_on(agent, traffic, waiting, ledger, progress):
+                if not again:
+                    return
+                await asyncio.sleep(PAUSE_S)
 
 
 async def _write_on(
@@ -177,6 +180,7 @@ async def _write_on(
             answer = await agent.call("store_memory", job.arguments())
         except Refused as refusal:
             traffic.refusals.append(f"{job.content} → {refusal}")
+            await asyncio.sleep(PAUSE_S)
             continue
         except httpx2.HTTPError:
             traffic.broken += 1

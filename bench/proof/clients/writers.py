@@ -121,7 +121,7 @@ def _begin(workshop: Workshop, name: str) -> tuple[Home, Ledger]:
     file = workshop.folder / f"{name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    return make_home(workshop.folder / f"home-{name}"), Ledger(file)
+    return make_home(workshop.folder / f"home-{name}", workshop.database(name)), Ledger(file)
 
 
 def _end(home: Home, ledger: Ledger, numbers: dict[str, Any], faults: list[str]) -> dict[str, Any]:

@@ -12,24 +12,25 @@ from typing import Any
 from tqdm import tqdm
 
 from bench.proof.clients.kills import kill, wait_for_growth
-from bench.proof.home import COMMAND_S, Home, make_home, open_home, run
+from bench.proof.home import COMMAND_S, Home, make_home, open_home, own_variables, run
 from bench.proof.proof import Finding, ProofError, Workshop
 
 SEED = 20_270_104
 EVENTS = 1_500  # in the store before the first kill
 MORE = 60  # stored anew before each round, so that every cycle has work of every kind
+NEW_DATABASE = 100_000  # bytes written to PostgreSQL's log for a new database
 DAYS = 3  # that each round's clock is ahead of the one before
 
 
-def prove_cycle_kills(workshop: Workshop) -> Finding:
+def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
     """Kill cycles, purges and restores at seeded random moments; finish each, and look at the store both times."""
     rounds, events = workshop.pick(
-        ({"cycle": 30, "purge": 10, "restore": 10}, EVENTS), ({"cycle": 2, "purge": 1, "restore": 1}, 150)
+        ({"cycle": 30, "purge": 10, "restore": 10}, stored), ({"cycle": 2, "purge": 1, "restore": 1}, 150)
     )
     found = workshop.done()
     path = workshop.folder / "home-cycle"
     if not found:
-        home = make_home(path)
+        home = make_home(path, workshop.database("cycle"))
         _ask(home, "fill", {"week": 0, "amount": events})
     home = open_home(path)
     work = {"cycle": kill_cycle, "purge": kill_purge, "restore": kill_restore}
@@ -88,7 +89,7 @@ def kill_restore(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     _ask(home, "fill", {"week": 200 + number, "amount": MORE})
     now = _ask(home, "look", {})
     restore = ("restore", str(file), "--yes", "--json")
-    killed = _killed(workshop, home, restore, f"restore:{number}", longest_s=0.5, begins=_a_new_file)
+    killed = _killed(workshop, home, restore, f"restore:{number}", longest_s=0.5, begins=_a_new_store)
     broken = _ask(home, "look", {})
     faults = [f"after the kill: {fault}" for fault in broken["faults"]]
     if broken["memories"] not in (before["memories"], now["memories"]):
@@ -124,15 +125,16 @@ def _killed(
 
 def _a_longer_log(process: "subprocess.Popen[str]", home: Home) -> None:
     """Wait until the database is written to."""
-    wait_for_growth(process, home.path / "memory.db-wal", by=1)
+    wait_for_growth(process, home.written, by=1)
 
 
-def _a_new_file(process: "subprocess.Popen[str]", home: Home) -> None:
-    """Wait until something appears in the home or among its backups: the restore has begun."""
-    before = _files(home)
+def _a_new_store(process: "subprocess.Popen[str]", home: Home) -> None:
+    """Wait until a file appears in the home or among its backups, or much is written to the server: the restore has begun."""
+    before, written = _files(home), home.written()
+    is_file = "DATABASE_URL" not in own_variables(home.path)
     deadline = time.monotonic() + COMMAND_S
     while process.poll() is None and time.monotonic() < deadline:
-        if _files(home) - before:
+        if _files(home) - before or (not is_file and home.written() - written > NEW_DATABASE):
             return
         time.sleep(0.002)
     raise ProofError("The restore ended before it made a file.")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from django.http.request import split_domain_port, validate_host
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
@@ -94,7 +95,7 @@ async def _caller(headers: Headers) -> Actor | None:
         return None
     try:
         return await find_actor(secret.strip(), via=Via.MCP)
-    except NotAuthenticated:
+    except (NotAuthenticated, OperationalError):
         return None
 
 

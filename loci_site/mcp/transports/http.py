@@ -4,13 +4,14 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from mcp.server.lowlevel import Server
 
 from access.actor import Actor, Via
-from access.errors import NotAuthenticated, TooManyAttempts
+from access.errors import NotAuthenticated, TooManyAttempts, as_storage_error
 from access.sign_in.client_address import address_of
 from access.tokens import PREFIX, actor_for_secret
 from access.tokens.throttle import count_failed_token
@@ -38,6 +39,11 @@ async def mcp_view(request: HttpRequest) -> HttpResponseBase:
             actor = await find_actor(secret, via=Via.MCP)
     except NotAuthenticated as error:
         return await refuse_caller(request, error, is_sent=bool(secret))
+    except OperationalError as error:
+        away = as_storage_error(error)
+        if away is None:
+            raise
+        return JsonResponse(away.as_dict(), status=away.status)
     with acting_as(actor):
         return await serve_mcp(request, mcp_server())
 

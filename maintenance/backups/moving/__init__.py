@@ -4,11 +4,12 @@ The store itself is only read. Each table is one transaction, so a move that was
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, connections
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection, connections
 
 from access import audit
 from access.actor import Actor
@@ -31,6 +32,7 @@ from memories.models import Memory
 from memories.types import Scope, State
 
 Progress = Callable[[str, int, int], None]  # step, done, total
+MIGRATIONS = "django_migrations"  # Django's table of what was migrated; the first one that it makes
 MIN_OVERLAP = 0.95  # of the first ten memories of an answer, before and after
 # A recall of one group reads the global rows too, whatever the group's size.
 MANY_GLOBAL = 20_000
@@ -142,12 +144,19 @@ def check_target(target: Target) -> bool:
     if mark and mark == store_mark():
         return True
     is_used = "memories_memory" in tables and Memory.objects.using(TARGET).exists()
-    if is_used or "memories_memory" not in tables or mark:
+    if is_used or mark or ("memories_memory" not in tables and not is_half_migrated(tables)):
         raise Conflict(
             f"{target.name} is not empty, or the store was written to since an earlier move.",
             hint="Name an empty database.",
         )
     return False
+
+
+def is_half_migrated(tables: Collection[str]) -> bool:
+    """True for tables of Loci alone, without an account: a move was killed while it made them, and goes on."""
+    if MIGRATIONS not in tables or {*tables} - {MIGRATIONS, *connection.introspection.django_table_names()}:
+        return False
+    return "auth_user" not in tables or not User.objects.using(TARGET).exists()
 
 
 def check_nobody_writes() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.config import KEYS, Config, ConfigError, load_config
-from loci_site.config.databases import database_settings, postgresql_settings
+from loci_site.config.databases import all_databases, postgresql_settings
 from tests.settings import REPOSITORY
 
 
@@ -186,7 +186,7 @@ def test_same_may_not_be_looser_than_near(tmp_path: Path) -> None:
     assert error == "storage.same_cosine is 0.9; it must be at least storage.near_cosine (0.92)"
 
 
-@pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL"])
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL"])
 def test_a_wrong_address_of_a_service_is_named_without_its_password(tmp_path: Path, variable: str) -> None:
     (error,) = errors_of({"LOCI_HOME": str(tmp_path), variable: "mysql://user:hunter2@host/db"})
     assert variable in error
@@ -209,12 +209,24 @@ def test_a_postgresql_address_is_taken_apart() -> None:
 
 def test_statements_are_prepared_where_the_setting_says_so(tmp_path: Path) -> None:
     address = {"LOCI_HOME": str(tmp_path), "DATABASE_URL": "postgresql://ann@h/loci"}
-    options = database_settings(load_config(address))["OPTIONS"]
+    options = all_databases(load_config(address))["default"]["OPTIONS"]
     assert (options["prepare_threshold"], options["server_side_binding"]) == (None, False)
-    options = database_settings(load_config(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "5"}))["OPTIONS"]
+    options = all_databases(load_config(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "5"}))["default"][
+        "OPTIONS"
+    ]
     assert (options["prepare_threshold"], options["server_side_binding"]) == (5, True)
     (error,) = errors_of(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "-1"})
     assert "LOCI_STORAGE_PREPARE_THRESHOLD is '-1'" in error
+
+
+def test_a_replica_needs_the_database_that_it_is_one_of(tmp_path: Path) -> None:
+    home = {"LOCI_HOME": str(tmp_path)}
+    replica = {"DATABASE_REPLICA_URL": "postgresql://db2/loci"}
+    (error,) = errors_of(home | replica)
+    assert "DATABASE_URL must name" in error
+    config = load_config(home | replica | {"DATABASE_URL": "postgresql://db1/loci"})
+    hosts = {alias: database["HOST"] for alias, database in all_databases(config).items()}
+    assert hosts == {"default": "db1", "replica": "db2"}
 
 
 def test_reading_settings_writes_nothing(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from access.audit.verify import is_log_whole
 from access.errors import Conflict
 from access.models import Group
 from access.tokens import operator
+from loci_site.config.databases import sqlite_settings
 from loci_site.management.commands.move import read_target
-from maintenance.backups.moving import move_store, preview_move, tables
+from maintenance.backups.moving import Target, check_target, move_store, preview_move, tables
 from maintenance.backups.moving.compare import digest_of_rows
 from maintenance.backups.moving.tables import SOURCE, TARGET, models, read_mark, steps, target_of
 from maintenance.backups.postgresql_copies import connect_to
@@ -80,7 +81,11 @@ def filled(alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     )
     monkeypatch.setenv("DATABASE_URL", database_url(str(connection.settings_dict["NAME"])))
-    # Django's tests refuse connections that the settings do not name.
+    allow_targets(monkeypatch)
+
+
+def allow_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open connections that the settings do not name, which Django's tests refuse."""
     inside = getclosurevars(BaseDatabaseWrapper.ensure_connection).nonlocals
     monkeypatch.setattr(BaseDatabaseWrapper, "ensure_connection", inside["real_ensure_connection"])
 
@@ -173,3 +178,19 @@ class TestThereAndBack:
             call_command("move", "--to", database_url("no_such_database"), stdout=StringIO())
         with pytest.raises(CommandError, match="no database that Loci knows"):
             call_command("move", "--to", "mysql://here/loci", stdout=StringIO())
+
+
+@pytest.mark.django_db
+def test_a_move_killed_while_it_made_the_tables_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow_targets(monkeypatch)
+    file = sqlite_settings(tmp_path / "new.db", storage=settings.LOCI.storage)
+    target = Target("new.db", file, {})
+    with target_of(file), connections[TARGET].cursor() as cursor:
+        cursor.execute("CREATE TABLE django_migrations (id integer)")
+        cursor.execute("CREATE TABLE auth_group (id integer)")
+        assert check_target(target) is False
+        cursor.execute("CREATE TABLE somebody_elses (id integer)")
+        with pytest.raises(Conflict, match="is not empty"):
+            check_target(target)

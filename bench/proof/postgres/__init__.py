@@ -1,0 +1,1 @@
+"""PostgreSQL under writers, kills, purges and moves: servers of a wheel that a proof may kill."""

@@ -1,0 +1,113 @@
+"""A store moved from SQLite to PostgreSQL and back: the same rows each time, also where a move was killed."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.proof.home import COMMAND_S, VARIABLES_FILE, Home, make_home, open_home, run
+from bench.proof.postgres.server import PostgresServer
+from bench.proof.proof import ProofError, Workshop
+
+EVENTS, QUICK_EVENTS = 2_000, 150
+SEED = 20_270_319
+KILL_WINDOW_S = (4.0, 12.0)
+DIGEST = """
+import hashlib, json, django; django.setup()
+from access.models import AuditEntry
+from memories.models import Memory, Piece
+def digest(rows):
+    found = hashlib.sha256()
+    for row in sorted(rows): found.update(repr(row).encode())
+    return found.hexdigest()
+text = lambda value: bytes(value).hex() if value is not None else None
+print(json.dumps({
+    "memories": [Memory.objects.count(), digest(
+        (str(i), c, s, t) for i, c, s, t in Memory.objects.order_by("id").values_list("id", "content", "state", "trust"))],
+    "vectors": [Piece.objects.count(), digest((str(i), text(e)) for i, e in
+        Piece.objects.order_by("memory__id", "ordinal").values_list("memory__id", "embedding"))],
+    "log": [AuditEntry.objects.count(), digest(
+        (c, n, h) for c, n, h in AuditEntry.objects.order_by("origin", "chain", "seq").values_list("chain", "seq", "hash"))],
+}))
+"""
+
+
+def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]:
+    """Fill a store in SQLite, move it twice, killing the first move once; compare all three stores."""
+    home = make_home(workshop.folder / "home-move")
+    amount = workshop.pick(EVENTS, QUICK_EVENTS)
+    fill = json.dumps({"week": 3, "amount": amount})
+    run([sys.executable, "-m", "bench.proof.cycle.seed", "fill"], home.path, sent=fill)
+    # The schema comes from the move itself.
+    server.new_database("moved", empty=True)
+    variables = server.variables("moved")
+    was_killed = _killed_move(home, variables["DATABASE_URL"], workshop)
+    there = _move(home, variables["DATABASE_URL"], variables)
+    first = _digest(home)  # now: a move begins with a backup, which is in the log
+    moved = _at(home, variables)
+    second = _digest(moved)
+    file = home.path / "back.db"
+    file.unlink(missing_ok=True)
+    back = _move(moved, str(file), variables)
+    fourth = _digest(moved)
+    third = _digest(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
+    faults = [f"moved: {name} are others" for name in first if first[name] != second[name]]
+    faults += [f"moved back: {name} are others" for name in fourth if fourth[name] != third[name]]
+    seen = _at(home, {"LOCI_STORAGE_DATABASE": str(file)})
+    look = json.loads(run([sys.executable, "-m", "bench.proof.cycle.seed", "look"], seen.path, sent="{}"))
+    return {
+        "memories": first["memories"][0],
+        "killed": was_killed,
+        "overlap": [there["overlap"], back["overlap"]],
+        "faults": [*faults, *look["faults"]],
+    }
+
+
+def _digest(home: Home) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run([sys.executable, "-c", DIGEST], home.path))
+    return found
+
+
+def _at(home: Home, variables: dict[str, str]) -> Home:
+    """The home with another database."""
+    (home.path / VARIABLES_FILE).write_text(json.dumps(variables), encoding="utf-8")
+    return open_home(home.path)
+
+
+def _move(home: Home, to: str, variables: dict[str, str]) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "move", "--to", to, "--json"],
+        env=home.environment | {"PATH": variables["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_S * 4,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ProofError(f"The move ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _killed_move(home: Home, to: str, workshop: Workshop) -> bool:
+    """Start a move and kill it after a while; False where it was over before."""
+    log: Path = workshop.folder / "move.log"
+    with log.open("a", encoding="utf-8") as words:
+        process = home.start("move", "--to", to, "--json", stdout=words, stderr=words)
+        time.sleep(random.Random(SEED).uniform(*KILL_WINDOW_S))
+        if process.poll() is not None:
+            return False
+        # With what it had started: a migration that lived on would be in the way of the next one.
+        everyone = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        for each in everyone:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        process.wait()
+        time.sleep(1)
+    return True

@@ -1,0 +1,1 @@
+"""Recall, stores and imports on SQLite and PostgreSQL in one run: `python -m bench.speed.databases`."""
