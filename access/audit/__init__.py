@@ -29,7 +29,7 @@ from access.audit.collect import note_rows
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditPayload
 from access.write_rate import count_writes
-from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
+from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson
 
 __all__ = [

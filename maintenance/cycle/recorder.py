@@ -15,7 +15,7 @@ from maintenance.models import Run, RunChange
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.types import State
-from storage.bulk_update import write_columns
+from storage.bulk.update import write_columns
 
 ROWS_AT_ONCE = 200  # per statement; SQLite limits the number of variables
 

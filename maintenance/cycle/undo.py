@@ -22,7 +22,7 @@ from memories.queries.snapshot import as_json
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import State
-from storage.bulk_update import write_columns
+from storage.bulk.update import write_columns
 
 CHANGES_AT_ONCE = 50  # per transaction; one ends at the first batch change, which covers many rows
 ENDED = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED)

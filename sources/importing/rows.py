@@ -18,7 +18,7 @@ from memories.models.text_lookup import NAME as TEXT_INDEX
 from memories.store.search_columns import context_of, filter_tokens
 from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
-from storage.bulk_insert import ManyInsert
+from storage.bulk.insert import ManyInsert
 
 M = TypeVar("M", bound=Model)
 MAX_PLAIN_INT = 30_000  # accepted by every integer column

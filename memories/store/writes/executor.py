@@ -34,7 +34,7 @@ from memories.store.writes.supersede import (
     retire_lapsed,
 )
 from memories.types import State
-from storage.bulk_insert import ManyInsert
+from storage.bulk.insert import ManyInsert
 
 MEMORIES = ManyInsert(Memory)
 

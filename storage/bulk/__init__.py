@@ -1,0 +1,1 @@
+"""Many rows in one statement: inserts and updates."""
