@@ -69,8 +69,15 @@ def migrations_of_memories(home: Path, change: str = "") -> set[str]:
 
 
 def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Path, loci: Shell) -> None:
-    migrated = loci("migrate", "-v0")
+    migrated = loci("migrate")
     assert (migrated.returncode, migrated.stderr) == (0, "")
+    lines = migrated.stdout.splitlines()
+    assert "  Added a mark to 1 tombstone, so that the text is recognised in other dress." in lines
+    assert [line for line in lines if "1 tombstone of purged texts cannot get that mark" in line]
+    # The old names leave the table of migrations.
+    assert migrations_of_memories(old_home) == {
+        path.stem for path in Path("memories/migrations").glob("[0-9]*.py")
+    }
     examined = loci("doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
     assert chains_of(loci) == [["legacy", "41", "1", "-", "41", "unbroken"]]
@@ -84,19 +91,6 @@ def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Pa
     assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (23, 19, 25, 0)
     found = json.loads(loci("recall", "how long are backups kept", "--group", "ledger", "--json").stdout)
     assert found["results"][0]["content"] == "Backups are kept for 30 days."
-
-
-def test_the_upgrade_says_which_tombstones_recognise_other_dress(old_home: Path, loci: Shell) -> None:
-    lines = loci("migrate").stdout.splitlines()
-    assert "  Added a mark to 1 tombstone, so that the text is recognised in other dress." in lines
-    assert [line for line in lines if "1 tombstone of purged texts cannot get that mark" in line]
-
-
-def test_the_old_names_leave_the_table_of_migrations(old_home: Path, loci: Shell) -> None:
-    assert loci("migrate", "-v0").returncode == 0
-    present = {path.stem for path in Path("memories/migrations").glob("[0-9]*.py")}
-    assert "0001_schema" in present
-    assert migrations_of_memories(old_home) == present
 
 
 @pytest.mark.parametrize(("look", "status"), [("--plan", 0), ("--check", 1)])

@@ -14,6 +14,7 @@ FILES = {
     "rights: REST and MCP": "tests/access/test_matrix.py",
     "rights: programs that a person let in": "tests/access/test_matrix_oauth.py",
     "rights: pages": "tests/access/test_matrix_pages.py",
+    "what stops being right": "tests/acceptance/test_contradiction_matrix.py",
     "what deletes a memory": "tests/acceptance/test_deletion_protocol.py",
 }
 _PASSED = re.compile(r"(\d+) passed")
