@@ -90,7 +90,7 @@ def test_no_published_format_waits_in_the_spool(kind: str) -> None:
 
 
 def test_a_text_that_nobody_can_judge_is_left_out_of_the_spool() -> None:
-    sent = {"prompt": f"The password is {PASSWORD}.", "cwd": "/work/ledger", "loci": {"commits": [{"at": 7}]}}
+    sent = {"prompt": f"The password is {PASSWORD}.", "cwd": "/srv/ledger", "loci": {"commits": [{"at": 7}]}}
     assert safe_to_keep(sent) == {**sent, "prompt": LEFT_OUT}
     assert safe_to_keep("a" * 20_001) == LEFT_OUT
     plain = "Change how the token is read in auth.py, and test the login page."
