@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from bench.agents.prove import prove_agents
+from bench.extension.prove import prove_extension
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.prove import prove_chunks
 from bench.proof.clients.kills import prove_kills
@@ -73,6 +74,11 @@ PROOFS = (
         "agents",
         "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.",
         prove_agents,
+    ),
+    Proof(
+        "extension",
+        "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.",
+        prove_extension,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )
