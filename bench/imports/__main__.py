@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
 def _measure(folder: Path, kind: str, size: int) -> dict[str, Any]:
     home = folder / f"home-{kind}"
     make_home(home)
-    command = [sys.executable, "-m", "bench.imports_work", kind, str(size), str(folder)]
+    command = [sys.executable, "-m", "bench.imports.work", kind, str(size), str(folder)]
     done = subprocess.run(
         command, cwd=REPOSITORY, env=environment(home), stdout=subprocess.PIPE, text=True, check=True
     )

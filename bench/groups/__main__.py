@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
 def _measure(home: Path, folder: Path, split: str) -> list[list[float]]:
     make_home(home)
     done = subprocess.run(
-        [sys.executable, "-m", "bench.groups_work", str(folder), split],
+        [sys.executable, "-m", "bench.groups.work", str(folder), split],
         cwd=REPOSITORY,
         env=environment(home) | {"PATH": os.environ.get("PATH", "")},
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Brings rows into the store that LOCI_HOME names and times it: `python -m bench.imports_work KIND SIZE FOLDER`.
+"""Brings rows into the store that LOCI_HOME names and times it: `python -m bench.imports.work KIND SIZE FOLDER`.
 
 Prints JSON: CPU and clock seconds, the rate of each tenth of the rows by CPU time, and the longest write lock. Making
 the texts and vectors is not counted.

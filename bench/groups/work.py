@@ -1,4 +1,4 @@
-"""The work of bench.groups in one home: `python -m bench.groups_work FOLDER SPLIT`; prints a row for each penalty as JSON."""
+"""The work of bench.groups in one home: `python -m bench.groups.work FOLDER SPLIT`; prints a row for each penalty as JSON."""
 
 import json
 import sys

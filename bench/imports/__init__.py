@@ -1,0 +1,1 @@
+"""How fast imports are: `python -m bench.imports`."""
