@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from bench import compare, imports
+from bench import compare
+from bench.imports import __main__ as imports
 from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
 from bench.proof.suite.properties import FILES
