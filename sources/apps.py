@@ -20,8 +20,9 @@ class SourcesConfig(AppConfig):
         from memories.store.purge_hooks import register_outside_copies, register_purge_hook  # noqa: PLC0415 - as above
         from sources.artifacts import proofs  # noqa: F401, PLC0415 - registers its kind of proposal
         from sources.artifacts.evidence import evidence_text  # noqa: PLC0415 - as above
+        from sources.artifacts.purged import purge_chunks  # noqa: PLC0415 - as above
         from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - as above
-        from sources.artifacts.upkeep import delete_retired, find_mentions, purge_chunks  # noqa: PLC0415 - as above
+        from sources.artifacts.upkeep import delete_retired, find_mentions  # noqa: PLC0415 - as above
         from sources.captures.removed import BrowserCopies, mark_kept, mark_removed, purge_captures  # noqa: PLC0415 - as above
         from sources.rooms.copies import FilesOnDisk  # noqa: PLC0415 - as above
         from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
