@@ -15,14 +15,15 @@ class SourcesConfig(AppConfig):
         from access.tokens.pairing import delete_old_codes  # noqa: PLC0415 - as above
         from memories.entities.find_person import OTHER_PLACES  # noqa: PLC0415 - as above
         from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
-        from memories.sessions.conversations.change import ON_DELETE  # noqa: PLC0415 - as above
+        from memories.sessions.conversations.change import ON_DELETE, ON_RESTORE  # noqa: PLC0415 - as above
         from memories.sessions.outside_parts import OutsidePart, register_outside_part  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_outside_copies, register_purge_hook  # noqa: PLC0415 - as above
         from sources.artifacts import proofs  # noqa: F401, PLC0415 - registers its kind of proposal
         from sources.artifacts.evidence import evidence_text  # noqa: PLC0415 - as above
+        from sources.artifacts.purged import purge_chunks  # noqa: PLC0415 - as above
         from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - as above
-        from sources.artifacts.upkeep import delete_retired, find_mentions, purge_chunks  # noqa: PLC0415 - as above
-        from sources.captures.removed import BrowserCopies, mark_removed, purge_captures  # noqa: PLC0415 - as above
+        from sources.artifacts.upkeep import delete_retired, find_mentions  # noqa: PLC0415 - as above
+        from sources.captures.removed import BrowserCopies, mark_kept, mark_removed, purge_captures  # noqa: PLC0415 - as above
         from sources.rooms.copies import FilesOnDisk  # noqa: PLC0415 - as above
         from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
         from sources.uploads.files import UploadedFiles, purge_faults  # noqa: PLC0415 - as above
@@ -33,6 +34,7 @@ class SourcesConfig(AppConfig):
         register_outside_copies("browsers", BrowserCopies())
         if mark_removed not in ON_DELETE:
             ON_DELETE.append(mark_removed)
+            ON_RESTORE.append(mark_kept)
         register_purge_hook("captured turns", purge_captures)
         if delete_old_codes not in EXTRA_CLEANUPS:
             EXTRA_CLEANUPS.append(delete_old_codes)

@@ -24,6 +24,7 @@ from memories.store.pieces import available_encoder
 from sources.artifacts.chunking import CountTokens, split_file
 from sources.artifacts.guarding import guard_chunks
 from sources.artifacts.proofs import adopt_sources
+from sources.artifacts.purged import without_purged
 from sources.artifacts.reading.files import (
     MAX_DOCUMENT_BYTES,
     FileRules,
@@ -171,7 +172,8 @@ class Ingest:
         if not chunks or len(chunks) > MAX_CHUNKS:
             self.report.skipped["empty" if not chunks else f"more than {MAX_CHUNKS:,} chunks"] += 1
             return None
-        return ReadFile(path, kind, len(data), digest, guard_chunks(chunks, self.policy))
+        guarded = without_purged(guard_chunks(chunks, self.policy), self.group)
+        return ReadFile(path, kind, len(data), digest, guarded)
 
     def take(self, files: Sequence[ReadFile | None]) -> list[WrittenFile]:
         """Write the files in one transaction; a dry run rolls it back."""

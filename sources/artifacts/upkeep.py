@@ -21,7 +21,6 @@ from guard.policy import STRICTNESS
 from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
 from memories.search.schema import begin_purge
-from memories.store.purge_hooks import PurgedTexts, rows_quoting
 from sources.artifacts.guarding import for_files
 from sources.artifacts.proofs import adopt_sources, mark_stale
 from sources.artifacts.writing import count_chunks, retire_artifacts
@@ -29,17 +28,6 @@ from sources.models import Artifact, ArtifactState, Chunk, ChunkState
 
 RETIRED_KEPT: Final = timedelta(days=30)  # then the texts of retired chunks are deleted
 BATCH_ROWS: Final = 500
-
-
-def purge_chunks(doomed: PurgedTexts) -> int:
-    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again."""
-    found = rows_quoting(Chunk.objects.all(), "content", doomed.texts).only("key", "artifact")
-    rows = list(found)
-    Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
-    for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
-        Artifact.objects.filter(pk=artifact.pk).update(digest="")
-        count_chunks(artifact)
-    return len(rows)
 
 
 def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:

@@ -9,7 +9,7 @@ from django.db import transaction
 from access.actor import CAPTURE, CREATE_GROUP, READ, WRITE, Actor
 from access.errors import NotPermitted
 from access.groups import as_free_slug, create_group
-from access.models import Group
+from access.models import Group, Membership
 from sources.models import Inbox
 
 TITLE: Final = "My conversations"
@@ -34,12 +34,19 @@ def find_inbox(user: User) -> Group | None:
 
 def find_or_create_inbox(actor: Actor, user: User) -> Group:
     """The person's inbox, made by the first capture; nobody else is a member."""
-    found = find_inbox(user)
-    if found is not None:
-        return found
+    return find_inbox(user) or make_inbox(actor, user)
+
+
+def make_inbox(actor: Actor, user: User) -> Group:
+    """The person's new inbox, or the one that another request has made meanwhile."""
     # Only the group is made with this right; the capture itself has the rights of the token's owner.
     maker = replace(actor, scopes=actor.scopes | {CREATE_GROUP}, token_key=None)
     with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)  # two first captures at once make one
+        if (found := find_inbox(user)) is not None:
+            members = Membership.objects.filter(user=user, group=found)
+            actor.roles.update(members.values_list("group", "role"))
+            return found
         group = create_group(
             maker, as_free_slug(f"{user.get_username()}-conversations"), title=TITLE, private=True
         )

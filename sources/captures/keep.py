@@ -25,6 +25,7 @@ from memories.language.cleaning import clean_line
 from memories.models import Thread
 from memories.store import Outcome, StoreResult, store
 from memories.store.bulk import store_many
+from memories.store.purge_hooks import REDACTION
 from memories.types import Scope, Type
 from sources.captures.inbox import check_may_capture, find_or_create_inbox, writing_actor
 from sources.models import CapturedTurn
@@ -135,8 +136,11 @@ def check_url(sent: SentConversation) -> None:
     """Raise InvalidInput unless the address, if there is one, is of the conversation's own site."""
     if not sent.url:
         return
-    parts = urlsplit(sent.url)
-    is_own = parts.scheme == "https" and (parts.hostname or "").removeprefix("www.") == sent.platform
+    try:
+        parts = urlsplit(sent.url)
+        is_own = parts.scheme == "https" and (parts.hostname or "").removeprefix("www.") == sent.platform
+    except ValueError:  # brackets that hold no address
+        is_own = False
     if not is_own or len(sent.url) > MAX_URL_CHARS:
         raise InvalidInput(
             "The url is not an address of the conversation's site.",
@@ -194,7 +198,12 @@ def captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
 
 
 def note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID]) -> None:
-    """Note which memory each turn became; a later version has the same first one."""
+    """Note which memory each turn became; a later version has the same first one.
+
+    A turn that was removed and is kept again, with another text, is a new memory, and a later purge has to find it.
+    """
+    for row in captured(user, sent).filter(turn__in=memories).exclude(removed_at=None):
+        CapturedTurn.objects.filter(pk=row.pk).update(memory_id=memories[row.turn], removed_at=None)
     CapturedTurn.objects.bulk_create(
         [
             CapturedTurn(
@@ -216,14 +225,19 @@ def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
     moments = [turn.at for turn in sent.turns if turn.at is not None]
     last = max([*moments, *filter(None, [thread.active_at])], default=timezone.now())
     fresh = {
-        "title": title,
-        "url": sent.url or thread.url,
+        "title": thread.title if REDACTION in thread.title else title,  # the site sends a purged title again
+        "url": safe_url(sent, group) or thread.url,
         "platform": sent.platform,
         "owner_id": user.pk,
         "active_at": last,
     }
     if any(getattr(thread, name) != value for name, value in fresh.items()):
         Thread.objects.filter(pk=thread.pk).update(**fresh)
+
+
+def safe_url(sent: SentConversation, group: Group) -> str:
+    """The conversation's address; empty if the guard finds a secret in it."""
+    return sent.url if mask_words(sent.url, group=group) == sent.url else ""
 
 
 def remember_selection(
@@ -247,7 +261,10 @@ def remember_selection(
             group=group.slug,
             scope=Scope.GROUP,
             tags=("said", *tags),
-            metadata={"conversation": sent.thread, **({"url": sent.url} if sent.url else {})},
+            metadata={
+                "conversation": sent.thread,
+                **({"url": url} if (url := safe_url(sent, group)) else {}),
+            },
             source=sent.source,
             outside=True,
         ),

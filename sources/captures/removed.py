@@ -1,7 +1,7 @@
 """What browsers must delete of their own copies: turns whose text was purged or whose conversation was deleted here."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -11,10 +11,12 @@ from access.actor import Actor
 from access.models import ApiToken
 from memories.models import Memory, Thread
 from memories.store.purge_hooks import ClearedCopies, PurgedTexts
+from memories.types import State
 from sources.captures.inbox import check_may_capture
 from sources.models import CapturedTurn
 
 MAX_ROWS: Final = 1000
+MARGIN: Final = timedelta(minutes=1)  # how long a deletion may take to be written
 
 
 @dataclass(frozen=True)
@@ -43,25 +45,31 @@ def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:
         NotPermitted: the actor's token has no scope 'capture'.
     """
     user = check_may_capture(actor)
-    now = timezone.now()
-    rows = CapturedTurn.objects.filter(user=user, removed_at__isnull=False)
+    rows = CapturedTurn.objects.filter(user=user, removed_at__isnull=False).order_by("removed_at", "key")
     rows = rows.filter(removed_at__gt=since) if since is not None else rows
-    found = list(rows.order_by("removed_at", "key")[: MAX_ROWS + 1])
-    # Rows of one moment are not split between two answers: the next call begins after that moment.
-    has_more = len(found) > MAX_ROWS
-    until = found[MAX_ROWS].removed_at if has_more else now
-    shown = [row for row in found if not has_more or row.removed_at != until] or found
-    until = (shown[-1].removed_at if has_more else now) or now
+    found = list(rows[:MAX_ROWS])
+    if not found:
+        return RemovedTurns((), since or timezone.now() - MARGIN, False)
+    # The last row's time, not the clock's: a deletion that is written just now is then part of the next answer.
+    until = found[-1].removed_at or timezone.now()
+    if len(found) == MAX_ROWS:  # rows of one moment are not split, since the next call begins after it
+        found += rows.filter(removed_at=until, key__gt=found[-1].key)
     items = tuple(
-        RemovedTurn(row.platform, row.conversation, row.turn, row.removed_at or now) for row in shown
+        RemovedTurn(row.platform, row.conversation, row.turn, row.removed_at or until) for row in found
     )
-    return RemovedTurns(items, until, has_more and len(shown) < len(found))
+    return RemovedTurns(items, until, rows.filter(removed_at__gt=until).exists())
 
 
 def mark_removed(thread: Thread) -> int:
     """Note that the turns of a deleted conversation must go from its browser too."""
     ids = Memory.objects.filter(thread=thread, root=None).values("id")
     return CapturedTurn.objects.filter(memory_id__in=ids, removed_at=None).update(removed_at=timezone.now())
+
+
+def mark_kept(thread: Thread) -> int:
+    """Note that the turns of a conversation that was brought back need not go from its browser, but for withdrawn ones."""
+    ids = Memory.objects.filter(thread=thread, root=None).exclude(state=State.FORGOTTEN).values("id")
+    return CapturedTurn.objects.filter(memory_id__in=ids).exclude(removed_at=None).update(removed_at=None)
 
 
 def purge_captures(doomed: PurgedTexts) -> int:

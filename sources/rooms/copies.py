@@ -7,9 +7,11 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories.language.plurals import format_count
-from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
+from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of, redact
+from sources.exporting.atomic_file import replace_file
 from sources.models import WatchedFile
-from sources.rooms.daily import CONTEXT, FOLDER, take_out
+from sources.rooms.daily import CONTEXT, FOLDER, STANDING, take_out
+from sources.watching.disk import read_plain
 from sources.watching.folders import rooms_folder
 
 
@@ -26,9 +28,11 @@ class FilesOnDisk:
         checked: list[str] = []
         remains: list[str] = []
         try:
-            checked += clear_rooms(ids, needles)
-        except OSError as error:
-            remains.append(f"the rooms on disk could not be cleared: {error.strerror or error}")
+            checked += clear_rooms(ids, needles, texts)
+        except (OSError, UnicodeError) as error:
+            remains.append(
+                f"the rooms on disk could not be cleared: {getattr(error, 'strerror', None) or error}"
+            )
         remains += [
             f"the watched file {path} has the text; it is not stored again, but only you can delete it there"
             for path in files_with(texts)
@@ -36,19 +40,30 @@ class FilesOnDisk:
         return ClearedCopies(tuple(checked), tuple(remains))
 
 
-def clear_rooms(ids: frozenset[UUID], needles: list[bytes]) -> Iterator[str]:
-    """Take lines out of the daily logs, and delete the contexts that have a text; they are written anew."""
-    lines = contexts = 0
+def clear_rooms(ids: frozenset[UUID], needles: list[bytes], texts: tuple[str, ...]) -> Iterator[str]:
+    """Take lines out of the daily logs, and delete the contexts that have a text; they are written anew.
+
+    Instructions lose the text as those in the database do.
+    """
+    lines = contexts = instructions = 0
     for room in sorted(rooms_folder().glob("*/")):
         lines += take_out(room / FOLDER, ids)
         context = room / CONTEXT
         if context.is_file() and has_any(context, needles):
             context.unlink()
             contexts += 1
+        standing = room / STANDING
+        if standing.is_file() and has_any(standing, needles):
+            cleared = redact(standing.read_text(encoding="utf-8"), texts)
+            with replace_file(standing) as file:
+                file.write(cleared)
+            instructions += 1
     if lines:
         yield f"daily logs: {format_count(lines, 'line')} taken out"
     if contexts:
         yield f"contexts of rooms: {contexts} deleted, to be written anew"
+    if instructions:
+        yield f"instructions of rooms: {instructions} without the text now"
 
 
 def files_with(texts: tuple[str, ...]) -> Iterator[str]:
@@ -58,7 +73,7 @@ def files_with(texts: tuple[str, ...]) -> Iterator[str]:
     for row in rows.iterator(chunk_size=500):
         path = Path(row.folder.path) / row.path
         try:
-            found = squeezed(path.read_text(encoding="utf-8"))
+            found = squeezed(read_plain(path).decode("utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
         if any(bare(text, row) in found for text in wanted):

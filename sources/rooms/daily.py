@@ -17,10 +17,10 @@ from access.audit.operations import Operation
 from access.models import AuditEntry, Group
 from memories.models import Memory
 from memories.types import Trust
-from sources.exporting.atomic_file import replace_file
+from sources.exporting.atomic_file import replace_bytes, replace_file
 from sources.watching.folders import SOURCE
 
-CONTEXT: Final = "context.md"  # of the room itself
+CONTEXT, STANDING = "context.md", "CLAUDE.md"  # of the room itself
 FOLDER, LAST = "daily", ".last"
 TEXT_CHARS: Final = 200
 ROWS_AT_ONCE: Final = 500
@@ -100,10 +100,12 @@ def take_out(folder: Path, ids: Collection[UUID]) -> int:
     """Take the lines of these memories out of a daily log; returns how many there were."""
     wanted, gone = {str(id_) for id_ in ids}, 0
     for path in sorted(folder.glob("*.md")):
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if wanted.isdisjoint(_ID.findall(line))]
+        if not path.is_file():
+            continue
+        lines = path.read_bytes().splitlines(keepends=True)  # a person may have saved it in another encoding
+        kept = [line for line in lines if wanted.isdisjoint(_ID.findall(line.decode("utf-8", "replace")))]
         if len(kept) < len(lines):
             gone += len(lines) - len(kept)
-            with replace_file(path) as file:
+            with replace_bytes(path) as file:
                 file.writelines(kept)
     return gone

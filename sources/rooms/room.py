@@ -24,12 +24,12 @@ from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by
 from memories.sessions.context_pack import get_context
 from sources.exporting.atomic_file import replace_file
-from sources.rooms.daily import CONTEXT, write_daily
+from sources.rooms.daily import CONTEXT, STANDING, write_daily
 from sources.watching.folders import rooms_folder
 
 logger = logging.getLogger(__name__)
 
-ABOUT, STANDING = ".room.json", "CLAUDE.md"
+ABOUT: Final = ".room.json"
 CONTEXT_TOKENS: Final = 3000
 THREADS: Final = 8
 EXCERPT_CHARS: Final = 200
@@ -41,14 +41,18 @@ def refresh_rooms() -> None:
     """Write what has changed in every room."""
     for slug, group in roomed_groups():
         room = rooms_folder() / slug
-        room.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if slug in settings.LOCI.files.rooms:
-            try:
+        try:
+            room.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if slug in settings.LOCI.files.daily_log:
+                write_daily(room, group)
+            if slug in settings.LOCI.files.rooms:
                 write_room(room, group)
-            except LociError as error:
-                logger.warning("The room of '%s' was not written: %s", slug, error)
-        if slug in settings.LOCI.files.daily_log:
-            write_daily(room, group)
+        except (
+            LociError,
+            OSError,
+            UnicodeError,
+        ) as error:  # files that people changed; the other rooms go on
+            logger.warning("The room of '%s' was not written: %s", slug, error)
 
 
 def roomed_groups() -> Iterator[tuple[str, Group]]:

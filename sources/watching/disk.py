@@ -108,6 +108,15 @@ def signature_of(about: os.stat_result) -> str:
     return f"{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}"
 
 
+def read_plain(path: Path) -> bytes:
+    """The bytes of a plain file. Raises OSError for anything else: a pipe would never end, a link may lead anywhere."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is no plain file")
+        return file.read()
+
+
 def read_file(root: Path, seen: SeenFile) -> bytes | None:
     """The bytes of a file, if it is still as it was seen while it was read; None if not."""
     try:

@@ -87,7 +87,11 @@ def find_user(visitor: Visitor) -> User | None:
         return found_user
     if not visitor.email:
         return None
-    matching = User.objects.filter(email__iexact=visitor.email)[:2]
+    wanted = visitor.email.casefold()
+    # Databases take more letters for equal than addresses may: "ı" is an "I" in PostgreSQL's capitals.
+    matching = [
+        user for user in User.objects.filter(email__iexact=visitor.email) if user.email.casefold() == wanted
+    ]
     if len(matching) > 1:
         raise NotPermitted(f"Several people here have the address {visitor.email}.", hint=ASK)
     return matching[0] if matching else None

@@ -91,15 +91,17 @@ def test_notice(name: str) -> Notice:
 def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
     """The beginnings of the memories that a notice names, as they are now; none unless the settings say so.
 
-    A memory that was purged, withdrawn or closed to the person since is not quoted.
+    A memory that was purged, withdrawn or closed to the person since is not quoted, and to a webhook none of a private group.
     """
     if not settings.LOCI.notifications.quote or not notice["memories"]:
         return []
     actor = actor_for_user(receiver, via=Via.JOB) if isinstance(receiver, User) else job_actor("notify")
     ids = {UUID(each) for each in notice["memories"]}
     waiting = {card.memory.id for card in review_deck(actor).cards if card.kind not in UNQUOTED}
-    texts = Memory.objects.filter(id__in=ids & waiting).values_list("content", flat=True)
-    return [text[:QUOTE_CHARS] for text in texts]
+    rows = Memory.objects.filter(id__in=ids & waiting)
+    if isinstance(receiver, Webhook):  # nobody knows who reads there
+        rows = rows.exclude(group__private=True)
+    return [text[:QUOTE_CHARS] for text in rows.values_list("content", flat=True)]
 
 
 def rendered(delivery: Delivery, receiver: User | Webhook) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Length, StrIndex
 
 from access.models import Group, SavedFilter, StoredAnswer
 from memories.models import Link, Thread, Tombstone
-from memories.store.purge_hooks import PurgedTexts, Row, redact, rows_quoting
+from memories.store.purge_hooks import REDACTION, PurgedTexts, Row, redact, rows_quoting
 
 MAX_THREAD_CHARS: Final = 200
+MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
 ROWS_AT_ONCE: Final = 200
 
 
@@ -54,7 +56,17 @@ def purge_thread_names(doomed: PurgedTexts) -> int:
         Thread.objects.filter(pk=thread.pk).update(name=name[: MAX_THREAD_CHARS - len(ending)] + ending)
         renamed += 1
     own = Thread.objects.filter(group__in=doomed.groups)
-    return renamed + sum(redact_column(own, column, doomed.texts) for column in ("title", "url"))
+    cleared = sum(redact_column(own, column, doomed.texts) for column in ("title", "url"))
+    return renamed + cleared + purge_made_titles(own, doomed.texts)
+
+
+def purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
+    """Redact titles that are a part of a purged text: sites make titles of a conversation's first words."""
+    long = threads.alias(chars=Length("title")).filter(chars__gte=MIN_TITLE_CHARS)
+    return sum(
+        long.alias(at=StrIndex(Value(text), F("title"))).filter(at__gt=0).update(title=REDACTION)
+        for text in texts
+    )
 
 
 def redact_column(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> int:

@@ -23,6 +23,7 @@ from memories.types import State
 
 # Called with a deleted thread inside the transaction: what other packages keep of it. For AppConfig.ready.
 ON_DELETE: list[Callable[[Thread], object]] = []
+ON_RESTORE: list[Callable[[Thread], object]] = []  # the same with one that was brought back
 
 
 @dataclass(frozen=True)
@@ -100,5 +101,7 @@ def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
             count += 1
         Thread.objects.filter(pk=thread.pk).update(deleted_at=None)
         log_thread(actor, thread, thread.group, action="restore", memories=count)
+        for follow in ON_RESTORE:
+            follow(thread)
     thread.deleted_at = None
     return Deleted(thread, count)

@@ -1,6 +1,8 @@
 """A file that somebody sends: itself, or the files of a zip."""
 
 import io
+import lzma
+import zlib
 from typing import Final, Protocol
 from zipfile import BadZipFile, ZipFile
 
@@ -11,6 +13,8 @@ from sources.artifacts.reading.ignoring import built_in
 MAX_FILES: Final = 500  # more take longer than a browser waits
 MAX_UNPACKED_BYTES: Final = 64 * 1024**2
 MAX_SENT_BYTES: Final = 32 * 1024**2
+# What zipfile raises for a broken file; RuntimeError for one with a password, or packed in a way that it does not know.
+UNREADABLE: Final = (BadZipFile, RuntimeError, ValueError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 class SentFile(Protocol):
@@ -43,8 +47,10 @@ def read_sent(file: SentFile, path: str) -> list[tuple[str, bytes]]:
         return [(path, data)]
     try:
         return unpack(data)
-    except BadZipFile:
-        raise InvalidInput("The file is not a zip that can be read.", field="file") from None
+    except UNREADABLE:
+        raise InvalidInput(
+            "The file is not a zip that can be read.", hint="Pack it without a password.", field="file"
+        ) from None
 
 
 def unpack(data: bytes) -> list[tuple[str, bytes]]:

@@ -1,6 +1,7 @@
 """Rooms on disk and the daily log."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -136,3 +137,35 @@ def test_a_private_group_has_no_room(room: Path) -> None:
     assert "4711" not in (room / "context.md").read_text()
     assert daily(room) == []
     assert django_settings.LOCI.files.rooms == ("ledger",)
+
+
+def test_a_purge_reaches_the_instructions_on_disk(room: Path) -> None:
+    gone = remember("The safe opens with 4711.")
+    (room / "CLAUDE.md").write_text("Be brief. The safe opens with 4711.\n")
+    told = FilesOnDisk().clear(frozenset({gone.id}), (gone.content,), note="")
+    assert "instructions of rooms: 1 without the text now" in told.checked
+    assert (room / "CLAUDE.md").read_text() == "Be brief. [purged]\n"
+
+
+def test_a_purge_passes_files_that_are_no_text(room: Path, tmp_path: Path) -> None:
+    gone = remember("The safe opens with 4711.")
+    refresh_rooms()
+    [day] = (room / "daily").glob("*.md")
+    day.write_bytes(day.read_bytes() + b"caf\xe9\n")
+    notes = Notes.watched(tmp_path / "notes", gone.group)
+    note = notes.write("a.md", "# A\n\nFrom a file.\n")
+    notes.look()
+    note.unlink()
+    os.mkfifo(note)  # reading it would never end
+    told = FilesOnDisk().clear(frozenset({gone.id}), (gone.content,), note="")
+    assert "daily logs: 1 line taken out" in told.checked
+    assert (b"4711" in day.read_bytes(), day.read_bytes().endswith(b"caf\xe9\n")) == (False, True)
+
+
+def test_a_file_that_is_no_text_stops_no_other_room(room: Path, settings: Settings, garden: Group) -> None:
+    both = replace(settings.LOCI.files, rooms=("ledger", "garden"))
+    settings.LOCI = replace(settings.LOCI, files=both)
+    (room / "CLAUDE.md").write_bytes(b"caf\xe9")
+    refresh_rooms()
+    assert (room.parent / "garden" / "context.md").is_file()
+    assert (room / "CLAUDE.md").read_bytes() == b"caf\xe9"

@@ -1,19 +1,23 @@
 """What a browser sends is kept once, in a private group of its person, and found again by the panel."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
+from access.actor import CAPTURE
 from access.models import Group, Membership
 from access.tokens import operator
 from memories.draft import Draft
 from memories.lifecycle.verbs import purge
 from memories.models import Memory, Thread
 from memories.store import store
+from sources.captures.inbox import make_inbox
 from sources.captures.keep import MAX_TURNS
 from sources.captures.removed import BrowserCopies
 from tests.loci_site.api.conversations.conftest import TURNS, Browser, conversation, pair_browser
+from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -157,3 +161,13 @@ def test_purged_turns_are_told_to_the_browser(browser: Browser) -> None:
     assert [(row["conversation"], row["turn"]) for row in after["items"]] == [("c-1", "m2")]
     assert browser.ask("/captures/removed", {"since": after["until"]})["items"] == []
     assert outcomes(browser.keep(*TURNS)) == ["unchanged", "refused"]  # it may not come back
+
+
+def test_a_first_capture_uses_the_group_that_another_has_just_made(browser: Browser, bob: User) -> None:
+    before = person(bob)  # its rights were read before the group was made
+    browser.keep(*TURNS)
+    actor = replace(before, scopes=before.scopes | {CAPTURE})
+    group = make_inbox(actor, bob)
+    assert group.slug == "bob-conversations"
+    assert actor.roles[group.key] == "admin"
+    assert Group.objects.filter(slug__startswith="bob-conv").count() == 1

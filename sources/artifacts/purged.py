@@ -1,0 +1,117 @@
+"""Purged texts in files: their chunks are deleted with them, and a file that is read again does not bring them back."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from django.db.models import Q, Value
+from django.db.models.functions import Length, StrIndex
+
+from access.models import Group
+from memories.models import Tombstone, TombstoneKind
+from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
+from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.withdrawn.texts import sentences_of
+from memories.types import Scope
+from sources.artifacts.chunking.blocks import SEPARATOR
+from sources.artifacts.guarding import GuardedFile
+from sources.artifacts.writing import count_chunks
+from sources.models import Artifact, Chunk
+
+MAX_SENTENCES: Final = 8  # of a text, the longest ones: each is searched for in every chunk
+MIN_SENTENCE_CHARS: Final = 40  # shorter ones stand in other texts by chance
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+
+
+def purge_chunks(doomed: PurgedTexts) -> int:
+    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again."""
+    rows = find_quoting(doomed.texts)
+    Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
+    for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
+        Artifact.objects.filter(pk=artifact.pk).update(digest="")
+        count_chunks(artifact)
+    below = list(rows_quoting(Chunk.objects.all(), "heading", doomed.texts).only("key", "heading"))
+    for row in below:
+        row.heading = redact(row.heading, doomed.texts)
+    Chunk.objects.bulk_update(below, ["heading"], batch_size=200)
+    return len(rows) + len(below)
+
+
+def find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
+    """The chunks that hold one of the texts or a long sentence of one, wherever its lines break, or that are a part of one.
+
+    A long text fills several chunks, of which the first and the last may have other lines too.
+    """
+    wanted = {part for text in texts for part in parts_of(text)}
+    # The longest word finds the candidates, since the database cannot compare across line breaks.
+    words = sorted({max(part.split(), key=len) for part in wanted})
+    rows, any_word = Chunk.objects.all(), Q()
+    for at, word in enumerate(words):
+        rows = rows.alias(**{f"at_{at}": StrIndex("content", Value(word))})
+        any_word |= Q(**{f"at_{at}__gt": 0})
+    if not words:
+        return []
+    found = rows.filter(any_word).only("key", "artifact", "content")
+    holding = {row.key: row for row in found.iterator(500) if holds_any(row.content, wanted)}
+    long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=MIN_SENTENCE_CHARS)
+    for text in texts:
+        inside = long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).only("key", "artifact")
+        holding |= {row.key: row for row in inside}
+    return list(holding.values())
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """A text, its longest sentences, and the first and last long one, each with one space between its words."""
+    if whole := squeezed(text):
+        yield whole
+    sentences = [squeezed(part) for part in _SENTENCE_END.split(text)]
+    long = [part for part in sentences if len(part) >= MIN_SENTENCE_CHARS]
+    yield from (*long[:1], *long[-1:], *sorted(long, key=len, reverse=True)[:MAX_SENTENCES])
+
+
+def holds_any(content: str, wanted: set[str]) -> bool:
+    """True if the content has one of the texts, whatever the spaces between its words."""
+    whole = squeezed(content)
+    return any(part in whole for part in wanted)
+
+
+def squeezed(text: str) -> str:
+    """A text with one space between its words."""
+    return " ".join(text.split())
+
+
+def without_purged(file: GuardedFile, group: Group) -> GuardedFile:
+    """The file without chunks that hold a text that was purged in the group; they count as refused.
+
+    A text is known by its keyed hash alone, so only paragraphs, lines and sentences as a whole are recognised.
+    """
+    tombstones = Tombstone.objects.filter(kind=TombstoneKind.PURGED, lifted_at=None)
+    if not tombstones.filter(Q(group=group) | Q(scope=Scope.GLOBAL)).exists():
+        return file
+    parts = [
+        (at, part)
+        for at, each in enumerate(file.chunks)
+        for paragraph in (
+            each.chunk.text,
+            *_PARAGRAPH_END.split(each.chunk.text),
+            *each.chunk.heading.split(SEPARATOR),
+        )
+        for part in {*sentences_of(paragraph), *sentences_of(squeezed(paragraph))}
+    ]
+    found = find_all_withdrawn((group.key, Scope.GROUP, part) for _, part in parts)
+    hits = {
+        (at, part)
+        for (at, part), withdrawn in zip(parts, found, strict=True)
+        if withdrawn is not None and withdrawn.tombstone.kind == TombstoneKind.PURGED
+    }
+    if not hits:
+        return file
+    kept = []
+    for at, each in enumerate(file.chunks):
+        purged = {part for place, part in hits if place == at}
+        if any(part in each.chunk.text or part in squeezed(each.chunk.text) for part in purged):
+            continue
+        kept.append(replace(each, chunk=replace(each.chunk, heading="")) if purged else each)
+    return replace(file, chunks=kept, refused=file.refused + len(file.chunks) - len(kept))
