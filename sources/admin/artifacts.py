@@ -23,7 +23,7 @@ from memories.admin.filters import GroupFilter
 from sources.artifacts.ingest import IngestReport, ingest_content
 from sources.artifacts.reading.sent import read_sent
 from sources.artifacts.render import visible_text
-from sources.artifacts.upkeep import readable_groups, remove_artifact
+from sources.artifacts.upkeep import in_readable_groups, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 from sources.uploads import may_import
 
@@ -82,7 +82,7 @@ class ArtifactAdmin(LociAdmin):
             ChunkProof.objects.filter(chunk__artifact=OuterRef("pk")).order_by().values("chunk__artifact")
         )
         counts = proofs.annotate(count=Count("memory", distinct=True)).values("count")
-        shown: QuerySet[Any] = rows.filter(readable_groups(actor)).annotate(proof_count=Subquery(counts))
+        shown: QuerySet[Any] = rows.filter(in_readable_groups(actor)).annotate(proof_count=Subquery(counts))
         return shown
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -90,7 +90,7 @@ class ArtifactAdmin(LociAdmin):
         return may_import(actor_of(request))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Receive a file and say what became of it."""
+        """Receive a file and report what was stored."""
         actor = actor_of(request)
         if not self.has_add_permission(request):
             raise PermissionDenied("You may not write in any group. Ask an admin of one.")
@@ -131,12 +131,12 @@ class ArtifactAdmin(LociAdmin):
 
     @column("state", ordering="state", labels=STATE_LABELS)
     def standing(self, row: Artifact) -> str:
-        """The file's state."""
+        """The state of the file."""
         return row.state
 
     @column("proves")
     def proved(self, row: Artifact) -> str:
-        """How many memories its chunks prove."""
+        """The number of memories that the file's chunks prove."""
         return str(getattr(row, "proof_count", 0) or "—")
 
     @column("size", ordering="size")

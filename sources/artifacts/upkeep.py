@@ -1,4 +1,4 @@
-"""What other parts ask of the chunks: purges, searches for a person, scans of the guard, and the end of retired ones."""
+"""Chunks in purges, searches for a person, guard scans and the daily cleanup; deleting files."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ BATCH_ROWS: Final = 500
 
 
 def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
-    """The chunks of readable groups whose folded text matches, by locator."""
+    """The locators of chunks in readable groups whose folded text matches."""
     rows = (
         Chunk.objects.select_related("group")
         .only("locator", "content", "state", "group__slug")
@@ -45,7 +45,7 @@ def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
 
 
 def delete_retired() -> int:
-    """Delete chunks that retired a month ago, and files without any chunk; returns the number of chunks."""
+    """Delete chunks retired a month ago, and files without chunks; returns the number of chunks."""
     before = timezone.now() - RETIRED_KEPT
     keys = list(
         Chunk.objects.filter(state=ChunkState.RETIRED, retired_at__lt=before).values_list("key", flat=True)
@@ -58,7 +58,7 @@ def delete_retired() -> int:
 
 
 def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
-    """Hold back live chunks in which today's guard finds what the group's policy would not store; the kinds found."""
+    """Hold back live chunks that the group's policy would not store today; returns the kinds found."""
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     kinds: Counter[str] = Counter()
@@ -66,7 +66,10 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
     rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact").defer("embedding")
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
-        held = [row for row in batch if (found := bad_kinds(row)) and not kinds.update(found)]
+        found = {row.key: bad_kinds(row) for row in batch}
+        held = [row for row in batch if found[row.key]]
+        for each in found.values():
+            kinds.update(each)
         if held and not dry_run:
             with transaction.atomic():
                 Chunk.objects.filter(key__in=[row.key for row in held]).update(state=ChunkState.HELD)
@@ -99,8 +102,8 @@ def find_artifact(actor: Actor, artifact_id: str, *, right: str = READ) -> Artif
     return row
 
 
-def readable_groups(actor: Actor) -> Q:
-    """The condition of rows whose group the actor may read."""
+def in_readable_groups(actor: Actor) -> Q:
+    """The condition for rows of groups that the actor may read."""
     return (
         Q()
         if actor.all_groups and actor.may(READ)

@@ -1,4 +1,4 @@
-"""Who gets what: people choose their own mail, admins set webhooks. Every change is logged."""
+"""Choices of people about mail, and webhooks set by admins. Every change is logged."""
 
 from collections.abc import Collection, Sequence
 
@@ -22,19 +22,19 @@ MAX_NAME_CHARS = 80
 
 
 def offered_events(actor: Actor) -> list[Event]:
-    """The events that concern the person: a superuser all, a curator what is in their groups."""
+    """The events that the person may choose: all for a superuser, those of their groups for a curator."""
     if actor.all_groups:
         return list(Event)
     return [Event.REVIEW, Event.RUN] if may_review(actor) else []
 
 
 def subscription_of(user: User) -> Subscription:
-    """The person's choice; unsaved, with nothing chosen, if they have made none."""
+    """The person's subscription; an unsaved, empty one if they have none."""
     return Subscription.objects.filter(user=user).first() or Subscription(user=user)
 
 
 def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscription:
-    """Store which events the person gets mail about. One transaction.
+    """Store the events about which the person gets mail. One transaction.
 
     Raises:
         InvalidInput: an event that is not offered to them.
@@ -50,12 +50,14 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
         stored, _ = Subscription.objects.update_or_create(
             user=user, defaults={"events": chosen, "seen": before.seen if Event.REVIEW in chosen else {}}
         )
-        log(actor, f"user:{user}", {"action": "choose", "events": chosen, "before": list(before.events)})
+        log_change(
+            actor, f"user:{user}", {"action": "choose", "events": chosen, "before": list(before.events)}
+        )
     return stored
 
 
 def send_test_mail(actor: Actor, user: User) -> Delivery:
-    """Put a test message to the person into the outbox. One transaction.
+    """Queue a test mail to the person. One transaction.
 
     Raises:
         Conflict: there is no mail server or no address, or a test waits already.
@@ -67,7 +69,7 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
     check_no_test_waits(Delivery.objects.filter(user=user))
     with transaction.atomic():
         delivery = queue(test_notice(user.get_username()), Subscription(user=user))
-        log(actor, f"user:{user}", {"action": "test"})
+        log_change(actor, f"user:{user}", {"action": "test"})
     return delivery
 
 
@@ -97,7 +99,7 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
         raise Conflict(f"There are {MAX_WEBHOOKS} webhooks already.", hint="Delete one first.", field="name")
     with transaction.atomic():
         made = Webhook.objects.create(name=name, url=url, events=chosen, made_by=actor.name)
-        log(actor, f"webhook:{name}", {"action": "create", "url": url, "events": chosen})
+        log_change(actor, f"webhook:{name}", {"action": "create", "url": url, "events": chosen})
     return made
 
 
@@ -125,11 +127,11 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
             webhook.delete()
         else:
             raise NotFound("There is no such action.", hint="Use on, off, secret, test or delete.")
-        log(actor, f"webhook:{webhook.name}", {"action": action})
+        log_change(actor, f"webhook:{webhook.name}", {"action": action})
 
 
 def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
-    """The newest deliveries to everybody. Raises NotPermitted."""
+    """The newest deliveries to all receivers. Raises NotPermitted."""
     check_admin(actor)
     return list(Delivery.objects.select_related("user", "webhook")[:limit])
 
@@ -158,6 +160,6 @@ def check_admin(actor: Actor) -> None:
         raise NotPermitted("Only superusers can see and change webhooks.", hint="Ask a superuser.")
 
 
-def log(actor: Actor, subject: str, payload: dict[str, object]) -> None:
+def log_change(actor: Actor, subject: str, payload: dict[str, object]) -> None:
     """Append a change to the audit log."""
     audit.append(actor, Operation.NOTIFY, subject=subject, payload=payload)
