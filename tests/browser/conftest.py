@@ -15,7 +15,7 @@ import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: run `make test`")
 
-from playwright.sync_api import Browser, BrowserContext, Page  # noqa: E402
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright  # noqa: E402
 
 from bench.demo.browser import NAMES  # noqa: E402 - after it is known that there is a browser to drive
 from tests.browser.serving import Site, seed_home, serving  # noqa: E402
@@ -31,15 +31,21 @@ PageAs = Callable[..., Page]
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    """One browser for all files. Package scope: Playwright keeps an event loop, which no other test may meet."""
+def driver() -> Iterator[Playwright]:
+    """What starts browsers. Package scope: Playwright keeps an event loop, which no other test may meet."""
+    with sync_api.sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="package")
+def chromium(driver: Playwright) -> Iterator[Browser]:
+    """One browser for all files."""
     program = next(filter(None, map(shutil.which, (WITHOUT_WINDOW, *NAMES))), None)
     if program is None:
         pytest.skip(f"no Chromium was found; on Debian: apt-get install {WITHOUT_WINDOW}")
-    with sync_api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=SWITCHES)
-        yield browser
-        browser.close()
+    browser = driver.chromium.launch(executable_path=program, args=SWITCHES)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

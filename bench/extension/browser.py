@@ -1,0 +1,125 @@
+"""Chromium with the extension, unpacked, and its pages: what a person does with it, for tests and the proof."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Frame, Page, Playwright, Worker
+
+from bench.demo.browser import NAMES
+from bench.extension.replicas import SITES, Replicas
+
+EXTENSION = Path(__file__).resolve().parents[2] / "extension"
+WAIT_MS = 20_000
+# A question to the background, as the extension's own pages ask it.
+ASK = "message => chrome.runtime.sendMessage(message).then(answer => answer ?? {value: null})"
+
+
+@dataclass
+class Chrome:
+    """A browser with the extension; `own` is one of its pages, from which messages are sent."""
+
+    context: BrowserContext
+    id: str
+    own: Page
+
+    def page(self, name: str, query: str = "") -> Page:
+        """A page of the extension in a tab of its own."""
+        page = self.context.new_page()
+        page.goto(f"chrome-extension://{self.id}/pages/{name}.html{query}")
+        return page
+
+    def ask(self, kind: str, **values: Any) -> Any:
+        """The background's answer to one of the extension's own pages."""
+        answer = self.own.evaluate(ASK, {"kind": kind, **values})
+        if "error" in answer:
+            raise AssertionError(answer["error"])
+        return answer["value"]
+
+    def wait(self, kind: str, is_so: Callable[[Any], bool], **values: Any) -> Any:
+        """Ask until the answer is as wanted; the answer."""
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while not is_so(answer := self.ask(kind, **values)):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{kind} is still {answer}")
+            self.own.wait_for_timeout(50)
+        return answer
+
+    def pair(self, server: str, code: str) -> Page:
+        """Enter a code in the settings; the page, as it is when it was answered."""
+        page = self.page("options")
+        page.get_by_label("Address of your Loci").fill(server)
+        page.get_by_label("Code").fill(code)
+        page.get_by_role("button", name="Pair").click()
+        page.locator("#said:not(:empty)").wait_for()
+        return page
+
+    def switch_on(self) -> None:
+        """Switch all sites on."""
+        for site in SITES:
+            self.ask("switch-site", platform=site, isOn=True)
+
+    def open(self, site: str, path: str) -> Page:
+        """A page of a site."""
+        page = self.context.new_page()
+        page.goto(f"https://{site}{path}")
+        return page
+
+    def panel(self, page: Page) -> Frame:
+        """The search panel over a page, opened with its key; its frame is in a closed shadow root."""
+        page.bring_to_front()
+        page.keyboard.press("Control+k")
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while not (found := [frame for frame in page.frames if "/pages/panel.html" in frame.url]):
+            if time.monotonic() > deadline:
+                raise AssertionError("the panel did not open")
+            page.wait_for_timeout(50)
+        return found[0]
+
+    def tab_of(self, page: Page) -> int:
+        """The browser's number of a tab."""
+        script = "url => chrome.tabs.query({}).then(tabs => tabs.find(tab => tab.url === url)?.id)"
+        found: int = self.own.evaluate(script, page.url)
+        return found
+
+    def kill_worker(self) -> None:
+        """End the service worker, as the browser does when it has been idle."""
+        session = self.context.new_cdp_session(self.own)
+        session.send("ServiceWorker.enable")
+        session.send("ServiceWorker.stopAllWorkers")
+        session.detach()
+
+
+@contextmanager
+def chrome(driver: Playwright, profile: Path, replicas: Replicas, folder: Path = EXTENSION) -> Iterator[Chrome]:
+    """A Chromium with a fresh or known profile; the sites are the replicas, and no other machine is reached."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        raise FileNotFoundError("no Chromium was found; on Debian: apt-get install chromium")
+    hosts = ", ".join(f"MAP {site} 127.0.0.1:{replicas.port}" for site in SITES)
+    context = driver.chromium.launch_persistent_context(
+        profile,
+        executable_path=program,
+        headless=False,  # the switch below does it: Playwright's own takes the shell, which has no extensions
+        ignore_default_args=["--disable-extensions"],
+        args=[
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors",
+            f"--host-resolver-rules={hosts}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            f"--load-extension={folder}", f"--disable-extensions-except={folder}",
+        ],
+    )  # fmt: skip
+    try:
+        context.set_default_timeout(WAIT_MS)
+        worker: Worker = (
+            context.service_workers[0] if context.service_workers else context.wait_for_event("serviceworker")
+        )
+        id_ = worker.url.split("/")[2]
+        own = context.pages[0]
+        own.goto(f"chrome-extension://{id_}/pages/side.html")
+        yield Chrome(context, id_, own)
+    finally:
+        context.close()
