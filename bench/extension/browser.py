@@ -95,7 +95,9 @@ class Chrome:
 
 
 @contextmanager
-def chrome(driver: Playwright, profile: Path, replicas: Replicas, folder: Path = EXTENSION) -> Iterator[Chrome]:
+def chrome(
+    driver: Playwright, profile: Path, replicas: Replicas, folder: Path = EXTENSION
+) -> Iterator[Chrome]:
     """A Chromium with a fresh or known profile; the sites are the replicas, and no other machine is reached."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:

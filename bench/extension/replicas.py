@@ -96,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
     replicas: Replicas
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *words: Any) -> None:
         """Say nothing."""
 
     @cached_property
@@ -122,7 +122,9 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(script.replace("@GENERATION@", str(self.generation)), "text/javascript")
         elif path.endswith(("_list", "/conversations")):
             listed = [each for each in self.talks.values() if not each.is_temporary]
-            self.reply(json.dumps([{"uuid": t.id, "id": t.id, "name": t.title, "title": t.title} for t in listed]))
+            self.reply(
+                json.dumps([{"uuid": t.id, "id": t.id, "name": t.title, "title": t.title} for t in listed])
+            )
         elif "/api/" in path or "/backend-api/" in path:
             talk = self.talks.get(path.rpartition("/")[2])
             if talk is None:
@@ -165,7 +167,9 @@ class Handler(BaseHTTPRequestHandler):
             if n == 2:
                 self.replicas.hold.wait(LONGEST_HOLD_S)
             data = event if isinstance(event, str) else json.dumps(event)
-            line = f"event: {event['type']}\n" if named and isinstance(event, dict) and "type" in event else ""
+            line = (
+                f"event: {event['type']}\n" if named and isinstance(event, dict) and "type" in event else ""
+            )
             self.wfile.write(f"{line}data: {data}\n\n".encode())
             self.wfile.flush()
         self.close_connection = True
@@ -174,7 +178,10 @@ class Handler(BaseHTTPRequestHandler):
         """An answer of claude.ai; the question is stored before, the answer even if nobody waits for it."""
         names = sent.get("turn_message_uuids", {})
         asked = talk.add(
-            "user", sent["prompt"], id_=names.get("human_message_uuid", ""), parent=sent["parent_message_uuid"]
+            "user",
+            sent["prompt"],
+            id_=names.get("human_message_uuid", ""),
+            parent=sent["parent_message_uuid"],
         )
         text = self.replicas.answer_to(sent["prompt"])
         told = talk.add("assistant", text, id_=names.get("assistant_message_uuid", ""))
@@ -195,7 +202,10 @@ class Handler(BaseHTTPRequestHandler):
         body: dict[str, Any] = {"title": talk.title, "shown": shown}
         if self.generation == 3:
             return body | {"nodes": []}
-        nodes = {each.id: {"id": each.id, "parent": each.parent, "message": chatgpt_message(each)} for each in talk.messages}
+        nodes = {
+            each.id: {"id": each.id, "parent": each.parent, "message": chatgpt_message(each)}
+            for each in talk.messages
+        }
         return body | {"mapping": nodes, "current_node": talk.last, "conversation_id": talk.id}
 
     def chatgpt_stream(self, sent: dict[str, Any]) -> None:
@@ -218,7 +228,11 @@ class Handler(BaseHTTPRequestHandler):
                 {"p": "", "o": "add", "v": {"message": begun, "conversation_id": id_}, "c": 1},
                 {"p": "/message/content/parts/0", "o": "append", "v": words[0]},
                 *({"v": f" {word}"} for word in words[1:]),
-                {"p": "", "o": "patch", "v": [{"p": "/message/status", "o": "replace", "v": "finished_successfully"}]},
+                {
+                    "p": "",
+                    "o": "patch",
+                    "v": [{"p": "/message/status", "o": "replace", "v": "finished_successfully"}],
+                },
                 {"type": "message_stream_complete", "conversation_id": id_},
             ]
         else:
@@ -283,8 +297,12 @@ def make_certificate(folder: Path) -> Path:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "replica")])
     now = datetime.datetime.now(datetime.UTC)
     built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    built = built.not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(hours=1))
-    built = built.add_extension(x509.SubjectAlternativeName([x509.DNSName(site) for site in SITES]), critical=False)
+    built = built.not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(
+        now + datetime.timedelta(hours=1)
+    )
+    built = built.add_extension(
+        x509.SubjectAlternativeName([x509.DNSName(site) for site in SITES]), critical=False
+    )
     signed = built.sign(key, hashes.SHA256())
     plain = serialization.NoEncryption()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)

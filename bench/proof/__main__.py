@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
+from bench.extension.prove import prove_extension
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
@@ -97,6 +98,11 @@ PROOFS = (
         "postgres",
         "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.",
         prove_postgres,
+    ),
+    Proof(
+        "extension",
+        "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.",
+        prove_extension,
     ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )

@@ -70,10 +70,15 @@ class Server:
 
 @contextmanager
 def running(
-    home: Home, log: Path, *, supervised: bool = False, variables: Mapping[str, str] = {}
+    home: Home,
+    log: Path,
+    *,
+    supervised: bool = False,
+    variables: Mapping[str, str] = {},
+    port: int | None = None,
 ) -> Iterator[Server]:
     """Start the server as start() does; it is stopped in the end unless it was killed."""
-    server = start(home, log, supervised=supervised, variables=variables)
+    server = start(home, log, supervised=supervised, variables=variables, port=port)
     try:
         yield server
     finally:
@@ -81,13 +86,20 @@ def running(
             server.stop()
 
 
-def start(home: Home, log: Path, *, supervised: bool = False, variables: Mapping[str, str] = {}) -> Server:
+def start(
+    home: Home,
+    log: Path,
+    *,
+    supervised: bool = False,
+    variables: Mapping[str, str] = {},
+    port: int | None = None,
+) -> Server:
     """Start a web process in `home`, adding its words to `log`, and wait until its port is open.
 
     `supervised` starts `manage.py up`, which runs two web processes and the worker below itself. `variables` are added
-    to its environment.
+    to its environment. `port` is that of a server that has ended.
     """
-    port = free_port()
+    port = port or free_port()
     command = [sys.executable, *(["manage.py", "up"] if supervised else ["-m", "loci_site.server.web"])]
     environment = home.environment | {
         "LOCI_HOST": "127.0.0.1",

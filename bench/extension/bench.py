@@ -1,0 +1,148 @@
+"""What the proof of the extension works with: a browser, the sites, and a server that can be ended and started again."""
+
+import json
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, Playwright, expect, sync_playwright
+
+from bench.extension.browser import Chrome, chrome
+from bench.extension.replicas import Replicas, serving_replicas
+from bench.proof.home import Home, make_home, run
+from bench.proof.proof import Workshop
+from bench.proof.server import Server, free_port, start
+
+# What My account does for a person who is logged in, and a token to look with.
+PERSON = (
+    "import json; from django.contrib.auth.models import User; from access.actor import Via; "
+    "from access.tokens import actor_for_user, create_token, operator; from access.tokens.pairing import show_code; "
+    "user = User.objects.get(username='prover'); code = show_code(actor_for_user(user, via=Via.APP), user).code; "
+    "token = create_token(operator(), user=user, name='look', scopes=('read', 'write', 'curate', 'admin')).secret; "
+    "print('PERSON', json.dumps({'code': code, 'token': token}))"
+)
+LONGEST_S = 60
+
+
+@dataclass
+class Bench:
+    """All that a scenario works with; `faults` are what it found."""
+
+    driver: Playwright
+    browser: Chrome
+    replicas: Replicas
+    home: Home
+    folder: Path
+    port: int
+    server: Server | None = None
+    token: str = ""
+    faults: list[str] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """Where Loci answers, when it does."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def serve(self) -> None:
+        """Start the server where it was before."""
+        self.server = start(self.home, self.folder / "server.log", port=self.port)
+
+    def end_server(self) -> None:
+        """End the server."""
+        if self.server is not None:
+            self.server.stop()
+            self.server = None
+
+    def code(self) -> str:
+        """A new code, as My account shows it."""
+        text = run([sys.executable, "manage.py", "shell", "-c", PERSON], self.home.path)
+        person = json.loads(text.rpartition("PERSON ")[2])
+        self.token = person["token"]
+        return str(person["code"])
+
+    def check(self, is_so: bool, fault: str) -> None:
+        """Note a fault unless it is so."""
+        if not is_so:
+            self.faults.append(fault)
+
+    def status(self) -> Any:
+        """What the extension says of itself."""
+        return self.browser.ask("status")
+
+    def settle(self) -> None:
+        """Send what waits, as the button in the settings does, and wait until nothing waits."""
+        self.browser.ask("send-now")
+        self.browser.wait("status", lambda status: status["numbers"]["waiting"] == 0)
+
+    def wait_for_waiting(self, number: int) -> None:
+        """Wait until at least so many turns wait."""
+        self.browser.wait("status", lambda status: status["numbers"]["waiting"] >= number)
+
+    def call(self, method: str, path: str) -> Any:
+        """Call the REST API as the person."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        request = urllib.request.Request(f"{self.url}/api/{path}", method=method, headers=headers)
+        with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
+            return json.load(answer)
+
+    def turns(self, id_: str) -> list[Any]:
+        """The turns of a conversation as the server has them."""
+        items = self.call("GET", "conversations?limit=100")["items"]
+        found = [each["id"] for each in items if each["thread"].endswith(f"/{id_}")]
+        return list(self.call("GET", f"conversations/{found[0]}")["turns"]) if found else []
+
+    def wait_for_turns(self, id_: str, expected: list[str], name: str) -> None:
+        """Wait until the server has exactly these texts of a conversation; a fault if it does not come to that."""
+        found: list[str] = []
+        for _ in range(100):
+            self.browser.ask("send-now")
+            found = [each["content"].partition(": ")[2] for each in self.turns(id_)]
+            if found == expected:
+                return
+            self.browser.own.wait_for_timeout(100)
+        self.faults.append(f"{name}: the server has {found}, not {expected}")
+
+    def say(self, page: Page, text: str) -> None:
+        """Ask something on a site's page, and wait for the whole answer."""
+        page.evaluate("text => window.say(text)", text)
+
+    def shown(self, page: Page) -> list[str]:
+        """What a site's page shows."""
+        expect(page.locator("#turns > *").first).to_be_visible()
+        return [text.strip() for text in page.locator("#turns > *").all_inner_texts()]
+
+
+@contextmanager
+def bench(workshop: Workshop) -> Iterator[Bench]:
+    """A fresh home with a running server, and a browser in which nothing is paired or switched on."""
+    home = make_home(workshop.folder / "home")
+    with (
+        serving_replicas() as replicas,
+        sync_playwright() as driver,
+        chrome(driver, workshop.folder / "profile", replicas) as browser,
+    ):
+        at = Bench(driver, browser, replicas, home, workshop.folder, free_port())
+        at.serve()
+        try:
+            yield at
+        finally:
+            at.end_server()
+
+
+def status_of(url: str, headers: dict[str, str], body: Any) -> int:
+    """The status of a POST that may be refused."""
+    sent = urllib.request.Request(
+        url, data=json.dumps(body).encode(), headers=headers | {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(sent, timeout=LONGEST_S) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code
