@@ -20,7 +20,7 @@ NAME = $(wordlist 2,99,$(MAKECMDGOALS))
 $(eval $(filter-out serve test lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test test-postgres lint lock wheel proof bench recall-tables clean
+.PHONY: help serve test test-postgres lint lock wheel extension proof bench recall-tables clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -67,6 +67,12 @@ lock: .venv/bin/python ## write both lock files anew (ARGS=--upgrade takes newer
 wheel: | .venv/bin/python ## build the package into dist/
 	@$(PIP) wheel . --no-deps --quiet --wheel-dir dist
 	@ls dist/*.whl
+
+# `make proof extension` names a proof.
+ifneq (proof,$(firstword $(MAKECMDGOALS)))
+extension: | .venv/bin/python ## pack the browser extension for Chrome and Firefox into dist/extension/ (npm)
+	@$(PY) -m bench.extension.pack
+endif
 
 clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	@rm -rf .venv .loci-test .proof build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

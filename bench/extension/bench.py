@@ -95,7 +95,12 @@ class Bench:
         """The turns of a conversation as the server has them."""
         items = self.call("GET", "conversations?limit=100")["items"]
         found = [each["id"] for each in items if each["thread"].endswith(f"/{id_}")]
-        return list(self.call("GET", f"conversations/{found[0]}")["turns"]) if found else []
+        turns: list[Any] = []
+        after = -1 if found else None
+        while after is not None:
+            page = self.call("GET", f"conversations/{found[0]}?after={after}")
+            turns, after = [*turns, *page["turns"]], page["next"]
+        return turns
 
     def wait_for_turns(self, id_: str, expected: list[str], name: str) -> None:
         """Wait until the server has exactly these texts of a conversation; a fault if it does not come to that."""
@@ -106,7 +111,9 @@ class Bench:
             if found == expected:
                 return
             self.browser.own.wait_for_timeout(100)
-        self.faults.append(f"{name}: the server has {found}, not {expected}")
+        self.faults.append(
+            f"{name}: the server has {len(found)} turns, {found[-4:]}, not {len(expected)}, {expected[-4:]}"
+        )
 
     def say(self, page: Page, text: str) -> None:
         """Ask something on a site's page, and wait for the whole answer."""
@@ -119,13 +126,13 @@ class Bench:
 
 
 @contextmanager
-def bench(workshop: Workshop) -> Iterator[Bench]:
-    """A fresh home with a running server, and a browser in which nothing is paired or switched on."""
+def bench(workshop: Workshop, folder: Path) -> Iterator[Bench]:
+    """A fresh home with a running server, and a browser with the extension in `folder`, not paired, all sites off."""
     home = make_home(workshop.folder / "home")
     with (
         serving_replicas() as replicas,
         sync_playwright() as driver,
-        chrome(driver, workshop.folder / "profile", replicas) as browser,
+        chrome(driver, workshop.folder / "profile", replicas, folder) as browser,
     ):
         at = Bench(driver, browser, replicas, home, workshop.folder, free_port())
         at.serve()

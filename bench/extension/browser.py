@@ -15,8 +15,14 @@ from bench.extension.replicas import SITES, Replicas
 
 EXTENSION = Path(__file__).resolve().parents[2] / "extension"
 WAIT_MS = 20_000
-# A question to the background, as the extension's own pages ask it.
-ASK = "message => chrome.runtime.sendMessage(message).then(answer => answer ?? {value: null})"
+# A question to the background, as the extension's own pages ask it. One that a dying worker took with it is asked again.
+ASK = """message => {
+    const once = () => Promise.race([
+        chrome.runtime.sendMessage(message).then(answer => answer ?? {value: null}),
+        new Promise((done, failed) => setTimeout(() => failed(new Error('no answer')), 30000)),
+    ]);
+    return once().catch(once);
+}"""
 
 
 @dataclass

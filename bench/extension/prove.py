@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from bench.extension.bench import Bench, bench, status_of
 from bench.extension.browser import EXTENSION, chrome
+from bench.extension.inside import contact_of, ring, set_contact, texts_in, token_of
 from bench.extension.pack import TARGET
 from bench.extension.pack import main as pack_all
 from bench.extension.replicas import SITES
@@ -21,39 +22,24 @@ from tests.browser.watching import grave_faults
 
 WEB_EXT = "web-ext@10.7.0"
 LINT_S = 600
+# Chrome's half of the button that opens the side panel; Firefox takes the other half.
+KNOWN_WARNINGS = ("sidePanel.open is not supported",)
 ASKED, ANSWERED = "Which host should the mail server move to?", "Brass has the room: move it before April."
 LETTERS = ("ma", "mail", "mail se", "mail serv", "brass", "which host", "room april", "before")
 HOUR_MS = 3_600_000
-# The extension's own database, as one of its pages opens it.
-OPEN = "new Promise(done => { const r = indexedDB.open('loci'); r.onsuccess = () => done(r.result); })"
-TEXTS = f"""async () => {{
-    const db = await {OPEN};
-    const rows = await new Promise(done => {{ const r = db.transaction('turns').objectStore('turns').getAll(); r.onsuccess = () => done(r.result); }});
-    db.close();
-    return rows.map(row => row.text ?? '');
-}}"""
-CONTACT = f"""async (contact) => {{
-    const db = await {OPEN};
-    const store = db.transaction('state', 'readwrite').objectStore('state');
-    const found = await new Promise(done => {{
-        const r = contact ? store.put(contact, 'contact') : store.get('contact');
-        r.onsuccess = () => done(r.result);
-    }});
-    db.close();
-    return found;
-}}"""
-ALARM = "() => chrome.alarms.create('contact', {when: Date.now()})"
 
 
 def prove_extension(workshop: Workshop) -> Finding:
     """Run every scenario in one browser, one after the other."""
     shutil.rmtree(workshop.folder / "profile", ignore_errors=True)
-    with bench(workshop) as at:
+    pack_all()
+    with bench(workshop, TARGET / "chrome") as at:
         for scenario in SCENARIOS:
+            print(scenario.__name__, file=sys.stderr, flush=True)
             try:
                 scenario(at)
             except AssertionError as error:
-                at.faults.append(f"{scenario.__name__}: {error}")
+                at.faults.append(f"{scenario.__name__}: {str(error)[:600]}")
             for page in at.browser.context.pages:
                 if page is not at.browser.own:
                     page.close()
@@ -91,7 +77,7 @@ def off_until_switched_on(at: Bench) -> None:
             not page.evaluate("Boolean(window[Symbol.for('loci-tap')])"),
             f"{site}: a script runs while it is off",
         )
-    at.check(at.browser.own.evaluate(TEXTS) == [], "a site that is off was read")
+    at.check(texts_in(at.browser) == [], "a site that is off was read")
     at.browser.switch_on()
 
 
@@ -197,26 +183,30 @@ def server_away(at: Bench) -> None:
     page = at.browser.open("claude.ai", f"/chat/{talk.id}")
     at.wait_for_waiting(2)
     at.browser.ask("send-now")
-    first = at.browser.own.evaluate(CONTACT)
+    first = contact_of(at.browser)
     at.check(first["failures"] >= 1, "a server that is away is no failure")
-    at.browser.own.evaluate(CONTACT, {**first, "failures": 9, "nextTry": 0})
-    at.browser.own.evaluate(ALARM)
+    set_contact(at.browser, {**first, "failures": 9, "nextTry": 0})
+    ring(at.browser)
     at.browser.wait("status", lambda status: status["contact"]["failures"] == 10)
     wait = at.status()["contact"]["nextTry"] - time.time() * 1000
     at.check(
         0.9 * HOUR_MS < wait <= HOUR_MS, f"after ten failures the next try is in {wait / 60_000:.0f} minutes"
     )
     panel = at.browser.panel(page)
-    panel.get_by_label("Search conversations and memories").fill("spare anch")
-    expect(panel.locator("#results")).to_contain_text("spare anchor")
+    field = panel.get_by_label("Search conversations and memories")
+    for letters in ("spare anch", "spare ancor"):  # the beginning of a word, and a slip
+        field.fill(letters)
+        expect(panel.locator("#results")).to_contain_text("spare anchor")
+        field.fill("")
+    field.fill("spare")
     expect(panel.locator("#note")).to_contain_text("not reachable")
     at.check(not grave_faults_of(panel), f"panel: {grave_faults_of(panel)}")
     at.serve()
-    at.browser.own.evaluate(ALARM)
+    ring(at.browser)
     at.browser.own.wait_for_timeout(1000)
     at.check(at.status()["numbers"]["waiting"] == 2, "the server was called before the next try was due")
-    at.browser.own.evaluate(CONTACT, {**first, "failures": 10, "nextTry": 0})  # an hour later
-    at.browser.own.evaluate(ALARM)
+    set_contact(at.browser, {**first, "failures": 10, "nextTry": 0})  # an hour later
+    ring(at.browser)
     at.browser.wait("status", lambda status: status["numbers"]["waiting"] == 0)
     at.wait_for_turns(talk.id, [each.text for each in talk.messages], "server away")
 
@@ -260,7 +250,10 @@ def panel_and_selection(at: Bench) -> None:
 def side_panel(at: Bench) -> None:
     """The side panel shows what the team knows for the open conversation."""
     talk = at.replicas.talk(
-        "claude.ai", "Whom do I ask for the boat house key?", "Ask whoever has the key of the boat house."
+        "claude.ai",
+        "Whom do I ask for the boat house key?",
+        "Ask whoever has the key of the boat house.",
+        title="Boat house",
     )
     page = at.browser.open("claude.ai", f"/chat/{talk.id}")
     at.wait_for_turns(talk.id, [each.text for each in talk.messages], "side panel")
@@ -290,7 +283,7 @@ def switches(at: Bench) -> None:
     page = at.browser.open("claude.ai", f"/chat/{paused.id}")
     at.shown(page)
     page.wait_for_timeout(2500)
-    secrets = [text for text in at.browser.own.evaluate(TEXTS) if "secret" in text]
+    secrets = [text for text in texts_in(at.browser) if "secret" in text]
     at.check(not secrets, f"these were kept: {secrets}")
     popup.get_by_label("Pause").uncheck()
     at.settle()
@@ -314,22 +307,21 @@ def removed_on_the_server(at: Bench) -> None:
     named = {each["thread"]: each["id"] for each in at.call("GET", "conversations?limit=100")["items"]}
     at.call("DELETE", f"conversations/{named[f'claude.ai/{other.id}']}")
     at.settle()
-    left = [text for text in at.browser.own.evaluate(TEXTS) if "heron" in text]
+    left = [text for text in texts_in(at.browser) if "heron" in text]
     at.check(not left, f"the browser still holds {left}")
     for each in (talk, other):
         page = at.browser.open("claude.ai", f"/chat/{each.id}")
         at.shown(page)
     page.wait_for_timeout(2500)
     at.settle()
-    left = [text for text in at.browser.own.evaluate(TEXTS) if "heron" in text]
+    left = [text for text in texts_in(at.browser) if "heron" in text]
     at.check(not left, f"what was removed came back: {left}")
     at.check(len(at.turns(talk.id)) == 1, "a purged turn is on the server again")
 
 
 def foreign_extension(at: Bench) -> None:
     """Another extension, with the stolen token, is refused; so is a page of the site."""
-    script = f"async () => {{ const db = await {OPEN}; const r = db.transaction('state').objectStore('state').get('pairing'); await new Promise(d => {{ r.onsuccess = d; }}); db.close(); return r.result; }}"
-    token = at.browser.own.evaluate(script)["token"]
+    token = token_of(at.browser)
     copy = at.folder / "foreign"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(EXTENSION, copy)
@@ -354,12 +346,12 @@ def foreign_extension(at: Bench) -> None:
 
 def revoked(at: Bench) -> None:
     """A revoked browser deletes everything at its next contact."""
-    at.check(len(at.browser.own.evaluate(TEXTS)) > 100, "there was nothing to delete")
+    at.check(len(texts_in(at.browser)) > 100, "there was nothing to delete")
     revoke = "from access.models import ApiToken; from django.utils import timezone; ApiToken.objects.exclude(origin='').update(revoked_at=timezone.now())"
     run([sys.executable, "manage.py", "shell", "-c", revoke], at.home.path)
     at.browser.ask("send-now")
     at.browser.wait("status", lambda status: not status["isPaired"])
-    at.check(at.browser.own.evaluate(TEXTS) == [], "a revoked browser holds copies")
+    at.check(texts_in(at.browser) == [], "a revoked browser holds copies")
     at.check("disconnected" in at.status()["problem"], "nobody is told that the browser was disconnected")
 
 
@@ -385,13 +377,12 @@ def lint() -> list[str]:
     """What the Firefox add-ons' own linter finds in the packed extension."""
     if shutil.which("npx") is None:
         raise ProofError("npx is not here: this proof runs web-ext with it.")
-    pack_all()
     done = subprocess.run(
         ["npx", "--yes", WEB_EXT, "lint", "--output", "json", "--source-dir", str(TARGET / "firefox")],
         capture_output=True, text=True, timeout=LINT_S, check=False,
     )  # fmt: skip
-    found = json.loads(done.stdout)
-    return [
-        f"web-ext: {each['code']} {each.get('file', '')}: {each['message']}"
-        for each in (*found["errors"], *found["warnings"])
+    report = json.loads(done.stdout)
+    found = [
+        each for each in (*report["errors"], *report["warnings"]) if each["message"] not in KNOWN_WARNINGS
     ]
+    return [f"web-ext: {each['code']} {each.get('file', '')}: {each['message']}" for each in found]

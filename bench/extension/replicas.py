@@ -269,13 +269,21 @@ def chatgpt_message(message: Message) -> dict[str, Any]:
     }
 
 
+class QuietServer(ThreadingHTTPServer):
+    """A server that says nothing of browsers that leave while it answers."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing."""
+
+
 @contextmanager
 def serving_replicas() -> Iterator[Replicas]:
     """Serve both sites on a free port of this machine."""
     replicas = Replicas()
     handler = type("ReplicaHandler", (Handler,), {"replicas": replicas})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = QuietServer(("127.0.0.1", 0), handler)
     with tempfile.TemporaryDirectory() as folder:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(make_certificate(Path(folder)))
