@@ -71,7 +71,7 @@ wheel: | .venv/bin/python ## build the package into dist/
 # `make proof extension` names a proof.
 ifneq (proof,$(firstword $(MAKECMDGOALS)))
 extension: | .venv/bin/python ## pack the browser extension for Chrome and Firefox into dist/extension/ (npm)
-	@$(PY) -m bench.extension.pack
+	@$(PY) -m bench.agents.extension.pack
 endif
 
 clean: ## remove everything made in this folder; your memories in LOCI_HOME stay

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Playwright, expect
 
+from bench.agents.extension.browser import Chrome, chrome
+from bench.agents.extension.replicas import Replicas, serving_replicas
 from bench.demo.browser import NAMES
-from bench.extension.browser import Chrome, chrome
-from bench.extension.replicas import Replicas, serving_replicas
 from tests.browser.serving import Site
 
 Check = Callable[[Page], None]

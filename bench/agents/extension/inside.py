@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.extension.browser import Chrome
+from bench.agents.extension.browser import Chrome
 
 OPEN = "new Promise(done => { const r = indexedDB.open('loci'); r.onsuccess = () => done(r.result); })"
 READ = f"""async ([store, key]) => {{

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from bench.extension.bench import Bench, bench, status_of
-from bench.extension.browser import EXTENSION, chrome
-from bench.extension.inside import contact_of, ring, set_contact, texts_in, token_of
-from bench.extension.pack import TARGET
-from bench.extension.pack import main as pack_all
-from bench.extension.replicas import SITES
+from bench.agents.extension.bench import Bench, bench, status_of
+from bench.agents.extension.browser import EXTENSION, chrome
+from bench.agents.extension.inside import contact_of, ring, set_contact, texts_in, token_of
+from bench.agents.extension.pack import TARGET
+from bench.agents.extension.pack import main as pack_all
+from bench.agents.extension.replicas import SITES
 from bench.proof.home import run
 from bench.proof.proof import Finding, ProofError, Workshop
 from tests.browser.watching import grave_faults

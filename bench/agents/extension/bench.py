@@ -12,8 +12,8 @@ from typing import Any
 
 from playwright.sync_api import Page, Playwright, expect, sync_playwright
 
-from bench.extension.browser import Chrome, chrome
-from bench.extension.replicas import Replicas, serving_replicas
+from bench.agents.extension.browser import Chrome, chrome
+from bench.agents.extension.replicas import Replicas, serving_replicas
 from bench.proof.home import Home, make_home, run
 from bench.proof.proof import Workshop
 from bench.proof.server import Server, free_port, start

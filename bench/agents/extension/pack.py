@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "extension"
 TARGET = ROOT / "dist" / "extension"
 LEFT_OUT = shutil.ignore_patterns("package*.json", "node_modules", "manifest.json")

@@ -10,10 +10,10 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Frame, Page, Playwright, Worker
 
+from bench.agents.extension.replicas import SITES, Replicas
 from bench.demo.browser import NAMES
-from bench.extension.replicas import SITES, Replicas
 
-EXTENSION = Path(__file__).resolve().parents[2] / "extension"
+EXTENSION = Path(__file__).resolve().parents[3] / "extension"
 WAIT_MS = 20_000
 # A question to the background, as the extension's own pages ask it. One that a dying worker took with it is asked again.
 ASK = """message => {
