@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from bench.agents.extension.prove import prove_extension
 from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
 from bench.extension.prove import prove_extension
