@@ -68,12 +68,12 @@ _EMPTY_LINES = re.compile(r"\n{3,}")
 
 
 def is_web_source(source: str) -> bool:
-    """True for the source of a web page or of something captured from one."""
+    """True for a source that names a web page or a capture."""
     return source.startswith(("http://", "https://", "web:", "capture:"))
 
 
 def text_of_html(text: str) -> str:
-    """The text that a reader of the page sees; a text without tags and entities as it is."""
+    """The text that a reader of the page sees; a text without tags and entities is returned unchanged."""
     if not _IS_MARKED.is_found(text):
         return text
     parts, at, dropped, is_code = list[str](), 0, "", False
@@ -103,7 +103,7 @@ def text_of_html(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """The text without spaces at the ends of lines and without heaps of empty lines; code keeps its own."""
+    """The text without trailing spaces and repeated empty lines; blocks of code stay as they are."""
     pieces = text.split("```")
     plain = [
         _EMPTY_LINES.sub("\n\n", _SPACE.sub("\n", each)) if at % 2 == 0 else each

@@ -1,4 +1,4 @@
-"""A token that behaves oddly is suspended: it stops working at once, and a person may let it work again."""
+"""Suspend a token, so that it stops working at once, and resume it."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -12,7 +12,7 @@ from access.models import ApiToken
 
 
 def suspend_token(actor: Actor, token: ApiToken, *, reason: str = "") -> ApiToken:
-    """Refuse every request with the token from now on, until somebody resumes it.
+    """Refuse every request with the token until a person resumes it.
 
     Raises:
         NotPermitted: the token belongs to another user and the actor is not an admin.
@@ -23,7 +23,7 @@ def suspend_token(actor: Actor, token: ApiToken, *, reason: str = "") -> ApiToke
     with transaction.atomic():
         if rows.update(suspended_at=timezone.now()) != 1:
             raise Conflict("That token is suspended or revoked already.")
-        log(actor, token, "suspend", reason)
+        log_change(actor, token, "suspend", reason)
     token.refresh_from_db()
     return token
 
@@ -41,7 +41,7 @@ def resume_token(actor: Actor, token: ApiToken, *, reason: str = "") -> ApiToken
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk).exclude(suspended_at=None).update(suspended_at=None) != 1:
             raise Conflict("That token is not suspended.")
-        log(actor, token, "resume", reason)
+        log_change(actor, token, "resume", reason)
     token.refresh_from_db()
     return token
 
@@ -52,7 +52,7 @@ def check_may_suspend(actor: Actor, token: ApiToken, verb: str) -> None:
         raise NotPermitted(f"You may not {verb} another user's token.")
 
 
-def log(actor: Actor, token: ApiToken, action: str, reason: str) -> None:
+def log_change(actor: Actor, token: ApiToken, action: str, reason: str) -> None:
     """Append the row of the log, inside the transaction."""
     payload = {"action": action, "name": token.name} | ({"reason": mask_words(reason)} if reason else {})
     audit.append(actor, Operation.TOKEN, subject=f"token:{token.id}", payload=payload)

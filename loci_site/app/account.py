@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -25,7 +24,7 @@ from access.tokens.pairing import MAX_TRIES, show_code
 from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, PreferenceForm
 from loci_site.app.edit import get_or_post, render_form
 from loci_site.app.notifications.pages import notification_context
-from loci_site.app.page import render_page, workspace_page
+from loci_site.app.page import own_user, render_page, workspace_page
 
 MAX_TOKENS = 100
 
@@ -145,11 +144,6 @@ def end_others(request: HttpRequest) -> HttpResponse:
     count = end_other_sessions(actor_of(request), own_user(request), current=request.session.session_key)
     messages.success(request, f"Sessions ended: {count}." if count else "There was no other session.")
     return redirect("people:account")
-
-
-def own_user(request: HttpRequest) -> User:
-    """The logged-in user, read anew: a session may be older than a change of the account."""
-    return User.objects.get(pk=request.user.pk)  # type: ignore[misc]  # the page requires a login
 
 
 def preference_values(request: HttpRequest) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from django.views.decorators.http import require_GET
 from access.errors import LociError
 from access.sign_in.form import LoginForm
 from access.sign_in.sessions import note_login
-from access.sign_in.sso.door import sign_in
+from access.sign_in.sso.admission import sign_in
 from access.sign_in.sso.proxy import proxied_visitor
 from loci_site.app.page import secured
 
 ADMIN_CLOSED = "The admin is for curators. Here you can search, store, correct and flag memories."
-STAY = "stay"  # in the address: show the page instead of going through the proxy's door again
+STAY = "stay"  # in the address: show the page instead of logging in by the proxy's header again
 WRONG_LOGIN = "Wrong name or password. Both are case-sensitive."
 
 

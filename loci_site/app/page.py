@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -79,3 +80,8 @@ def readable_groups(actor: Actor) -> list[Group]:
 def writable_groups(actor: Actor) -> list[Group]:
     """The groups the actor may store in, by slug."""
     return [group for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+
+
+def own_user(request: HttpRequest) -> User:
+    """The logged-in user, read anew: a session may be older than a change of the account."""
+    return User.objects.get(pk=request.user.pk)  # type: ignore[misc]  # the page requires a login

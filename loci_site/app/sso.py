@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from access.errors import LociError
-from access.sign_in.sso.door import sign_in
+from access.sign_in.sso.admission import sign_in
 from loci_site.app.page import secured
 
 OFF = "Single sign-on is not set up here. Log in with a password."

@@ -23,7 +23,7 @@ from memories.admin.filters import GroupFilter
 from sources.artifacts.ingest import IngestReport, ingest_content
 from sources.artifacts.reading.sent import read_sent
 from sources.artifacts.render import visible_text
-from sources.artifacts.upkeep import readable_groups, remove_artifact
+from sources.artifacts.upkeep import in_readable_groups, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 from sources.uploads import may_import
 
@@ -82,7 +82,7 @@ class ArtifactAdmin(LociAdmin):
             ChunkProof.objects.filter(chunk__artifact=OuterRef("pk")).order_by().values("chunk__artifact")
         )
         counts = proofs.annotate(count=Count("memory", distinct=True)).values("count")
-        shown: QuerySet[Any] = rows.filter(readable_groups(actor)).annotate(proof_count=Subquery(counts))
+        shown: QuerySet[Any] = rows.filter(in_readable_groups(actor)).annotate(proof_count=Subquery(counts))
         return shown
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -1,6 +1,5 @@
 """Locators: `path#L10-L42@sha`, where sha begins the hash of the text on these lines."""
 
-import hashlib
 import re
 from typing import Final, NamedTuple
 
@@ -12,17 +11,12 @@ _LOCATOR: Final = re.compile(
 
 
 class Locator(NamedTuple):
-    """A place in a file, and the beginning of the hash of what stood there."""
+    """A range of lines in a file, and the start of the hash of its text."""
 
     path: str
     start: int
     end: int
     sha: str
-
-
-def hash_text(text: str) -> str:
-    """SHA-256 of a chunk's text, in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def format_locator(path: str, start: int, end: int, text_hash: str) -> str:
@@ -32,7 +26,7 @@ def format_locator(path: str, start: int, end: int, text_hash: str) -> str:
 
 
 def parse_locator(text: str) -> Locator | None:
-    """The locator; None if the text is none."""
+    """The parsed locator; None if the text is not one."""
     found = _LOCATOR.fullmatch(text.strip())
     if found is None:
         return None

@@ -78,7 +78,10 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
     rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact").defer("embedding")
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
-        held = [row for row in batch if (found := bad_kinds(row)) and not kinds.update(found)]
+        found = {row.key: bad_kinds(row) for row in batch}
+        held = [row for row in batch if found[row.key]]
+        for each in found.values():
+            kinds.update(each)
         if held and not dry_run:
             with transaction.atomic():
                 Chunk.objects.filter(key__in=[row.key for row in held]).update(state=ChunkState.HELD)
@@ -111,8 +114,8 @@ def find_artifact(actor: Actor, artifact_id: str, *, right: str = READ) -> Artif
     return row
 
 
-def readable_groups(actor: Actor) -> Q:
-    """The condition of rows whose group the actor may read."""
+def in_readable_groups(actor: Actor) -> Q:
+    """The condition for rows of groups that the actor may read."""
     return (
         Q()
         if actor.all_groups and actor.may(READ)

@@ -10,10 +10,11 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from access.models import Group
+from memories.language.cleaning import content_hash
 from memories.language.word_forms import forms_of
 from memories.recall.candidates import word_count
 from sources.artifacts.guarding import GuardedChunk, GuardedFile
-from sources.artifacts.locators import format_locator, hash_text
+from sources.artifacts.locators import format_locator
 from sources.artifacts.proofs import mark_stale
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState, FileKind
 
@@ -81,7 +82,7 @@ def write_file_chunks(
 def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
     """The unsaved row of a chunk."""
     chunk = guarded.chunk
-    digest = hash_text(chunk.text)
+    digest = content_hash(chunk.text)
     return Chunk(
         artifact=artifact,
         group_id=artifact.group_id,

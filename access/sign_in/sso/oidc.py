@@ -20,7 +20,7 @@ from mozilla_django_oidc.views import OIDCAuthenticationRequestView
 
 from access.errors import NotPermitted, Unavailable
 from access.sign_in.sessions import SignInWay
-from access.sign_in.sso.door import Visitor
+from access.sign_in.sso.admission import Visitor
 
 log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 5

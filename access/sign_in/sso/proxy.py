@@ -12,7 +12,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from access.sign_in.client_address import peer_of
 from access.sign_in.sessions import NOTED, SignInWay
-from access.sign_in.sso.door import Visitor
+from access.sign_in.sso.admission import Visitor
 
 Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 MAX_NAME_CHARS = 150

@@ -1,4 +1,4 @@
-"""Where a webhook may go: resolved once, checked, and then called at exactly that address."""
+"""Checks of a webhook's address: resolved once, checked, then called at exactly that address."""
 
 import socket
 from dataclasses import dataclass
@@ -51,23 +51,23 @@ def resolve(url: str) -> HookTarget:
     except ValueError:
         host, port = "", 0
     if not host or not port or len(url) > MAX_URL_CHARS or parts.username is not None or parts.fragment:
-        raise wrong(
+        raise address_refusal(
             "must be an address such as https://hooks.example.org/loci, without a name or password in it"
         )
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise wrong(f"names the host '{host[:80]}', which is not known") from None
+        raise address_refusal(f"names the host '{host[:80]}', which is not known") from None
     addresses = list(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     # Every address must be allowed: the next answer of a hostile name service may put another one first.
     is_listed = all(is_allowed_privately(host, each) for each in addresses)
     if not is_listed and not all(map(is_public, addresses)):
-        raise wrong(
+        raise address_refusal(
             f"leads to a private address ({addresses[0]})",
             hint="Only hosts of notifications.webhook_hosts in config.toml may be private.",
         )
     if parts.scheme != "https" and not is_listed:
-        raise wrong(
+        raise address_refusal(
             "must begin with https://", hint="http is for hosts of notifications.webhook_hosts alone."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -88,15 +88,15 @@ def is_allowed_privately(host: str, address: Address) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """True for an address of the public network, also of the one inside an IPv6 address that carries another."""
-    inner = carried(address)
+    """True for a public address; an IPv4 address embedded in an IPv6 one must be public too."""
+    inner = embedded_ipv4(address)
     if inner is not None and not is_public(inner):
         return False
     return address.is_global and not address.is_multicast
 
 
-def carried(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address leads to; None if there is none."""
+def embedded_ipv4(address: Address) -> IPv4Address | None:
+    """The IPv4 address embedded in an IPv6 address; None without one."""
     if isinstance(address, IPv4Address):
         return None
     if address in NAT64:
@@ -104,6 +104,6 @@ def carried(address: Address) -> IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
-def wrong(why: str, *, hint: str = "") -> InvalidInput:
-    """The refusal of an address."""
+def address_refusal(why: str, *, hint: str = "") -> InvalidInput:
+    """The error for an address that is not allowed."""
     return InvalidInput(f"The webhook's address {why}.", hint=hint, field="url")

@@ -50,7 +50,9 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
         stored, _ = Subscription.objects.update_or_create(
             user=user, defaults={"events": chosen, "seen": before.seen if Event.REVIEW in chosen else {}}
         )
-        log(actor, f"user:{user}", {"action": "choose", "events": chosen, "before": list(before.events)})
+        log_change(
+            actor, f"user:{user}", {"action": "choose", "events": chosen, "before": list(before.events)}
+        )
     return stored
 
 
@@ -67,7 +69,7 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
     check_no_test_waits(Delivery.objects.filter(user=user))
     with transaction.atomic():
         delivery = queue(test_notice(user.get_username()), Subscription(user=user))
-        log(actor, f"user:{user}", {"action": "test"})
+        log_change(actor, f"user:{user}", {"action": "test"})
     return delivery
 
 
@@ -97,7 +99,7 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
         raise Conflict(f"There are {MAX_WEBHOOKS} webhooks already.", hint="Delete one first.", field="name")
     with transaction.atomic():
         made = Webhook.objects.create(name=name, url=url, events=chosen, made_by=actor.name)
-        log(actor, f"webhook:{name}", {"action": "create", "url": url, "events": chosen})
+        log_change(actor, f"webhook:{name}", {"action": "create", "url": url, "events": chosen})
     return made
 
 
@@ -125,7 +127,7 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
             webhook.delete()
         else:
             raise NotFound("There is no such action.", hint="Use on, off, secret, test or delete.")
-        log(actor, f"webhook:{webhook.name}", {"action": action})
+        log_change(actor, f"webhook:{webhook.name}", {"action": action})
 
 
 def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
@@ -158,6 +160,6 @@ def check_admin(actor: Actor) -> None:
         raise NotPermitted("Only superusers can see and change webhooks.", hint="Ask a superuser.")
 
 
-def log(actor: Actor, subject: str, payload: dict[str, object]) -> None:
+def log_change(actor: Actor, subject: str, payload: dict[str, object]) -> None:
     """Append a change to the audit log."""
     audit.append(actor, Operation.NOTIFY, subject=subject, payload=payload)

@@ -18,7 +18,7 @@ from loci_site.app.notifications.choices import (
 )
 from loci_site.app.notifications.models import Delivery
 from loci_site.app.notifications.senders import is_mail_on
-from loci_site.app.page import workspace_page
+from loci_site.app.page import own_user, workspace_page
 
 SHOWN = 5  # of one's own deliveries
 
@@ -32,11 +32,6 @@ def notification_context(request: HttpRequest, user: User) -> dict[str, Any]:
         "is_mail_on": is_mail_on(),
         "quote": settings.LOCI.notifications.quote,
     }
-
-
-def own_user(request: HttpRequest) -> User:
-    """The logged-in user, read anew."""
-    return User.objects.get(pk=request.user.pk)  # type: ignore[misc]  # the page requires a login
 
 
 @workspace_page

@@ -1,4 +1,4 @@
-"""Sending one delivery: by mail, or to a webhook at the address that was checked."""
+"""Send one delivery: by mail, or to a webhook at its checked address."""
 
 import base64
 import hmac
@@ -23,7 +23,7 @@ SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark of such secrets in Stan
 
 
 class NotSent(Exception):
-    """The receiver did not take the message; the text says why, for the log of deliveries."""
+    """The message was not delivered; its text is the reason shown in the log of deliveries."""
 
 
 def send(delivery: Delivery) -> None:
@@ -45,12 +45,22 @@ def mail(delivery: Delivery, user: User) -> None:
         raise NotSent("no mail server is set: notifications.mail_host")
     if not user.email or not user.is_active:
         raise NotSent("the person has no e-mail address or is deactivated")
-    said = rendered(delivery, user)
-    quotes = [f"> {' '.join(text.split())}" for text in said["quotes"]]
-    foot = FOOTER + said["url"].split("/admin/")[0].rstrip("/") + "/app/account/"
-    body = "\n".join([*said["lines"], *(["", *quotes] if quotes else []), "", said["url"], "", "-- ", foot])
+    parts = rendered(delivery, user)
+    quotes = [f"> {' '.join(text.split())}" for text in parts["quotes"]]
+    foot = FOOTER + parts["url"].split("/admin/")[0].rstrip("/") + "/app/account/"
+    body = "\n".join(
+        [
+            *parts["lines"],
+            *(["", *quotes] if quotes else []),
+            "",
+            parts["url"],
+            "",
+            "-- ",
+            foot,
+        ]
+    )
     message = EmailMessage(
-        f"[Loci] {said['subject']}",
+        f"[Loci] {parts['subject']}",
         body,
         settings.LOCI.notifications.mail_from,
         [user.email],
@@ -59,12 +69,12 @@ def mail(delivery: Delivery, user: User) -> None:
     )
     try:
         message.send()
-    except Exception as error:  # smtplib, sockets and TLS raise many
+    except Exception as error:  # smtplib, sockets and TLS raise many kinds
         raise NotSent(f"the mail server: {type(error).__name__}: {error}") from error
 
 
 def post(delivery: Delivery, webhook: Webhook) -> None:
-    """Send the message to a webhook, signed as Standard Webhooks says. Raises NotSent."""
+    """Send the message to a webhook, signed as in Standard Webhooks. Raises NotSent."""
     if not webhook.is_on:
         raise NotSent("the webhook is switched off")
     body = json.dumps(message_of(delivery, webhook), ensure_ascii=False, separators=(",", ":")).encode()
@@ -74,7 +84,7 @@ def post(delivery: Delivery, webhook: Webhook) -> None:
         raise NotSent(str(refusal)) from refusal
     headers = {**signed_headers(delivery, webhook, body), "Host": target.host_header}
     try:
-        # No redirects and no proxies of the environment: the checked address is the one that is called.
+        # No redirects and no proxies from the environment: only the checked address is called.
         with (
             httpx2.Client(timeout=TIMEOUT_S, trust_env=False, follow_redirects=False) as client,
             client.stream(
@@ -101,7 +111,7 @@ def signed_headers(delivery: Delivery, webhook: Webhook, body: bytes) -> dict[st
     """The headers with the signature over id, time and body; the same id in every attempt."""
     at = str(int(time.time()))
     signed = b".".join([str(delivery.id).encode(), at.encode(), body])
-    signature = base64.b64encode(hmac_sha256(key_of(webhook), signed)).decode()
+    signature = base64.b64encode(hmac.digest(key_of(webhook), signed, "sha256")).decode()
     return {
         "Content-Type": "application/json",
         "User-Agent": f"Loci/{__version__}",
@@ -112,7 +122,7 @@ def signed_headers(delivery: Delivery, webhook: Webhook, body: bytes) -> dict[st
 
 
 def secret_of(webhook: Webhook) -> str:
-    """The secret that the receiver checks signatures with. It follows from this home's key and is stored nowhere."""
+    """The secret with which the receiver verifies signatures. Derived from this home's key, never stored."""
     return SECRET_PREFIX + base64.b64encode(key_of(webhook)).decode()
 
 
@@ -120,8 +130,3 @@ def key_of(webhook: Webhook) -> bytes:
     """The bytes of the secret."""
     seed = f"{webhook.id}.{webhook.generation}"
     return salted_hmac("loci.notifications.webhook", seed, algorithm="sha256").digest()
-
-
-def hmac_sha256(key: bytes, text: bytes) -> bytes:
-    """The HMAC of the text."""
-    return hmac.digest(key, text, "sha256")

@@ -1,4 +1,4 @@
-"""The worker's job: looks for something to tell, puts it into the outbox, and sends what is due."""
+"""The worker's job: find new events, queue messages about them, send what is due."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -26,12 +26,12 @@ Receiver = Subscription | Webhook
 
 
 def is_waiting() -> bool:
-    """True if a message is due, or it is time to look and somebody wants to be told."""
+    """True if a message or a look for events is due."""
     return is_sending_due() or is_look_due()
 
 
 def is_look_due() -> bool:
-    """True if nobody looked for a while and somebody wants to be told."""
+    """True if the last look is `look_min` ago and there are receivers."""
     since = timezone.now() - timedelta(minutes=settings.LOCI.notifications.look_min)
     if Watch.objects.filter(name="look", at__gt=since).exists():
         return False
@@ -39,7 +39,7 @@ def is_look_due() -> bool:
 
 
 def work(actor: Actor) -> str | None:
-    """Look if it is time, and send what is due. Returns a summary, None if there was nothing to do."""
+    """Look for events if that is due, and send due messages. Returns a summary, None if there was nothing to do."""
     found = look() if is_look_due() else 0
     sent, not_sent = send_due()
     if not (found or sent or not_sent):
@@ -53,7 +53,9 @@ def look() -> int:
         Watch.objects.get_or_create(name="look")
         Watch.objects.filter(name="look").update(at=timezone.now())
         receivers = list(all_receivers())
-        return tell_of_review(receivers) + tell_of_runs(receivers) + tell_of_backups(receivers)
+        return (
+            queue_review_notices(receivers) + queue_run_notices(receivers) + queue_backup_notices(receivers)
+        )
 
 
 def all_receivers() -> Iterator[Receiver]:
@@ -64,55 +66,57 @@ def all_receivers() -> Iterator[Receiver]:
         yield from wanted.filter(user__is_active=True).exclude(user__email="")
 
 
-def wanting(receivers: list[Receiver], event: Event) -> list[Receiver]:
-    """The receivers who want to be told of the event."""
+def subscribed_to(receivers: list[Receiver], event: Event) -> list[Receiver]:
+    """The receivers that chose the event."""
     return [each for each in receivers if event in each.events]
 
 
-def tell_of_review(receivers: list[Receiver]) -> int:
-    """Queue messages for those for whom something new waits."""
-    told = 0
-    for receiver in wanting(receivers, Event.REVIEW):
+def queue_review_notices(receivers: list[Receiver]) -> int:
+    """Queue messages for receivers with new items in their Review; returns how many."""
+    queued = 0
+    for receiver in subscribed_to(receivers, Event.REVIEW):
         notice, seen = review_notice(receiver)
         if seen != receiver.seen:
             receiver.seen = seen
             receiver.save(update_fields=["seen"])
         if notice is not None:
             queue(notice, receiver)
-            told += 1
-    return told
+            queued += 1
+    return queued
 
 
-def tell_of_runs(receivers: list[Receiver]) -> int:
-    """Queue messages about runs that stopped or failed since the last look, for those who curate the run's group."""
-    since = seen_until(Event.RUN)
+def queue_run_notices(receivers: list[Receiver]) -> int:
+    """Queue messages about runs that stopped or failed since the last look, for curators of the run's group."""
+    since = advance_watch(Event.RUN)
     ended = Run.objects.filter(
         status__in=[RunStatus.STOPPED, RunStatus.FAILED], dry_run=False, finished_at__gt=since
     ).select_related("group")
-    told = 0
+    queued = 0
     for run in ended.order_by("finished_at"):
-        for receiver in wanting(receivers, Event.RUN):
-            if may_know(receiver, run):
+        for receiver in subscribed_to(receivers, Event.RUN):
+            if may_curate_run(receiver, run):
                 queue(run_notice(run), receiver)
-                told += 1
-    return told
+                queued += 1
+    return queued
 
 
-def may_know(receiver: Receiver, run: Run) -> bool:
-    """True for those who may curate what the run is about."""
+def may_curate_run(receiver: Receiver, run: Run) -> bool:
+    """True if the receiver may curate the run's group, or all groups for a run without one."""
     actor = actor_of_receiver(receiver)
     return actor.all_groups if run.group_id is None else actor.may(CURATE, run.group_id)
 
 
-def tell_of_backups(receivers: list[Receiver]) -> int:
-    """Queue messages when backups begin to fail, for those who administer everything."""
+def queue_backup_notices(receivers: list[Receiver]) -> int:
+    """Queue messages when backups begin to fail, for receivers with rights in all groups."""
     row = JobLock.objects.filter(name=BACKUP_JOB).first()
     watch, _ = Watch.objects.get_or_create(name=Event.BACKUP)
     is_failing = row is not None and row.failures > 0
     if is_failing == watch.is_failing or row is None:
         return 0
     Watch.objects.filter(name=Event.BACKUP).update(is_failing=is_failing)
-    concerned = [each for each in wanting(receivers, Event.BACKUP) if actor_of_receiver(each).all_groups]
+    concerned = [
+        each for each in subscribed_to(receivers, Event.BACKUP) if actor_of_receiver(each).all_groups
+    ]
     if not is_failing:
         return 0
     notice: Notice = backup_notice(row.failures)
@@ -121,8 +125,8 @@ def tell_of_backups(receivers: list[Receiver]) -> int:
     return len(concerned)
 
 
-def seen_until(name: str) -> datetime:
-    """Until when this kind was looked at, which becomes now; at first, from now on."""
+def advance_watch(name: str) -> datetime:
+    """The time of the last look at this kind of event, which is set to now; now for the first look."""
     now = timezone.now()
     watch, is_new = Watch.objects.get_or_create(name=name, defaults={"at": now})
     Watch.objects.filter(name=name).update(at=now)

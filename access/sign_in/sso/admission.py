@@ -1,4 +1,4 @@
-"""Which person a provider or a proxy means, whether they may come in, and their roles."""
+"""Single sign-on admits a person: finds or creates the account, logs in, applies roles."""
 
 import logging
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from access.sign_in.users import PersonChange, add_person, change_person
 
 log = logging.getLogger(__name__)
 ASK = "Ask an admin of Loci."
-REFUSAL_LOGGED_EVERY = timedelta(minutes=10)  # for each name; a proxy's page may reload for ever
+REFUSAL_LOGGED_EVERY = timedelta(minutes=10)  # per name; a page behind a proxy may reload endlessly
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """What is said of the person at the door. `email` only if it was verified; `groups` None if nothing is said of them."""
+    """A person as the provider or proxy describes them: `email` only if verified, `groups` None if they were not sent."""
 
     way: SignInWay
     name: str
@@ -41,16 +41,16 @@ class Visitor:
     groups: frozenset[str] | None = None
 
     @property
-    def shown(self) -> str:
-        """How a message names the person."""
+    def label(self) -> str:
+        """The name of the person in messages."""
         return (self.email or self.name or self.subject)[:150]
 
 
 def sign_in(request: HttpRequest, visitor: Visitor) -> User:
-    """Log the visitor in as the person who they are here, with the roles they bring. Logs each login, and refusals.
+    """Log the visitor in to their account and apply their roles. Logins and refusals are logged.
 
     Raises:
-        NotPermitted: nobody here is this visitor, or somebody who is deactivated.
+        NotPermitted: the visitor has no account, or it is deactivated.
     """
     try:
         user = find_or_create(visitor)
@@ -65,20 +65,20 @@ def sign_in(request: HttpRequest, visitor: Visitor) -> User:
 
 
 def find_or_create(visitor: Visitor) -> User:
-    """The active person who the visitor is here; a new one if the settings allow it."""
+    """The visitor's active account; a new one if `sign_in.create` allows it."""
     user = find_user(visitor)
     if user is None and not settings.LOCI.sign_in.create:
-        raise NotPermitted(f"There is no account here for {visitor.shown}.", hint=ASK)
+        raise NotPermitted(f"There is no account here for {visitor.label}.", hint=ASK)
     if user is None:
         return create_user(visitor)
     if not user.is_active:
         raise NotPermitted(f"The account '{user}' is switched off.", hint=ASK)
-    link(user, visitor)
+    link_identity(user, visitor)
     return user
 
 
 def find_user(visitor: Visitor) -> User | None:
-    """The person by the provider's own name for them, else by the verified e-mail address; of a proxy by name, too."""
+    """The account by the provider's subject, else by verified e-mail address; for a proxy by name first."""
     if visitor.subject:
         known = Identity.objects.filter(issuer=visitor.issuer, subject=visitor.subject).select_related("user")
         if found := known.first():
@@ -94,15 +94,15 @@ def find_user(visitor: Visitor) -> User | None:
 
 
 def create_user(visitor: Visitor) -> User:
-    """A new person without a password. A name that is taken is never given to somebody else."""
+    """A new account without a password, under a name that is not taken."""
     name = next((each for each in (visitor.name, visitor.email) if each and not is_taken(each)), "")
     if not name:
-        raise NotPermitted(f"The name '{visitor.shown}' belongs to somebody else here.", hint=ASK)
+        raise NotPermitted(f"The name '{visitor.label}' belongs to somebody else here.", hint=ASK)
     with transaction.atomic():
-        user = add_person(door_actor(visitor), name, PersonChange(email=visitor.email), password=None)
+        user = add_person(sign_in_actor(visitor), name, PersonChange(email=visitor.email), password=None)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-        link(user, visitor)
+        link_identity(user, visitor)
     return user
 
 
@@ -111,8 +111,8 @@ def is_taken(name: str) -> bool:
     return User.objects.filter(username__iexact=name).exists()
 
 
-def link(user: User, visitor: Visitor) -> None:
-    """Remember the provider's name for the person, so that a changed e-mail address does not matter; logged once."""
+def link_identity(user: User, visitor: Visitor) -> None:
+    """Store the provider's subject for the account, so that a changed e-mail address does not matter; logged once."""
     if not visitor.subject:
         return
     with transaction.atomic():
@@ -121,15 +121,15 @@ def link(user: User, visitor: Visitor) -> None:
         )
         if is_new:
             payload = {"action": "identity", "issuer": visitor.issuer}
-            audit.append(door_actor(visitor), Operation.PERSON, subject=f"user:{user}", payload=payload)
+            audit.append(sign_in_actor(visitor), Operation.PERSON, subject=f"user:{user}", payload=payload)
 
 
 def apply_groups(user: User, visitor: Visitor) -> None:
-    """Make the person's roles in the mapped groups those that the visitor brings. Without `groups` nothing changes."""
+    """Set the roles in the mapped groups from the provider's groups; without `groups` nothing changes."""
     chosen = settings.LOCI.sign_in
     if visitor.groups is None:
         return
-    actor = door_actor(visitor)
+    actor = sign_in_actor(visitor)
     for slug, role in wanted_roles(read_rules(chosen.groups), visitor.groups).items():
         try:
             apply_role(actor, find_group(actor, slug), user, role)
@@ -147,15 +147,15 @@ def apply_role(actor: Actor, group: Group, user: User, role: str) -> None:
         remove_member(actor, group, user=user)
 
 
-def door_actor(visitor: Visitor) -> Actor:
-    """The Actor of what signing in changes: the settings decide, not the person."""
+def sign_in_actor(visitor: Visitor) -> Actor:
+    """The Actor of changes made by single sign-on: the settings decide, not the person."""
     return Actor(name=f"sign-in/{visitor.way}", via=Via.APP, scopes=ALL_SCOPES, all_groups=True)
 
 
 def log_refusal(request: HttpRequest, visitor: Visitor, refusal: LociError) -> None:
-    """Log that somebody was not let in, and why; not again for a while."""
+    """Log a refused login with its reason, once per REFUSAL_LOGGED_EVERY."""
     since = timezone.now() - REFUSAL_LOGGED_EVERY
-    subject, actor = f"user:{visitor.shown}", door_actor(visitor)
+    subject, actor = f"user:{visitor.label}", sign_in_actor(visitor)
     same = AuditEntry.objects.filter(operation=Operation.LOGIN, subject=subject[:200], actor=actor.name)
     if same.filter(at__gt=since).exists():
         return
