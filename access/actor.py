@@ -36,7 +36,7 @@ class Via(StrEnum):
 
 @dataclass(frozen=True)
 class Checkout:
-    """The repository that a caller works in, as its own machine reported it.
+    """The caller's repository, as reported by the caller's machine.
 
     `unreachable` are the commits, of those that memories name, that its head does not contain.
     """

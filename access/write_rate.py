@@ -39,7 +39,7 @@ _MOVE_BURST = CompiledUpdate(
 
 
 def left_of(actor: Actor) -> float:
-    """What the actor's token may write now, by its row and by Redis; infinite without a limit."""
+    """The number of writes that the actor's token has left, by its row and Redis; infinite without a limit."""
     cache = None if actor.token_key is None or math.isinf(actor.writes_left) else shared_cache()
     stored = cache.get(KIND, str(actor.token_key)) if cache else None
     return actor.writes_left if stored is None else min(actor.writes_left, writes_left(int(stored)))

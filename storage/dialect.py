@@ -29,7 +29,7 @@ class Dialect(Protocol):
         """Indexes that the database itself finds broken; empty where a check of the whole file does that."""
 
     def stored_bytes(self) -> int:
-        """The size of the database on its disk."""
+        """The size of the database on disk."""
 
     def list_param(self, values: Iterable[int]) -> Any:
         """Numbers as the one parameter of `in_list`."""
@@ -42,12 +42,12 @@ class Dialect(Protocol):
 
 
 def dialect() -> Dialect:
-    """The dialect of the database in use: an evaluation on PostgreSQL measures on a SQLite of its own, in one process."""
+    """The dialect of the database in use (an evaluation on PostgreSQL uses a SQLite of its own)."""
     return dialect_of(connection.vendor)
 
 
 @cache
 def dialect_of(vendor: str) -> Dialect:
-    """A vendor's dialect, imported once: it is asked for in every recall and store."""
+    """A vendor's dialect, imported once, since every recall and store asks for it."""
     found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
     return found

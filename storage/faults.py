@@ -72,7 +72,7 @@ def find_storage_fault(error: BaseException | None) -> StorageFault | None:
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """True if the database's server caused an error by not answering, or no longer."""
+    """True if the error means that the database server does not answer."""
     return any(
         type(cause).__name__ in ("OperationalError", "AdminShutdown", "CrashShutdown")
         and any(text in str(cause).lower() for text in UNREACHABLE)

@@ -1,4 +1,4 @@
-"""What processes share through Redis where REDIS_URL is set: never truth. Each failure reads as "nothing there".
+"""Cache shared by all processes through Redis, if REDIS_URL is set. A failure of Redis reads as a miss.
 
 Names are keyed hashes, so Redis holds no text, and two stores on one Redis do not meet.
 """
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class SharedCache:
-    """A Redis that may be lost at any moment."""
+    """A cache in Redis that may fail at any time."""
 
     def __init__(self, url: str, *, secret: str) -> None:
         import redis  # noqa: PLC0415 - half of a command's start-up time, and most processes need none
@@ -40,12 +40,12 @@ class SharedCache:
         self._away_until = 0.0
 
     def get(self, kind: str, name: str) -> bytes | None:
-        """The value kept under a name; None if there is none."""
+        """The cached value; None without one."""
         found: bytes | None = self._tried(lambda: self._client.get(self._key(kind, name)), None)
         return found
 
     def put(self, kind: str, name: str, value: bytes, *, kept_s: int) -> None:
-        """Keep a value for a while."""
+        """Cache a value for some seconds."""
         self._tried(lambda: self._client.set(self._key(kind, name), value, ex=kept_s), None)
 
     def move_on(self, kind: str, name: str, *, now_us: int, cost_us: int) -> bool:
@@ -69,12 +69,12 @@ class SharedCache:
 
 
 def shared_cache() -> SharedCache | None:
-    """This process's connection to Redis; None where REDIS_URL is not set."""
+    """This process's cache in Redis; None without REDIS_URL."""
     url = settings.LOCI.redis_url
     return connected_cache(url) if url else None
 
 
 @lru_cache(maxsize=2)
 def connected_cache(url: str) -> SharedCache:
-    """The cache behind an address, made once per process."""
+    """The cache at an address, created once per process."""
     return SharedCache(url, secret=str(settings.SECRET_KEY))

@@ -301,7 +301,7 @@ def check_texts(*, title: str | None = None, instructions: str | None = None) ->
 
 
 def as_free_slug(name: str) -> str:
-    """A name that no group has yet, made of this one in the letters of a group's name."""
+    """A free group slug derived from this name."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:70] or "group"
     taken = set(Group.objects.filter(slug__startswith=plain).values_list("slug", flat=True))
     return next(

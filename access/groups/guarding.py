@@ -135,7 +135,7 @@ def fingerprint(value: str) -> str:
 
 
 def find_all(text: str) -> list[GuardFinding]:
-    """find(), and if it saw no instruction to an AI what the classifier of guard.classifier says, where there is one."""
+    """find(), and if it found no instruction to an AI, the finding of the classifier (guard.classifier)."""
     found = find(text)
     folder = settings.LOCI.guard.classifier
     if not folder or any(kind_of(each.kind).family is Family.INJECTION for each in found):

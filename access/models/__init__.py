@@ -1,4 +1,4 @@
-"""Tables of the access package: who is who and may do what, what they prefer, and the audit log."""
+"""Tables of the access package: users, groups, tokens, preferences and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload

@@ -1,4 +1,4 @@
-"""Who a person is at a provider of OpenID Connect."""
+"""Identities of people at OpenID Connect providers."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +6,7 @@ from django.utils import timezone
 
 
 class Identity(models.Model):
-    """A provider's name for a person, which never changes and is never given to somebody else."""
+    """A provider's subject for a person: permanent, and never reassigned to somebody else."""
 
     key = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")

@@ -8,7 +8,7 @@ from storage.ids import new_id
 
 
 class Pairing(models.Model):
-    """A code that a person was shown, stored as a keyed hash; one open code for each person.
+    """The code shown to a person, as a keyed hash; one open code per person.
 
     Nobody knows whose code a wrong one was meant to be, so each wrong try counts against all open codes.
     """

@@ -15,7 +15,7 @@ def address_of(request: HttpRequest) -> str:
 
 
 def peer_of(request: HttpRequest) -> str:
-    """The address at the other end of the connection, whatever X-Forwarded-For says."""
+    """The address at the other end of the connection; X-Forwarded-For is ignored."""
     peer = getattr(request, "scope", {}).get(PEER)
     return str(peer[0]) if peer else address_of(request)
 

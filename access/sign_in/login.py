@@ -62,7 +62,7 @@ def count_failure(request: HttpRequest, name: str) -> None:
 
 
 def log_success(request: HttpRequest, name: str, user: Any, *, way: SignInWay = SignInWay.PASSWORD) -> None:
-    """Clear the failures under this name and log the login and how it was done."""
+    """Clear the failures under this name, and log the login and its method."""
     with transaction.atomic():
         throttle.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)

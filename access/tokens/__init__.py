@@ -226,7 +226,7 @@ def operator(via: str = Via.COMMAND) -> Actor:
 
 
 def local_operator() -> Actor:
-    """The operator, with what is known of the folder that the command runs in."""
+    """The operator of this machine, with the context of the command's folder, such as its repository."""
     actor = operator()
     for add in LOCAL_FACTS:
         actor = add(actor)

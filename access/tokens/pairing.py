@@ -1,4 +1,4 @@
-"""Pairing a browser extension: a person is shown a code, and the extension exchanges it for a token of its own."""
+"""Pairing a browser extension: it exchanges the code shown to a person for a token of its own."""
 
 import re
 import secrets
@@ -27,14 +27,14 @@ MAX_NAME_CHARS: Final = 80
 
 @dataclass(frozen=True)
 class ShownCode:
-    """A code as a person is shown it, and until when it works."""
+    """A pairing code and its expiry, as shown to the person."""
 
     code: str
     expires_at: datetime
 
 
 def show_code(actor: Actor, user: User) -> ShownCode:
-    """A new six-digit code of this person; an earlier one stops working."""
+    """Create a six-digit code for this person; an earlier one stops working."""
     if actor.user_id != user.pk or not actor.is_person:
         raise NotPermitted("You may not pair a browser for another person.")
     code = f"{secrets.randbelow(10**6):06d}"
@@ -45,7 +45,7 @@ def show_code(actor: Actor, user: User) -> ShownCode:
 
 
 def pair(code: str, *, origin: str, name: str = "") -> NewToken:
-    """Exchange a code for a token that works from this extension alone; a code works once.
+    """Exchange a code, which works once, for a token bound to this extension.
 
     Raises:
         NotPermitted: the request does not come from a browser extension.
@@ -73,7 +73,7 @@ def pair(code: str, *, origin: str, name: str = "") -> NewToken:
 
 
 def take_code(code: str) -> User | None:
-    """The person whose open code this is, which is used up by that; None counts a try against every open code."""
+    """Use up the open code and return its person; if none matches, count a try against every open code."""
     now = timezone.now()
     with transaction.atomic():
         open_codes = Pairing.objects.select_for_update().filter(expires_at__gt=now, tries__lt=MAX_TRIES)
@@ -86,10 +86,10 @@ def take_code(code: str) -> User | None:
 
 
 def hash_code(code: str) -> str:
-    """The keyed hash that a code is stored as."""
+    """The keyed hash under which a code is stored."""
     return salted_hmac("access.tokens.pairing", code, algorithm="sha256").hexdigest()
 
 
 def delete_old_codes() -> int:
-    """Delete the codes that do not work any more; returns their number."""
+    """Delete expired codes; returns their number."""
     return int(Pairing.objects.filter(expires_at__lt=timezone.now()).delete()[0])

@@ -37,7 +37,7 @@ _WORDS = Keywords((word, number) for number, (_, words, _, _) in enumerate(_RULE
 
 
 def find_injections(text: str) -> list[GuardFinding]:
-    """Phrases that give an AI instructions; neither look-alike letters nor a disguise hides them."""
+    """Phrases that give an AI instructions, also in look-alike letters or disguised."""
     found = _search(text)
     if not found and not text.isascii():
         latin = text.translate(LOOK_ALIKES)
@@ -62,7 +62,7 @@ def _search(text: str) -> list[GuardFinding]:
 
 
 def merged(findings: Iterable[GuardFinding]) -> list[GuardFinding]:
-    """The findings in order of place; those of one kind that overlap are one."""
+    """The findings in order; overlapping ones of the same kind become one."""
     found: list[GuardFinding] = []
     for each in sorted(findings, key=lambda each: (each.kind, each.span)):
         last = found[-1] if found else None

@@ -24,7 +24,7 @@ class ClassifierError(ValueError):
 
 
 class InjectionClassifier:
-    """A text classifier on the caller's thread. Safe to share between threads."""
+    """A text classifier that runs on the caller's thread. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.threshold, self.label, self.max_tokens = read_options(folder)
@@ -45,7 +45,7 @@ class InjectionClassifier:
         self._tokenizer.no_truncation()
 
     def find(self, text: str) -> list[GuardFinding]:
-        """One finding over the most suspicious window of the text if that reaches the threshold."""
+        """A finding for the most suspicious window of the text, if its score reaches the threshold."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         starts = range(0, len(encoding.ids), self.max_tokens)
         scored = [
@@ -58,7 +58,7 @@ class InjectionClassifier:
         return [GuardFinding(KIND, (offsets[0][0], offsets[-1][1]), round(score, 3))]
 
     def score(self, ids: list[int]) -> float:
-        """The probability that a window of token ids is an instruction to an AI."""
+        """The probability that a window of token ids contains an instruction to an AI."""
         import numpy as np  # noqa: PLC0415 - as above
 
         row = np.array([ids], dtype=np.int64)

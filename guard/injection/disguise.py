@@ -1,4 +1,4 @@
-"""Text that is written so that a search misses it: spaced letters, digits for letters, words joined by signs, Base64, backwards."""
+"""Undoes disguises: spaced letters, digits for letters, joined words, Base64, ROT13, reversed text."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ _SIGNS = re.compile(r"(?:[._*+~|-]|/\*+/)+")
 
 
 def undressed(text: str) -> tuple[str, tuple[int, int]] | None:
-    """The disguised passages of a text in plain letters, and the span from the first to the last of them; None without."""
+    """The disguised passages of a text in plain letters, and the span they cover; None without any."""
     if not _ANY.is_found(text):
         return None
     whole = (0, len(text))
@@ -50,7 +50,7 @@ def undressed(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def in_letters(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with letters in place of the digits in these words."""
+    """The text with digits in these words replaced by the letters they stand for."""
     parts, at = list[str](), 0
     for start, end in spans:
         parts += text[at:start], text[start:end].replace("11", "ll").translate(_LEET_LETTERS)
@@ -59,17 +59,17 @@ def in_letters(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def close_up(spaced: str) -> str:
-    """Spaced letters as words; two separators and more end a word."""
+    """Spaced letters joined to words; two or more separators end a word."""
     return " ".join(re.sub(r"[ .\-_*]", "", word) for word in re.split(r"[ .\-_*]{2,}", spaced))
 
 
 def separate(joined: str) -> str:
-    """Joined words with spaces between them."""
+    """Joined words separated by spaces."""
     return _SIGNS.sub(" ", joined)
 
 
 def decode(raw: str) -> str:
-    """What Base64 spells, empty if that is no text."""
+    """The text that Base64 encodes; empty if it is not text."""
     try:
         told = base64.b64decode(raw + "=" * (-len(raw) % 4), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):

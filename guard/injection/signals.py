@@ -1,4 +1,4 @@
-"""Signs of an instruction to an AI: one alone is ordinary, two that belong together and stand close are a hint for a person."""
+"""Signs of instructions to an AI: one alone is ordinary, a group of them close together is a finding."""
 
 import re
 import tomllib
@@ -25,7 +25,7 @@ Span = tuple[int, int]
 
 
 class Signs:
-    """The signs and the pairs that count, from the data file."""
+    """The signs, and the groups of them that count, from the data file."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -51,7 +51,7 @@ class Signs:
         return made
 
     def find(self, text: str) -> Iterator[GuardFinding]:
-        """A finding for each group of signs that belong together and stand within reach of each other."""
+        """One finding per group of signs within reach of each other."""
         present = {self._names[index] for index in self._all.Match(text) or ()}
         wanted = [pair for pair in self._pairs if present.issuperset(pair)]
         if not wanted:
@@ -65,7 +65,7 @@ class Signs:
 
 
 def in_any_script(source: str) -> str:
-    """The pattern, any case, with letters of every script where it says word characters."""
+    """The pattern, case-insensitive, with RE2's word characters widened to letters of every script."""
 
     def widened(match: re.Match[str]) -> str:
         inside = match.group(1)
@@ -75,7 +75,7 @@ def in_any_script(source: str) -> str:
 
 
 def first_together(signs: Sequence[Sequence[Span]], reach: int) -> Span | None:
-    """The span of the first places, one of each sign, that do not overlap and lie within `reach` characters; or None."""
+    """The span of the first non-overlapping places, one per sign, within `reach` characters; or None."""
     for first in signs[0]:
         chosen = [first]
         for others in signs[1:]:

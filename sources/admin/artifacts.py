@@ -90,7 +90,7 @@ class ArtifactAdmin(LociAdmin):
         return may_import(actor_of(request))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Receive a file and say what became of it."""
+        """Receive a file and report what was stored."""
         actor = actor_of(request)
         if not self.has_add_permission(request):
             raise PermissionDenied("You may not write in any group. Ask an admin of one.")
@@ -131,12 +131,12 @@ class ArtifactAdmin(LociAdmin):
 
     @column("state", ordering="state", labels=STATE_LABELS)
     def standing(self, row: Artifact) -> str:
-        """The file's state."""
+        """The state of the file."""
         return row.state
 
     @column("proves")
     def proved(self, row: Artifact) -> str:
-        """How many memories its chunks prove."""
+        """The number of memories that the file's chunks prove."""
         return str(getattr(row, "proof_count", 0) or "—")
 
     @column("size", ordering="size")

@@ -1,4 +1,4 @@
-"""Admin page of watched folders: what is watched, what is wrong with its files; pause, resume, remove. No page takes a path."""
+"""Admin page of watched folders: their problems, and buttons to pause, resume and remove. No page takes a path."""
 
 from collections.abc import Callable
 from typing import Any, Final

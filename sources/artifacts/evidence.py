@@ -1,4 +1,4 @@
-"""Evidence: chunks of files that answer a question, as recall and the context pack show them beside memories."""
+"""Evidence: chunks of files that answer a question, shown beside memories by recall and context packs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,11 +51,11 @@ class EvidenceItem:
 
     @property
     def label(self) -> str:
-        """What warns about it."""
+        """The warning shown with the chunk."""
         return f"{OUTSIDE}, has instructions to an AI" if self.is_suspect else OUTSIDE
 
     def between_marks(self) -> Marked:
-        """The chunk as agents get it: its lines between marks that it cannot forge."""
+        """The chunk as agents see it: its lines between unforgeable marks."""
         attributes = {"at": self.locator, "trust": self.label, "source": self.source, "under": self.heading}
         return wrap(f"evidence id={short_id(self.id)}", attributes, self.text)
 
@@ -78,7 +78,7 @@ class Evidence:
     degraded: str = ""
 
     def show(self) -> str:
-        """The chunks between their marks, as a part of an answer's text; empty without any."""
+        """The chunks between their marks, as text; empty without chunks."""
         blocks = [item.between_marks() for item in self.items]
         if not blocks:
             return ""
@@ -92,14 +92,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class WideAnswer:
-    """What a recall with `kinds` returns: the memories, and the evidence if it was asked for."""
+    """The answer of a recall with `kinds`: memories, and evidence if requested."""
 
     recalled: RecallResult
     evidence: Evidence | None = None
 
 
 def wide_json(answer: WideAnswer) -> dict[str, Any]:
-    """The answer as JSON values: that of recall(), with `evidence` if it was asked for."""
+    """The answer as JSON values: recall()'s, plus `evidence` if requested."""
     body = recall_json(answer.recalled)
     if answer.evidence is None:
         return body
@@ -141,7 +141,7 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
 
 
 def find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]:
-    """The chunks that answer the request's question, and the name of the group that was asked.
+    """The chunks that answer the request's question, and the group searched.
 
     A chunk belongs to its group alone; the filters of memories do not apply to it.
     """
@@ -177,7 +177,7 @@ def evidence_in(
 
 
 def evidence_text(group: Group, query: str, token_budget: int) -> str:
-    """The part of a context pack that comes from files; empty if nothing answers, or the group has no files."""
+    """The section of a context pack with chunks of files; empty without any."""
     if not query.strip() or not CHUNKS.statements(connection.vendor) or not group.artifacts.exists():
         return ""
     found = evidence_in(group, query, most=3, token_budget=token_budget)
@@ -185,7 +185,7 @@ def evidence_text(group: Group, query: str, token_budget: int) -> str:
 
 
 def read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:
-    """The rows of hits as items, in their order."""
+    """The items of these hits, in the same order."""
     keys = [hit.key for hit in hits]
     rows = Chunk.objects.filter(key__in=keys).select_related("artifact").defer("embedding", "forms").in_bulk()
     proofs: dict[int, list[UUID]] = {}
@@ -199,7 +199,7 @@ def read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:
 
 
 def make_item(chunk: Chunk, hit: ChunkHit, proves: Sequence[UUID]) -> EvidenceItem:
-    """One chunk as an item."""
+    """The item of one chunk."""
     return EvidenceItem(
         id=chunk.id,
         locator=chunk.locator,
@@ -218,7 +218,7 @@ def make_item(chunk: Chunk, hit: ChunkHit, proves: Sequence[UUID]) -> EvidenceIt
 def choose_items(
     found: Sequence[tuple[Chunk, EvidenceItem]], most: int, token_budget: int
 ) -> tuple[list[EvidenceItem], int, int]:
-    """The best items that fit, without those whose lines or text a better one shows; how many did not fit; the tokens."""
+    """The best items within the budget, without repeated lines or texts; the number left out; the tokens used."""
     counting = counting_encoder(available_encoder())
     chosen: list[EvidenceItem] = []
     shown: list[Chunk] = []

@@ -1,4 +1,4 @@
-"""The guard's step for files: the whole text is searched once, and each chunk gets its part of what was found."""
+"""The guard for files: the whole text is searched once, then each chunk gets its own findings."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SUSPECT_WEIGHT: Final = 0.3  # of a chunk's score if it has instructions to an A
 
 @dataclass(frozen=True)
 class GuardedChunk:
-    """A chunk as it may be stored, its state and weight, and how often each kind was found in it."""
+    """A chunk as it may be stored: its state, weight and findings by kind."""
 
     chunk: FileChunk
     state: ChunkState
@@ -65,7 +65,7 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
 
 
 def for_files(policy: Policy) -> Policy:
-    """The policy for files: what only looks like a secret is masked unless the group says otherwise, since nobody can vouch."""
+    """The policy for files: guessed secrets are masked unless the group has a rule, as no sender can confirm them."""
     if Family.GUESSED in policy.own:
         return policy
     return replace(policy, own={**policy.own, Family.GUESSED.value: GuardTreatment.MASK})

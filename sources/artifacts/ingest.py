@@ -1,4 +1,4 @@
-"""Read files as evidence: a folder on this machine, or one file that somebody sent. A second run changes nothing."""
+"""Reads files as evidence: a folder on this machine, or files sent by a client. A second run changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ Progress = Callable[[int], object]
 
 @dataclass
 class IngestReport:
-    """What an ingest did: files by outcome, chunks by outcome, files left out by reason, and findings by kind."""
+    """The result of an ingest: counts of files, chunks, files left out and findings."""
 
     group: str
     source: str
@@ -60,7 +60,7 @@ class IngestReport:
     dry_run: bool = False
 
     def add(self, written: WrittenFile, file: ReadFile) -> None:
-        """Count one file that was written."""
+        """Count one written file."""
         changed = written.is_new or written.added or written.moved or written.retired
         self.files["new" if written.is_new else "changed" if changed else "unchanged"] += 1
         self.chunks.update(
@@ -133,7 +133,7 @@ def ingest_path(
 
 @dataclass
 class Ingest:
-    """One ingest into a group: what is known from earlier ones, and what becomes of each file."""
+    """One ingest into a group: the files known from earlier runs, and the outcome per file."""
 
     actor: Actor
     group: Group
@@ -148,7 +148,7 @@ class Ingest:
         self.count: CountTokens = lambda texts: count_each(texts, encoder)
 
     def read(self, found: FoundFile) -> ReadFile | None:
-        """A file of a folder with its guarded chunks; None if it is unchanged or cannot be read."""
+        """A file of a folder with its guarded chunks; None if unchanged or unreadable."""
         try:
             data = found.place.read_bytes()
         except OSError as error:
@@ -157,7 +157,7 @@ class Ingest:
         return self.read_bytes(found.path, data, found.kind)
 
     def read_bytes(self, path: str, data: bytes, kind: FileKind) -> ReadFile | None:
-        """A file's bytes split and guarded; None if they are unchanged or no text."""
+        """The bytes of a file, split and guarded; None if unchanged or not text."""
         digest = salted_hmac("loci.artifact", data, algorithm="sha256").hexdigest()
         row = self.known.get(path)
         if row is not None and row.digest == digest and not self.again:
@@ -174,7 +174,7 @@ class Ingest:
         return ReadFile(path, kind, len(data), digest, guard_chunks(chunks, self.policy))
 
     def take(self, files: Sequence[ReadFile | None]) -> list[WrittenFile]:
-        """Write the files in one transaction; a dry run rolls it back."""
+        """Write the files in one transaction, which a dry run rolls back."""
         read = [each for each in files if each is not None]
         if not read:
             return []
@@ -229,7 +229,7 @@ def ingest_content(
     source: str = "",
     dry_run: bool = False,
 ) -> IngestReport:
-    """Store files that somebody sent, as pairs of a path and their bytes. The paths are names: nothing is opened.
+    """Store files sent by a client, as pairs of path and bytes. Paths are names only: nothing is opened.
 
     Raises:
         InvalidInput, TooLarge: a path or a size is not allowed, or a file is no text.
@@ -259,14 +259,14 @@ def ingest_content(
 
 
 def find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
-    """The group to write in; only an ingest that is meant makes one."""
+    """The group to write in; a dry run does not create one."""
     if dry_run:
         return find_group(actor, group, right=WRITE)
     return find_or_create_group(actor, group, right=WRITE).group
 
 
 def root_of(place: Path) -> Path:
-    """The folder below which paths are kept: the repository's if there is one around, else the folder that is named."""
+    """The folder that paths are relative to: the enclosing repository, else the named folder."""
     folder = place if place.is_dir() else place.parent
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
@@ -279,7 +279,7 @@ def known_files(group: Group, source: str, below: str) -> Iterator[Artifact]:
 
 
 def check_gone(missing: Sequence[Artifact], known: dict[str, Artifact], *, gone: bool) -> None:
-    """Raise Conflict if most of the known files are gone: an empty folder is rather a missing disk than a clean-up."""
+    """Raise Conflict if most known files are gone: a missing disk is likelier than a clean-up."""
     live = sum(row.state == ArtifactState.LIVE for row in known.values())
     if not gone and len(missing) > MANY_GONE and len(missing) > live * SHARE_GONE:
         raise Conflict(

@@ -1,4 +1,4 @@
-"""Chunks that prove memories: linking them, finding them, and asking a person when the text behind one has changed."""
+"""Chunks that prove memories: linking them, listing them, and asking a person when the text of a chunk changes."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ WHY: Final = "the file that proves it has changed"
 
 
 def prove(actor: Actor, chunk_id: str | UUID, memory_id: str | UUID) -> ChunkProof:
-    """Record that a chunk proves a memory of its group; the same again changes nothing. One transaction, logged.
+    """Record that a chunk proves a memory of its group; idempotent. One transaction, logged.
 
     Raises:
         NotFound: the chunk or the memory does not exist for the actor.
@@ -65,7 +65,7 @@ def prove(actor: Actor, chunk_id: str | UUID, memory_id: str | UUID) -> ChunkPro
 
 
 def find_chunk(actor: Actor, chunk_id: str | UUID, *, right: str = "read") -> Chunk:
-    """A chunk of a group in which the actor has the right; one that the guard holds needs the right to curate.
+    """A chunk of a group in which the actor has the right; a held chunk also needs the right to curate.
 
     Raises:
         NotFound: there is none for the actor.
@@ -80,7 +80,7 @@ def find_chunk(actor: Actor, chunk_id: str | UUID, *, right: str = "read") -> Ch
 
 
 def adopt_sources(artifacts: Sequence[Artifact]) -> None:
-    """Record the proofs that memories name themselves, before these files change: their source is a chunk's locator."""
+    """Record proofs for memories whose source is a locator in these files, before the files change."""
     if not artifacts:
         return
     rows = Chunk.objects.filter(artifact__in=artifacts).exclude(state=ChunkState.RETIRED).defer("embedding")

@@ -55,7 +55,7 @@ def chunk_json(actor: Actor, chunk: Chunk) -> dict[str, Any]:
 
 
 def visible_text(actor: Actor, chunk: Chunk) -> str:
-    """The text, or the words that it is withheld."""
+    """The text, or a placeholder for a caller who may not see it."""
     return (
         WITHHELD
         if chunk.state == ChunkState.HELD and not actor.may(CURATE, chunk.group_id)
@@ -64,7 +64,7 @@ def visible_text(actor: Actor, chunk: Chunk) -> str:
 
 
 def proof_json(proof: ChunkProof) -> dict[str, Any]:
-    """A proof; `stale_at` is when its text changed, null while it stands."""
+    """A proof; `stale_at` is when its text changed, null while it is unchanged."""
     return {
         "id": str(proof.id),
         "memory": str(proof.memory.id),

@@ -1,4 +1,4 @@
-"""Tables, triggers and indexes of the search in chunks, from a SQL file per database."""
+"""Tables, triggers and indexes for searching chunks, from one SQL file per database."""
 
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ CHUNKS: Final = OtherSchema(
 
 
 def check_searchable() -> None:
-    """Raise Unavailable on a database whose chunks cannot be searched."""
+    """Raise Unavailable if this database cannot search chunks."""
     if not CHUNKS.statements(connection.vendor):
         raise Unavailable(
             f"Files as evidence need SQLite for now; this store is on {connection.vendor}.",

@@ -1,4 +1,4 @@
-"""Find the chunks of a group that answer a question: words and vectors, each with its true score in both, fused as memories are."""
+"""Finds a group's chunks for a question: words and vectors, both scores for every candidate, fused as for memories."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ WHERE key IN (SELECT value FROM json_each(%s)) AND group_id = %s AND state = 'li
 
 @dataclass(frozen=True)
 class ChunkHit:
-    """A chunk's key with its fused score, and its scores in both searches; 0 if a search does not find it."""
+    """A chunk's key, its fused score, and its score in both searches (0 if not found)."""
 
     key: int
     score: float
@@ -58,7 +58,7 @@ class ChunkHit:
 
 @dataclass(frozen=True)
 class ChunkRow:
-    """What ranking reads of a chunk; `cosine` is 0 while its vector is owed."""
+    """The fields of a chunk that ranking reads; `cosine` is 0 without a vector."""
 
     content: str
     words: int
@@ -118,7 +118,7 @@ def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
 
 
 def count_terms(terms: Sequence[str], group_key: int) -> list[int]:
-    """For each term the number of chunks that have it, counted up to POSTING_BUDGET + 1."""
+    """The number of chunks with each term, counted up to POSTING_BUDGET + 1."""
     rows = [fetch(_COUNT, [expression_of([term], COLUMNS), group_key, POSTING_BUDGET + 1]) for term in terms]
     return [int(count) for [(count,)] in rows]
 
@@ -147,7 +147,7 @@ def read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, C
 
 
 def ranking_fields(key: int, group_key: int, row: ChunkRow) -> RankingFields:
-    """A chunk as the keyword score reads it."""
+    """A chunk in the form that the keyword score takes."""
     return RankingFields(key, group_key, row.content, None, None, 1.0, "active")
 
 
@@ -163,7 +163,7 @@ def rank_candidates(rows: dict[int, ChunkRow], scores: dict[int, float]) -> list
 
 
 def is_relevant(candidate: Candidate, row: ChunkRow, question: Question, *, has_vector: bool) -> bool:
-    """True if the chunk is near enough, or has enough of the question's words."""
+    """True if the chunk is near enough, or has enough words of the question."""
     if has_vector and candidate.vector:
         least = MIN_COSINE_WITH_WORDS if candidate.keyword else MIN_COSINE_ALONE
         return candidate.vector >= least

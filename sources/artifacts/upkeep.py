@@ -1,4 +1,4 @@
-"""What other parts ask of the chunks: purges, searches for a person, scans of the guard, and the end of retired ones."""
+"""Chunks in purges, searches for a person, guard scans and the daily cleanup; deleting files."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ BATCH_ROWS: Final = 500
 
 
 def purge_chunks(doomed: PurgedTexts) -> int:
-    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again."""
+    """Delete chunks with a purged text, and clear their files' digests so that the next ingest reads them again."""
     found = rows_quoting(Chunk.objects.all(), "content", doomed.texts).only("key", "artifact")
     rows = list(found)
     Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
@@ -43,7 +43,7 @@ def purge_chunks(doomed: PurgedTexts) -> int:
 
 
 def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
-    """The chunks of readable groups whose folded text matches, by locator."""
+    """The locators of chunks in readable groups whose folded text matches."""
     rows = (
         Chunk.objects.select_related("group")
         .only("locator", "content", "state", "group__slug")
@@ -57,7 +57,7 @@ def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
 
 
 def delete_retired() -> int:
-    """Delete chunks that retired a month ago, and files without any chunk; returns the number of chunks."""
+    """Delete chunks retired a month ago, and files without chunks; returns the number of chunks."""
     before = timezone.now() - RETIRED_KEPT
     keys = list(
         Chunk.objects.filter(state=ChunkState.RETIRED, retired_at__lt=before).values_list("key", flat=True)
@@ -70,7 +70,7 @@ def delete_retired() -> int:
 
 
 def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
-    """Hold back live chunks in which today's guard finds what the group's policy would not store; the kinds found."""
+    """Hold back live chunks that the group's policy would not store today; returns the kinds found."""
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     kinds: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Vectors of chunks: computed at the end of an ingest, or later by the worker, and anew after a re-embed."""
+"""Vectors of chunks: computed at the end of an ingest, later by the worker, and again after a re-embed."""
 
 import time
 from collections.abc import Callable
@@ -28,18 +28,18 @@ def owed_chunks(model: str) -> QuerySet[Chunk]:
 
 
 def is_waiting() -> bool:
-    """True if chunks have no vector of the index's model; one query of an index."""
+    """True if live chunks lack a vector of the index's model; one indexed query."""
     return bool(CHUNKS.statements(connection.vendor)) and owed_chunks(indexed_model()).exists()
 
 
 def embed_waiting(actor: Actor) -> str | None:
-    """Embed chunks for some seconds; None if nothing was done. The worker calls it again while some are left."""
+    """Embed chunks for some seconds; None without work. The worker repeats it while chunks are left."""
     done = embed_chunks(seconds=SECONDS_AT_ONCE)
     return f"{done} chunk{'' if done == 1 else 's'} embedded" if done else None
 
 
 def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] = lambda done: None) -> int:
-    """Embed the chunks whose vectors are missing; returns their number. Works outside transactions, and may be killed."""
+    """Embed chunks without a vector; returns their number. Runs outside transactions and may be killed."""
     began, done = time.monotonic(), 0
     try:
         encoder = get_encoder(timeout_s=MODEL_WAIT_S)
@@ -73,7 +73,7 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """The text that the model embeds: where it stands, then what it says."""
+    """The text that is embedded: path and heading, then the chunk."""
     path = chunk.locator.rsplit("#", 1)[0]
     place = f"{path} {chunk.heading}"[-120:].strip()
     return f"{place}\n{chunk.content}"

@@ -1,4 +1,4 @@
-"""Write one file's chunks: rows whose text stays are kept with their vectors, changed ones are replaced. Callers hold the transaction."""
+"""Writes the chunks of one file: unchanged texts keep their rows and vectors. Callers hold the transaction."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ MOVED: Final = ("start_line", "end_line", "locator", "heading")
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was read: its path, how it was split, its bytes and their keyed hash, and its guarded chunks."""
+    """A file read for storing: path, kind, bytes, keyed hash and guarded chunks."""
 
     path: str
     kind: FileKind
@@ -35,7 +35,7 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """What one file changed: chunks that are new, moved, unchanged and retired."""
+    """The outcome for one file: its new, moved, unchanged and retired chunks."""
 
     artifact: Artifact
     is_new: bool
@@ -48,7 +48,7 @@ class WrittenFile:
 def write_file_chunks(
     group: Group, source: str, file: ReadFile, *, author: str, found: Artifact | None
 ) -> WrittenFile:
-    """Store a file's chunks, replacing only what changed; `found` is its row from an earlier time."""
+    """Store the chunks of a file, replacing only what changed; `found` is its existing row."""
     now = timezone.now()
     artifact = found or Artifact(group=group, source=source, path=file.path)
     artifact.kind, artifact.size, artifact.digest = file.kind, file.size, file.digest
@@ -102,7 +102,7 @@ def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
 
 
 def changed_place(row: Chunk, new: Chunk) -> bool:
-    """Give a row the place of the same text as it is now; True if it moved."""
+    """Move a row to the current place of its text; True if that is a new place."""
     if all(getattr(row, name) == getattr(new, name) for name in MOVED):
         return False
     for name in MOVED:
@@ -111,7 +111,7 @@ def changed_place(row: Chunk, new: Chunk) -> bool:
 
 
 def move_chunks(moved: Sequence[Chunk]) -> None:
-    """Save new places. Equal texts may change places with each other, so the old ones are freed first."""
+    """Save new places. Equal texts may swap places, so the old places are freed first."""
     if not moved:
         return
     if len({row.text_hash for row in moved}) < len(moved):
@@ -121,7 +121,7 @@ def move_chunks(moved: Sequence[Chunk]) -> None:
 
 
 def without_doubles(rows: Sequence[Chunk]) -> list[Chunk]:
-    """The rows, each text once at a place: parts of one long line may be equal."""
+    """The rows without repeats of a text at one place: parts of a long line may be equal."""
     return list({(row.locator, row.text_hash): row for row in rows}.values())
 
 
@@ -148,12 +148,12 @@ def retire_artifacts(rows: Sequence[Artifact]) -> int:
 
 
 def count_chunks(artifact: Artifact) -> None:
-    """Write how many live chunks and words the file has; the keyword search counts with them."""
+    """Update the file's numbers of live chunks and words, which the keyword search uses."""
     live = Chunk.objects.filter(artifact=artifact, state=ChunkState.LIVE)
     words = live.aggregate(words=Sum("words"))["words"] or 0
     Artifact.objects.filter(pk=artifact.pk).update(chunk_count=live.count(), words=words)
 
 
 def count_kinds(files: Sequence[ReadFile]) -> Counter[str]:
-    """What the guard found in some files, by kind."""
+    """The findings of some files, by kind."""
     return sum((file.guarded.findings for file in files), Counter())

@@ -1,1 +1,1 @@
-"""Many rows in one statement: inserts and updates."""
+"""Bulk inserts and updates: many rows in one statement."""

@@ -24,24 +24,24 @@ MAKE_ONE: Final = "'loci encrypt --make-key' makes one"
 
 
 class KeyProblem(Exception):
-    """The key is missing, malformed, or another one; the message is a sentence that names the setting."""
+    """The key is missing, malformed or wrong; the message is a sentence that names the setting."""
 
 
 @dataclass(frozen=True)
 class DatabaseKey:
-    """A raw 256-bit key and the words for where it came from."""
+    """A raw 256-bit key and its origin in words."""
 
     raw: bytes = field(repr=False)
     origin: str
 
     @property
     def literal(self) -> str:
-        """The key as SQLCipher takes it raw, without a derivation that takes seconds on each connection."""
+        """The key in SQLCipher's raw form, without a derivation that takes seconds per connection."""
         return f"\"x'{self.raw.hex()}'\""
 
     @property
     def id(self) -> bytes:
-        """A mark that tells two keys apart and reveals nothing of either."""
+        """A fingerprint that tells keys apart without revealing them."""
         return self.derive(b"loci key id")[:KEY_ID_BYTES]
 
     def derive(self, purpose: bytes) -> bytes:
@@ -50,7 +50,7 @@ class DatabaseKey:
 
 
 def database_key() -> DatabaseKey | None:
-    """The key that the settings name; None if the store is not encrypted.
+    """The key from the settings; None if the store is not encrypted.
 
     Raises:
         KeyProblem: there is no key where the settings say, or it is malformed.
@@ -63,14 +63,14 @@ def database_key() -> DatabaseKey | None:
 
 @lru_cache(maxsize=8)
 def _read(text: str, path: Path | None, home: Path) -> DatabaseKey:
-    """The key from the variable's text, else from the file, else from the keyring."""
+    """The key from the variable, else from the file, else from the keyring."""
     if text:
         return parse_key(text, f"the variable {VARIABLE}")
     return key_from_file(path) if path is not None else key_from_keyring(home)
 
 
 def parse_key(text: str, origin: str) -> DatabaseKey:
-    """The key that a text of 64 hexadecimal digits means; the text is never repeated in an error."""
+    """The key written as 64 hexadecimal digits; errors never repeat the text."""
     if not KEY_TEXT.fullmatch(text.strip()):
         raise KeyProblem(f"The key in {origin} must have {2 * KEY_BYTES} hexadecimal digits; {MAKE_ONE}.")
     return DatabaseKey(bytes.fromhex(text.strip()), origin)
@@ -102,7 +102,7 @@ def key_from_keyring(home: Path) -> DatabaseKey:
 
 
 def make_key() -> DatabaseKey:
-    """Make a new key where the settings say, and return it; one that is there is never replaced.
+    """Create and return a new key in the place that the settings name; an existing key is never replaced.
 
     Raises:
         KeyProblem: there is one, it cannot be written, or it is to come from the environment.
@@ -123,7 +123,7 @@ def make_key() -> DatabaseKey:
 
 
 def _write_key(path: Path, text: str) -> None:
-    """Write a new file, readable by its owner only."""
+    """Write a new file readable by its owner only."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

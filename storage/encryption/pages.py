@@ -19,7 +19,7 @@ LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 
 
 class PlainPages:
-    """The stream of a database or its log with every page decrypted; a plain database is read as it is."""
+    """The decrypted pages of a database or its log, as a stream; a plain database is read unchanged."""
 
     def __init__(self, stream: IO[bytes], key: DatabaseKey) -> None:
         self._stream, self._aes = stream, AES(key.raw)

@@ -28,11 +28,11 @@ MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a private folder is made in it
 
 
 class UnsealError(ValueError):
-    """A sealed file cannot be opened; the message completes a sentence that begins with the file's name."""
+    """A sealed file cannot be opened; the message continues a sentence that begins with the file's name."""
 
 
 def is_sealed(head: bytes) -> bool:
-    """True if a file begins like a sealed one."""
+    """True if the bytes begin with the mark of a sealed file."""
     return head.startswith(MARK)
 
 
@@ -48,7 +48,7 @@ def sealed_size(size: int) -> int:
 
 
 def key_that_unseals(head: bytes, *keys: DatabaseKey | None) -> DatabaseKey | None:
-    """Which of the keys a file takes, by its first bytes; None for a plain file.
+    """Which of the keys opens a file, by its first bytes; None for a plain file.
 
     Raises:
         UnsealError: it is sealed, with none of these.
@@ -62,12 +62,12 @@ def key_that_unseals(head: bytes, *keys: DatabaseKey | None) -> DatabaseKey | No
 
 
 def seal(content: bytes, key: DatabaseKey | None) -> bytes:
-    """The content sealed; as it is without a key."""
+    """The content sealed; unchanged without a key."""
     return b"".join(sealed_chunks([content], key)) if key else content
 
 
 def unseal(content: bytes, key: DatabaseKey | None) -> bytes:
-    """The content of sealed bytes; others as they are.
+    """The content of sealed bytes; other bytes unchanged.
 
     Raises:
         UnsealError: it takes another key, or the bytes are damaged.
@@ -76,7 +76,7 @@ def unseal(content: bytes, key: DatabaseKey | None) -> bytes:
 
 
 class Sealer:
-    """The parts of one sealed file, as its content comes in."""
+    """Seals one file in parts, as its content arrives."""
 
     def __init__(self, key: DatabaseKey) -> None:
         salt = os.urandom(SALT_BYTES)
@@ -100,7 +100,7 @@ class Sealer:
 
 
 def sealed_chunks(content: Iterable[bytes], key: DatabaseKey) -> Iterator[bytes]:
-    """The parts of a sealed file with this content."""
+    """A sealed file with this content, in parts."""
     sealer = Sealer(key)
     yield sealer.header
     yield from map(sealer.update, content)
@@ -108,7 +108,7 @@ def sealed_chunks(content: Iterable[bytes], key: DatabaseKey) -> Iterator[bytes]
 
 
 def unsealed_chunks(stream: IO[bytes], key: DatabaseKey | None) -> Iterator[bytes]:
-    """The parts of a sealed file's content.
+    """The content of a sealed file, in parts.
 
     Raises:
         UnsealError: it takes another key, or the file is damaged.
@@ -132,7 +132,7 @@ def unsealed_chunks(stream: IO[bytes], key: DatabaseKey | None) -> Iterator[byte
 
 
 class SealedWriter(io.RawIOBase):
-    """A file to write to, whose content is sealed into another one; closing it writes the end."""
+    """A writable file whose content is sealed into another; closing it writes the last chunk."""
 
     def __init__(self, out: IO[bytes], key: DatabaseKey) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class SealedWriter(io.RawIOBase):
         return len(part)
 
     def close(self) -> None:
-        """Write the end; the file below stays open."""
+        """Write the last chunk; the underlying file stays open."""
         if not self.closed:
             self._out.write(self._sealer.finish())
         super().close()
@@ -158,7 +158,7 @@ class SealedWriter(io.RawIOBase):
 
 @contextmanager
 def readable(path: Path, key: DatabaseKey | None) -> Iterator[Path]:
-    """A path with the content of a file: its own, or for a sealed file that of a copy which the block's end deletes.
+    """A readable path of the file's content: the file itself, or a temporary unsealed copy.
 
     The copy is in memory (/dev/shm) where there is such a place, or else in the system's folder for temporary files.
 
@@ -177,7 +177,7 @@ def readable(path: Path, key: DatabaseKey | None) -> Iterator[Path]:
 
 
 def replace_sealing(path: Path, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:
-    """Rewrite a file sealed with `old`, or plain, so that it is sealed with `new`, or plain; False if it is already.
+    """Rewrite a file sealed with `old` or plain, so that it is sealed with `new` or plain; False if it already is.
 
     Raises:
         UnsealError: it takes another key than these, or is damaged; it stays as it is.

@@ -33,7 +33,7 @@ class PostgresqlDialect:
         return index_faults()
 
     def stored_bytes(self) -> int:
-        """Tables, indexes and what lies beside them; without the write-ahead log."""
+        """The size of tables and indexes, without the write-ahead log."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_database_size(current_database())")
             return int(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""Which database answers: the primary, or a streaming replica of it for reads that may be a moment old."""
+"""Chooses the database that answers: the primary, or a streaming replica for reads."""
 
 import logging
 import time
@@ -16,18 +16,18 @@ AWAY_S = 5.0  # before a replica that failed is asked again
 
 
 class Away:
-    """Until when the replica is left alone (time.monotonic)."""
+    """Until when the replica is not asked (time.monotonic)."""
 
     until = 0.0
 
 
 def has_replica() -> bool:
-    """Whether the settings name a replica."""
+    """True if the settings name a replica."""
     return REPLICA in settings.DATABASES
 
 
 def database_of(group_key: int | None, *, may_be_old: bool) -> str:
-    """The alias of the database that holds a group; None: of whatever belongs to no group.
+    """The alias of the database that holds a group; None stands for what belongs to no group.
 
     The one place that knows where groups are: all are in one database, and a replica of it may answer reads that may be
     a moment old.
@@ -41,7 +41,7 @@ def database_of(group_key: int | None, *, may_be_old: bool) -> str:
 
 @contextmanager
 def reading_from(alias: str) -> Iterator[None]:
-    """Let this thread's statements go to a database during the block."""
+    """Send this thread's statements to a database during the block."""
     if alias == DEFAULT_DB_ALIAS:
         yield
         return
@@ -58,6 +58,6 @@ def reading_from(alias: str) -> Iterator[None]:
 
 
 def leave_alone(error: Exception) -> None:
-    """Ask the primary for a while: the replica failed."""
+    """Ask only the primary for a while, after a failure of the replica."""
     Away.until = time.monotonic() + AWAY_S
     logger.warning("The replica does not answer (%s); the primary does", type(error).__name__)

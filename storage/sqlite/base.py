@@ -33,7 +33,7 @@ _backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3
 
 
 class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a private copy has no static type
-    """A connection of the library that presents the store's key, if it has one, before anything else is read.
+    """A connection that presents the store's key, if there is one, before it reads anything.
 
     Every opener of the store and of its copies makes its connections here.
     """
@@ -119,7 +119,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
     is_private_copy = False
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Django's parameters, with our class of connections."""
+        """Django's parameters with our connection class."""
         params: dict[str, Any] = super().get_connection_params()
         return {**params, "factory": KeyedConnection}
 
@@ -189,7 +189,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
 
 
 def connect_to_copy(path: Path) -> Any:
-    """A bare connection to a copy of the store, with the store's key."""
+    """A bare connection to a copy of the store, opened with the store's key."""
     return _backend.Database.connect(str(path), factory=KeyedConnection)
 
 

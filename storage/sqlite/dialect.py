@@ -31,7 +31,7 @@ class SqliteDialect:
         return []
 
     def stored_bytes(self) -> int:
-        """The file and those beside it."""
+        """The size of the database file, its log and its shared memory."""
         files = database_files(Path(str(connection.settings_dict["NAME"])))
         return sum(path.stat().st_size for path in files if path.exists())
 

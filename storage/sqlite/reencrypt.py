@@ -1,4 +1,4 @@
-"""Copies of a SQLite file under another key, or none, compared row by row before anybody uses them."""
+"""Copies a SQLite file under another key, or none, and compares every row."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,7 +17,7 @@ QUIET: Final = "PRAGMA cipher_log_level = NONE"  # a wrong key is told once, by 
 
 
 class CopyDiffers(Exception):
-    """The copy does not hold what the database holds."""
+    """The copy differs from the database."""
 
 
 def ignore_progress(_step: str, _done: int, _total: int) -> None:
@@ -31,7 +31,7 @@ def is_plain(path: Path) -> bool:
 
 
 def opens_with(path: Path, key: DatabaseKey | None) -> bool:
-    """True if the file can be read with this key, or without one."""
+    """True if this key, or None for a plain file, opens the file."""
     library = encrypting_library()
     with closing(connect(path, key)) as database:
         try:
@@ -75,7 +75,7 @@ def copy_with_key(
 
 
 def report_size(target: Path, total: int, progress: Progress) -> None:
-    """Report how much of the copy is written. SQLite goes on, as nothing is returned."""
+    """Report how much of the copy is written. Returns None, so SQLite continues."""
     progress("copying", min(target.stat().st_size, total), total)
 
 
@@ -114,7 +114,7 @@ def compare_table(database: Any, name: str) -> int:
 
 
 def rows_of(database: Any, place: str, name: str) -> Iterator[tuple[Any, ...]]:
-    """All rows of a table in the order of its key, with SQLite's own number of each where there is one."""
+    """All rows of a table in key order, with their rowid if the table has one."""
     cursor, library = database.cursor(), encrypting_library()
     if name == "sqlite_sequence":  # its rows are renumbered, which says nothing
         cursor.execute(f"SELECT * FROM {place}.sqlite_sequence ORDER BY name")  # noqa: S608 - one of two places
@@ -134,7 +134,7 @@ def is_virtual(sql: str | None) -> bool:
 
 
 def connect(path: Path, key: DatabaseKey | None) -> Any:
-    """A connection of the encrypting library to a file, with the key or without one."""
+    """A connection of the encrypting library to a file, with or without a key."""
     connection = encrypting_library().connect(str(path))
     connection.execute(QUIET)
     if key is not None:

@@ -1,4 +1,4 @@
-"""Destroying the bytes of a file that another one replaces."""
+"""Destroys the bytes of a file that another file replaces."""
 
 import os
 from collections.abc import Iterator

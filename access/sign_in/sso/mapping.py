@@ -1,4 +1,4 @@
-"""Roles by the groups that a provider names: pure, since the settings are checked with it before any model is loaded."""
+"""Maps a provider's groups to roles. Pure: the settings are checked with it before any model is loaded."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def read_rules(texts: Iterable[str]) -> tuple[GroupRule, ...]:
 
 
 def wanted_roles(rules: Iterable[GroupRule], values: Collection[str]) -> dict[str, str]:
-    """The role in every group that the rules name: the highest of the matching rules, empty if none matches."""
+    """The role in every group that the rules name: the highest of the matching rules, or empty."""
     wanted: dict[str, str] = {}
     for rule in rules:
         best = wanted.setdefault(rule.slug, "")

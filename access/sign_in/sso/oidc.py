@@ -43,7 +43,7 @@ _found: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
 def discover(issuer: str) -> dict[str, Any]:
-    """The provider's configuration, read once an hour.
+    """The provider's configuration, cached for an hour.
 
     Raises:
         Unavailable: it cannot be read, or is that of another issuer.
@@ -72,7 +72,7 @@ def discover(issuer: str) -> dict[str, Any]:
 
 
 def library_setting(name: str, *default: Any) -> Any:
-    """What mozilla-django-oidc asks for, from Loci's settings and the provider's configuration."""
+    """A setting of mozilla-django-oidc, from Loci's settings and the provider's configuration."""
     chosen = settings.LOCI.sign_in
     provider = discover(chosen.oidc_issuer)
     methods = provider.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
@@ -105,12 +105,12 @@ class ToProvider(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the li
 
 
 class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
-    """The provider: exchanges a code for claims. It logs nobody in."""
+    """The provider: exchanges a code for claims, without logging anybody in."""
 
     get_settings = staticmethod(library_setting)
 
     def retrieve_matching_jwk(self, token: str) -> jwt.PyJWK:
-        """The provider's key that signed the token: the one that it names, or the only one for the algorithm."""
+        """The provider's key that signed the token: the one it names, or the only one for the algorithm."""
         response = requests.get(self.OIDC_OP_JWKS_ENDPOINT, timeout=TIMEOUT_S, allow_redirects=False)
         response.raise_for_status()
         named = jwt.get_unverified_header(token).get("kid")
@@ -126,7 +126,7 @@ class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
         return jwt.PyJWK(fitting[0], algorithm=self.OIDC_RP_SIGN_ALGO)
 
     def _verify_jws(self, payload: str, key: Any) -> dict[str, Any]:
-        """The ID token's claims: signed by the provider, issued by it, for this program, and not expired."""
+        """The ID token's claims, after checking signature, issuer, audience and expiry."""
         issuer = discover(settings.LOCI.sign_in.oidc_issuer)["issuer"]
         claims: dict[str, Any] = jwt.decode(
             payload,
@@ -142,7 +142,7 @@ class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
         return claims
 
     def read_claims(self, request: HttpRequest, *, code: str, kept: Mapping[str, Any]) -> dict[str, Any]:
-        """The claims about the person: those of the ID token, and further ones from the provider's page about them."""
+        """The claims about the person, from the ID token and the provider's userinfo endpoint."""
         answer = self.get_token(
             {
                 "client_id": self.OIDC_RP_CLIENT_ID,
@@ -163,7 +163,7 @@ class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
 
 
 def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
-    """Whom the provider sent back, and the page that was asked for before.
+    """The visitor that the provider sent back, and the page to open after the login.
 
     Raises:
         NotPermitted: the person declined, or the answer is not the one to this browser's question, or not valid.
@@ -185,7 +185,7 @@ def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
 
 
 def take_state(request: HttpRequest) -> dict[str, Any]:
-    """What was kept when this browser was sent to the provider; it is used up. Raises NotPermitted."""
+    """Remove and return the state stored when this browser was sent to the provider. Raises NotPermitted."""
     states = request.session.get(STATES) or {}
     kept = states.pop(request.GET.get("state", ""), None)
     request.session.modified = True
@@ -195,7 +195,7 @@ def take_state(request: HttpRequest) -> dict[str, Any]:
 
 
 def read_visitor(claims: Mapping[str, Any]) -> Visitor:
-    """The claims in Loci's terms. An e-mail address counts only if the provider has verified it."""
+    """The visitor that the claims describe. An e-mail address counts only if the provider has verified it."""
     chosen = settings.LOCI.sign_in
     named = claims.get(chosen.groups_claim)
     values = [named] if isinstance(named, str) else named

@@ -1,4 +1,4 @@
-"""The person whom a proxy names in a header, from configured addresses alone."""
+"""Logs in the person named in a proxy's header, which is read from configured addresses only."""
 
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address, ip_network
@@ -19,7 +19,7 @@ MAX_NAME_CHARS = 150
 
 
 def proxied_visitor(request: HttpRequest) -> Visitor | None:
-    """Whom a trusted proxy names; None if it names nobody, or the request does not come from one."""
+    """The visitor that a trusted proxy names; None without a name, or if the request is from elsewhere."""
     chosen = settings.LOCI.sign_in
     if not chosen.proxy_header or not is_trusted(peer_of(request)):
         return None
@@ -31,7 +31,7 @@ def proxied_visitor(request: HttpRequest) -> Visitor | None:
 
 
 def proxied_groups(request: HttpRequest) -> frozenset[str] | None:
-    """The groups in the proxy's header; None if no such header is configured or sent."""
+    """The groups in the proxy's header; None if the header is not configured or not sent."""
     wanted = settings.LOCI.sign_in.proxy_groups_header
     sent = header_of(request, wanted) if wanted else None
     return None if sent is None else frozenset(filter(None, map(str.strip, sent.split(","))))
@@ -63,7 +63,7 @@ def header_of(request: HttpRequest, name: str) -> str | None:
 
 @sync_and_async_middleware
 def end_other_persons_session(get_response: Handler) -> Handler:
-    """Middleware: a session that a proxy began ends as soon as the proxy names nobody or somebody else."""
+    """Middleware: end a session begun by a proxy as soon as the proxy names nobody or somebody else."""
     if iscoroutinefunction(get_response):
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
@@ -83,7 +83,7 @@ def end_other_persons_session(get_response: Handler) -> Handler:
 
 
 def check_person(request: HttpRequest) -> None:
-    """Log out if a proxy began the session and does not name the same person now."""
+    """Log out if a proxy began the session and now names another person, or none."""
     noted = request.session.get(NOTED) or {}
     if noted.get("by") != SignInWay.PROXY:
         return

@@ -1,4 +1,4 @@
-"""Split a file's lines into chunks that fit the encoder: whole lines, at the ends of blocks, a little repeated in long ones."""
+"""Splits a file's lines into chunks that fit the encoder: whole lines, cut between blocks, with some overlap."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def split_file(text: FileText, kind: FileKind, path: str, count: CountTokens) ->
 
 
 def join_blocks(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[Block]:
-    """The blocks, joined with the next ones under the same heading as long as they fit one chunk.
+    """The blocks, merged with their successors under the same heading while they fit one chunk.
 
     A block too small to be found alone, such as a heading without a text, goes to the next one.
     """
@@ -58,7 +58,7 @@ def join_blocks(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[Bloc
 
 
 def may_join(held: Block, block: Block, size: int) -> bool:
-    """True if the next block belongs to those before it."""
+    """True if the next block may be merged into the current ones."""
     if held.heading == block.heading:
         return not (held.is_whole or block.is_whole)
     return size < MIN_TOKENS and not held.is_whole
@@ -67,7 +67,7 @@ def may_join(held: Block, block: Block, size: int) -> bool:
 def split_block(
     block: Block, lines: Sequence[str], tokens: Sequence[int], count: CountTokens
 ) -> Iterator[FileChunk]:
-    """One chunk if the block fits, else several of whole lines, each of which repeats the end of the one before."""
+    """One chunk if the block fits, else several chunks of whole lines that overlap."""
     start, end = strip_empty(lines, block.start, block.end)
     while start < end:
         stop, size = start, 0
@@ -105,7 +105,7 @@ def last_good_cut(lines: Sequence[str], start: int, stop: int, end: int) -> int:
 
 
 def repeat_from(tokens: Sequence[int], start: int, stop: int) -> int:
-    """The line at which the next chunk begins: it repeats whole lines up to OVERLAP_SHARE, and goes on by at least one."""
+    """The first line of the next chunk: it repeats up to OVERLAP_SHARE, but always advances by a line."""
     room, at = int(MAX_TOKENS * OVERLAP_SHARE), stop
     while at - 1 > start and tokens[at - 1] <= room:
         room -= tokens[at - 1]
@@ -114,7 +114,7 @@ def repeat_from(tokens: Sequence[int], start: int, stop: int) -> int:
 
 
 def split_line(at: int, line: str, heading: str, count: CountTokens) -> Iterator[FileChunk]:
-    """A line that is too long for a chunk, in parts of whole words."""
+    """A line too long for one chunk, split between words."""
     part: list[str] = []
     size = 0
     words = [word[i : i + 200] for word in line.split() for i in range(0, len(word), 200)]

@@ -1,4 +1,4 @@
-"""Blocks of a file: runs of whole lines that belong together, with the heading they stand under. Pure functions."""
+"""Blocks of a file: consecutive lines that belong together, with their heading. Pure functions."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(kind: FileKind, lines: Sequence[str], headings: Mapping[int, str], path: str) -> list[Block]:
-    """The blocks of a file, which together are all its lines."""
+    """The blocks of a file; together they cover all its lines."""
     match kind:
         case FileKind.MARKDOWN | FileKind.DOCX:
             found = [*markdown_blocks(lines)]
@@ -77,7 +77,7 @@ def end_of_front_matter(lines: Sequence[str]) -> int:
 
 
 def join(path: Sequence[tuple[int, str]]) -> str:
-    """A heading with those above it."""
+    """A heading joined to its parent headings."""
     return SEPARATOR.join(name for _, name in path)[-MAX_HEADING_CHARS:]
 
 
@@ -93,7 +93,7 @@ def paragraphs(lines: Sequence[str], start: int, end: int, heading: str = "") ->
 
 
 def page_blocks(lines: Sequence[str], headings: Mapping[int, str]) -> Iterator[Block]:
-    """The paragraphs of each page."""
+    """The paragraphs of each page of a document."""
     starts = sorted(headings)
     for first, last in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
         yield from paragraphs(lines, first - 1, last - 1, headings[first])

@@ -1,1 +1,1 @@
-"""Which files are read and how their bytes become lines. Nothing here knows a database."""
+"""Chooses the files to read and turns their bytes into lines. No database."""

@@ -16,7 +16,7 @@ class DocumentUnreadable(Exception):
 
 
 def read_pdf(data: bytes) -> tuple[list[str], dict[int, str]]:
-    """The lines of a PDF's pages, and the number of the page that begins at a line."""
+    """The lines of a PDF, and for the first line of each page its name ("page 3")."""
     try:
         from pypdf import PdfReader  # noqa: PLC0415 - optional
     except ImportError:
@@ -85,7 +85,7 @@ class ParagraphParser(HTMLParser):
             self._words.append(" | ")
 
     def handle_data(self, data: str) -> None:
-        """Take text."""
+        """Add text to the paragraph."""
         self._words.append(data)
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""The files of a folder that may become evidence, and their texts. Reading happens where the command runs, never for a client."""
+"""The files of a folder that may become evidence, and their texts. Runs on the command's machine, never for a client."""
 
 import os
 from collections import Counter
@@ -103,7 +103,7 @@ ENCODINGS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xb
 
 @dataclass(frozen=True)
 class FileRules:
-    """What the caller narrows: patterns of paths to read (empty: all) and to leave out, and the largest text in bytes."""
+    """The caller's choices: patterns to include (empty: all) and exclude, and the largest text in bytes."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class FileRules:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file that may be read: its path below the root, where it is, and how it is split."""
+    """A file that may be read: its path below the root, its location on disk, and its kind."""
 
     path: str
     place: Path
@@ -183,7 +183,7 @@ def walk_folder(
 
 
 def admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
-    """The file, unless the patterns, its size or its name leave it out."""
+    """The file, or None if patterns, size or name exclude it."""
     kind, size = kind_of(path), place.stat().st_size
     limit = max(MAX_DOCUMENT_BYTES, rules.max_bytes) if kind in DOCUMENTS else rules.max_bytes
     if not rules.admits(path):
@@ -199,13 +199,13 @@ def admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) ->
 
 
 def kind_of(path: str) -> FileKind:
-    """How the file is split."""
+    """The kind of a file, which decides how it is split."""
     name = PurePosixPath(path.lower())
     return KIND_OF.get(name.suffix or name.name, FileKind.TEXT)
 
 
 def check_path(path: str) -> str:
-    """The path of a file that somebody sent, as a name only: nothing is opened under it.
+    """The checked path of a sent file, which is a name only: nothing is opened under it.
 
     Raises:
         InvalidInput: it is empty, too long or not relative, leads upwards, or names what is never read.

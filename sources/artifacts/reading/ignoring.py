@@ -1,4 +1,4 @@
-"""Which files are never read: a built-in list, then each folder's .gitignore and .lociignore, as git reads them."""
+"""Files that are never read: a built-in list, then each folder's .gitignore and .lociignore, with git's rules."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_RULES_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """The rules that hold in a folder: those of the folders above first, each with its depth in path components."""
+    """The rules for a folder: those of its parents first, each with its depth in path components."""
 
     layers: tuple[tuple[int, GitIgnoreSpec], ...] = ()
 
@@ -25,7 +25,7 @@ class IgnoreRules:
         return IgnoreRules((*self.layers, (depth, GitIgnoreSpec.from_lines(lines)))) if lines else self
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
-        """True if the path below the root is ignored. The innermost rule that says anything decides, except for secrets."""
+        """True if the path is ignored. The innermost matching rule decides, except for secrets."""
         name = f"{path}/" if is_folder else path
         if built_in().match_file(name):
             return True
@@ -44,7 +44,7 @@ def built_in() -> GitIgnoreSpec:
 
 
 def read_rules(path: Path) -> Iterator[str]:
-    """The lines of an ignore file; none if there is none, or if it is a link."""
+    """The lines of an ignore file; empty if it is missing or a link."""
     if path.is_symlink() or not path.is_file():
         return
     with path.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""A file that somebody sends: itself, or the files of a zip."""
+"""A file sent by a client: a single file, or a zip of several."""
 
 import io
 from typing import Final, Protocol
@@ -18,14 +18,14 @@ class SentFile(Protocol):
 
     @property
     def size(self) -> int | None:
-        """Its bytes' number."""
+        """The number of bytes."""
 
     def read(self) -> bytes:
         """Its bytes."""
 
 
 def read_sent(file: SentFile, path: str) -> list[tuple[str, bytes]]:
-    """The sent file under a path, or the files of a zip under theirs, without those that are never read.
+    """The sent file under its path, or the files of a zip, without those that are never read.
 
     Raises:
         InvalidInput, TooLarge: it is empty, no zip, or too large.
@@ -48,7 +48,7 @@ def read_sent(file: SentFile, path: str) -> list[tuple[str, bytes]]:
 
 
 def unpack(data: bytes) -> list[tuple[str, bytes]]:
-    """The files of a zip, within the limits; nothing is written to a disk."""
+    """The files of a zip, within the limits; nothing is written to disk."""
     with ZipFile(io.BytesIO(data)) as packed:
         wanted = [
             info
