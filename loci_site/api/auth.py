@@ -64,7 +64,7 @@ class Session(APIKeyCookie):
 
 
 def is_reading(request: HttpRequest) -> bool:
-    """Whether a request only reads; a question may be a POST."""
+    """True if a request only reads; questions may be POSTs."""
     return request.method in SAFE_METHODS or request.path in reading_paths()
 
 

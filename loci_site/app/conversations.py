@@ -32,7 +32,7 @@ FILTERS = ("q", "group", "platform", "tag", "after", "before")
 @workspace_page
 @require_GET
 def conversations(request: HttpRequest) -> HttpResponse:
-    """The list of conversations, newest first, filtered."""
+    """The filtered list of conversations, newest first."""
     actor = actor_of(request)
     asked = {name: request.GET.get(name, "").strip() for name in FILTERS}
     wanted = ConversationFilter(
@@ -108,7 +108,7 @@ def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
 
 @workspace_page
 def remove(request: HttpRequest, id_: str) -> HttpResponse:
-    """Ask, then delete a conversation with its turns."""
+    """Ask for confirmation, then delete a conversation with its turns."""
     actor = actor_of(request)
     if request.method == "POST":
         gone = delete(actor, id_)
@@ -130,7 +130,7 @@ def restore(request: HttpRequest, id_: str) -> HttpResponse:
 
 
 def back_to(request: HttpRequest, id_: str) -> str:
-    """The list if the form was there, else the conversation's page."""
+    """Redirect to the list if the form was there, else to the conversation's page."""
     if request.POST.get("from") == "list":
         return reverse("people:conversations")
     return reverse("people:conversation", args=[id_])

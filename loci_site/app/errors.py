@@ -11,7 +11,7 @@ from access.errors import StorageFull, as_storage_error
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """The page "Something went wrong", or the reason if the disk is full, read-only or faulty, or the database away."""
+    """The page "Something went wrong", or the reason if the disk or the database failed."""
     error = as_storage_error(sys.exc_info()[1])
     if error is None:
         return plain_server_error(request)

@@ -42,7 +42,7 @@ class LogIn(LoginView):
     extra_context = {"title": "Log in"}
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The form; whom a trusted proxy names is logged in at once, unless they have just logged out."""
+        """The form; a person named by a trusted proxy is logged in directly, unless they have just logged out."""
         visitor = proxied_visitor(request)
         if visitor is not None and STAY not in request.GET:
             try:
@@ -55,7 +55,7 @@ class LogIn(LoginView):
         return answer
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Also the other ways in."""
+        """Adds the other ways to log in."""
         chosen, visitor = settings.LOCI.sign_in, proxied_visitor(self.request)
         ways = {
             "oidc_label": chosen.oidc_label if chosen.oidc_issuer else "",
@@ -84,7 +84,7 @@ class LogOut(LogoutView):
     """Ends the session, by POST only."""
 
     def get_success_url(self) -> str:
-        """The login page, which does not log in again by itself."""
+        """The login page, without logging in again by the proxy's header."""
         login = reverse("people:login")
         return f"{login}?{STAY}=1" if proxied_visitor(self.request) else login
 

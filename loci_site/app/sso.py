@@ -37,7 +37,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_GET
 def finish(request: HttpRequest) -> HttpResponse:
-    """Log in whom the provider sent back, and lead to the page that was asked for."""
+    """Log in the visitor that the provider sent back, and redirect to the requested page."""
     if not settings.LOCI.sign_in.oidc_issuer:
         return refuse(request, OFF)
     from access.sign_in.sso.oidc import read_answer  # noqa: PLC0415 - as above
@@ -52,6 +52,6 @@ def finish(request: HttpRequest) -> HttpResponse:
 
 
 def refuse(request: HttpRequest, why: str) -> HttpResponse:
-    """Back to the login page, which says why."""
+    """Redirect to the login page, which shows the reason."""
     messages.error(request, why)
     return redirect(reverse("people:login") + "?stay=1")

@@ -149,7 +149,7 @@ def find_conflicts(config: Config) -> list[str]:
 
 
 def find_key_conflicts(config: Config) -> list[str]:
-    """Errors in where the key of an encrypted store is said to be; the key itself is read when it is needed."""
+    """Errors in the settings that locate an encrypted store's key; the key itself is read later."""
     storage, file = config.storage, config.storage.key_file
     if storage.encryption == "none":
         return []

@@ -41,7 +41,7 @@ def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
 
 @register(TAG)
 def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that guard.floor names kinds and treatments that exist, and that the folder of guard.classifier is whole."""
+    """Check that guard.floor has known kinds and treatments, and that guard.classifier is a complete folder."""
     try:
         read_pairs(settings.LOCI.guard.floor)
     except UnknownRule as error:
@@ -65,7 +65,7 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
 
 @register(TAG)
 def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that the package for OpenID Connect is there if a provider is set."""
+    """Check that the package for OpenID Connect is installed if a provider is set."""
     if not settings.LOCI.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
         return []
     hint = 'pip install "loci-memory[oidc]", or leave sign_in.oidc_issuer empty.'
@@ -76,12 +76,12 @@ def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Che
 
 @register(TAG)
 def check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that the store's key is readable by its owner only, and that encryption is asked for where it works."""
+    """Check that only the owner can read the store's key, and that the database supports encryption."""
     return encryption_messages(settings.LOCI)
 
 
 def encryption_messages(config: Config) -> list[CheckMessage]:
-    """Warnings about a key that other users can read, and about encryption asked of PostgreSQL."""
+    """Warnings about a key readable by other users, and about encryption on PostgreSQL."""
     if config.storage.encryption == "none":
         return []
     if config.database_url:

@@ -21,7 +21,7 @@ PRAGMAS = (
 
 
 def all_databases(config: Config) -> dict[str, dict[str, Any]]:
-    """DATABASES: the store, and the replica that answers recalls if there is one."""
+    """DATABASES: the store, and the replica if there is one."""
     found = {"default": database_settings(config)}
     if config.replica_url:
         threshold = config.storage.prepare_threshold

@@ -37,7 +37,7 @@ class Notifications:
 
 
 def find_notification_conflicts(chosen: Notifications) -> Iterator[str]:
-    """Errors that only show between these settings."""
+    """Errors in combinations of these settings."""
     if chosen.mail_host and "@" not in chosen.mail_from:
         yield (
             f"notifications.mail_from is {chosen.mail_from!r}; with notifications.mail_host it must be an address such as "

@@ -53,7 +53,7 @@ class SignIn:
 
 
 def find_sign_in_conflicts(sign_in: SignIn) -> Iterator[str]:
-    """Errors that only show between these settings, or inside their values."""
+    """Errors in combinations of these settings, or inside their values."""
     if sign_in.oidc_issuer:
         if not sign_in.oidc_issuer.startswith(("https://", "http://")):
             yield f"sign_in.oidc_issuer is {sign_in.oidc_issuer!r}; it must be an address such as https://login.example.org"

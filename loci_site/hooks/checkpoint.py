@@ -70,7 +70,7 @@ def end_or_compact(actor: Actor, call: HookCall) -> None:
 
 
 def save_session(actor: Actor, row: HookSession) -> None:
-    """Save the session's state as its only checkpoint; without what was said if that may not be stored.
+    """Save the session's state as its only checkpoint, without the quoted text if that may not be stored.
 
     It may quote a withdrawn text, or be from before the group's rules were made stricter.
     """

@@ -190,7 +190,7 @@ def work_of(folder: str, event: str) -> Values:
 
 
 def tell_reachable(settings: Values, client: str, sent: Values, folder: str, deadline: float) -> None:
-    """Ask which commits memories name, and tell which of them the head contains."""
+    """Ask which commits memories name, and report those that the head contains."""
     place = sent.get("loci") or {}
     names = ("session_id", "sessionId", "conversation_id", "taskId")
     call: Values = {"cwd": folder, "loci": place, **{name: sent[name] for name in names if name in sent}}
@@ -202,7 +202,7 @@ def tell_reachable(settings: Values, client: str, sent: Values, folder: str, dea
 
 
 def reachable(folder: str, head: str, anchors: list[str]) -> list[str] | None:
-    """Those of the commits that the head contains; None if git cannot tell, such as in a shallow clone."""
+    """Those of the commits that the head contains; None if git cannot tell, as in a shallow clone."""
     if not anchors or not head:
         return []
     names = run_git(folder, "cat-file", "--batch-check", given="\n".join(anchors) + "\n")
@@ -222,7 +222,7 @@ def git_lines(folder: str, *words: str) -> list[str]:
 
 
 def run_git(folder: str, *words: str, given: str = "") -> list[str] | None:
-    """The lines that git prints for what it is `given`; None if it is not there, fails or takes long."""
+    """Git's output lines for the input `given`; None if git is missing, fails or times out."""
     import subprocess  # noqa: PLC0415 - once a session
 
     try:

@@ -53,7 +53,7 @@ class HookInjection(models.Model):
 
 
 class RepositoryHead(models.Model):
-    """A head that a client's session worked on, and which commits named by memories it contains.
+    """A head that a client's session worked on, and which of the commits named by memories it contains.
 
     `known` has True or False for each commit that the client was asked about. The newest row of a token counts for its
     other calls, as long as it is fresh.

@@ -1,4 +1,4 @@
-"""Which repository, branch and head a caller works on, and which commits that memories name it contains.
+"""The caller's repository, branch and head, and which of the commits named by memories the head contains.
 
 The server never runs git. `loci-hook` reports a head with each event; where a commit is unknown for it, the answer's header
 asks, and the client tells which of the commits it has. What runs on the person's machine (stdio, commands) asks git itself.
@@ -28,7 +28,7 @@ MAX_ANCHORS: Final = 500  # the newest
 
 
 def anchors_of(actor: Actor) -> list[str]:
-    """The commits that live memories of the actor's groups hang on, newest first."""
+    """The commits that live memories of the actor's groups are anchored to, newest first."""
     rows = Memory.objects.exclude(anchor_commit="").filter(state=State.LIVE)
     if not actor.all_groups:
         rows = rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
@@ -37,7 +37,7 @@ def anchors_of(actor: Actor) -> list[str]:
 
 
 def note_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
-    """The row of the head that a call reports, seen now; None for a folder without a repository."""
+    """The row of the head that a call reports, updated; None outside a repository."""
     place = call.place
     if not place.head or actor.token_key is None or call.is_late or call.is_ignored:
         return None
@@ -51,7 +51,7 @@ def note_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
 
 
 def asks_for_anchors(actor: Actor, call: HookCall) -> bool:
-    """True if a memory hangs on a commit of which nobody has said yet whether this head contains it."""
+    """True if a memory is anchored to a commit of unknown reachability from this head."""
     anchors = anchors_of(actor) if call.place.head and not call.is_late else []
     if not anchors:
         return False
@@ -60,7 +60,7 @@ def asks_for_anchors(actor: Actor, call: HookCall) -> bool:
 
 
 def answer_anchors(actor: Actor, call: HookCall, ours: dict[str, Any]) -> dict[str, Any]:
-    """What the client asks or tells: without `reachable` the commits in question, else they are noted."""
+    """The commits to ask the client about; with `reachable`, the client's reply is stored."""
     row = note_head(actor, call)
     anchors = anchors_of(actor)
     if row is None:
@@ -84,7 +84,7 @@ def find_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
 
 
 def with_hook_checkout(actor: Actor, call: HookCall) -> Actor:
-    """The actor with the checkout that a hook's call reports; without one if the folder has no repository."""
+    """The actor with the checkout reported by a hook's call, if the folder is in a repository."""
     if not call.place.head:
         return actor
     row = find_head(actor, call)
@@ -93,7 +93,7 @@ def with_hook_checkout(actor: Actor, call: HookCall) -> Actor:
 
 
 def with_last_checkout(actor: Actor) -> Actor:
-    """The actor with the checkout that its token's hook reported last, if that is fresh; for calls from afar."""
+    """The actor with its token's last reported checkout, if recent; for calls over HTTP."""
     if actor.checkout is not None or actor.token_key is None:
         return actor
     fresh = RepositoryHead.objects.filter(token=actor.token_key, seen_at__gte=timezone.now() - FRESH)
@@ -104,7 +104,7 @@ def with_last_checkout(actor: Actor) -> Actor:
 
 
 def with_own_checkout(actor: Actor, folder: Path | None = None) -> Actor:
-    """The actor with the checkout of the folder that this process runs in, asked of git; for stdio and commands."""
+    """The actor with the checkout of this process's folder, read with git; for stdio and commands."""
     try:
         where = str(folder or Path.cwd())
     except OSError:  # the folder is gone
@@ -122,17 +122,17 @@ def with_own_checkout(actor: Actor, folder: Path | None = None) -> Actor:
 
 @lru_cache(maxsize=64)
 def cached_reachable(folder: str, head: str, anchors: tuple[str, ...]) -> list[str] | None:
-    """reachable(), asked of git once for each head and list of commits."""
+    """reachable(), cached per head and list of commits."""
     return reachable(folder, head, [*anchors])
 
 
 def checkout_of(origin: str, branch: str, head: str, known: dict[str, bool]) -> Checkout:
-    """The checkout, with the commits that it is known not to contain."""
+    """The checkout, with the commits known to be missing from it."""
     lost = frozenset(anchor for anchor, is_there in known.items() if not is_there)
     return Checkout(origin, branch, head, lost)
 
 
 def delete_old_heads() -> int:
-    """Delete the heads that no session has worked on for as long as the recall log is kept."""
+    """Delete heads unused for as long as the recall log is kept."""
     old = timezone.now() - timedelta(days=settings.LOCI.maintenance.recall_log_days)
     return int(RepositoryHead.objects.filter(seen_at__lt=old).delete()[0])

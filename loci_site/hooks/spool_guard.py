@@ -1,4 +1,4 @@
-"""What of a call may wait in the spool: fixed formats of secrets masked, texts that may hold another secret left out.
+"""Removes secrets from calls in the spool: known formats are masked, texts that may hold others left out.
 
 The spool is written without Django and without RE2, so the formats are read from the guard's data file and run by the standard
 library. What that cannot run, and what only the words before it give away, is not judged but left out. Loaded only when there
@@ -26,7 +26,7 @@ _VALUE = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}|(?=\S*[^\w\s.,;:!?'\"`()/-]
 
 
 def safe_to_keep(value: Any, rules: list[Rule] | None = None) -> Any:
-    """The JSON value as the spool may hold it."""
+    """The JSON value as it may be stored in the spool."""
     rules = read_rules() if rules is None else rules
     if isinstance(value, str):
         return safe_text(value, rules)
@@ -38,7 +38,7 @@ def safe_to_keep(value: Any, rules: list[Rule] | None = None) -> Any:
 
 
 def safe_text(text: str, rules: list[Rule]) -> str:
-    """The text with its secrets masked; a note in its place if nothing here can tell what it holds."""
+    """The text with secrets masked; a placeholder if it may hold a secret that cannot be found here."""
     if len(text) > MAX_CHARS:
         return LEFT_OUT
     lower = text.lower()
@@ -62,7 +62,7 @@ def read_rules() -> list[Rule]:
 
 
 def is_announced(rule: Rule, text: str, lower: str) -> bool:
-    """True if a word that announces the rule is in the text, and one that must be near is too."""
+    """True if the text has a word that announces the rule's secret, and any word required near it."""
     near = rule.get("near", ())
     return any(announces(word, text, lower) for word in rule["words"]) and (
         not near or any(word in lower for word in near)
@@ -70,7 +70,7 @@ def is_announced(rule: Rule, text: str, lower: str) -> bool:
 
 
 def announces(word: str, text: str, lower: str) -> bool:
-    """True if the text has the word; a word that begins with `re:` is a pattern."""
+    """True if the text contains the word; `re:` marks a pattern."""
     if not word.startswith("re:"):
         return word.lower() in lower
     pattern = compiled(word.removeprefix("re:"))
@@ -78,7 +78,7 @@ def announces(word: str, text: str, lower: str) -> bool:
 
 
 def compiled(source: str) -> re.Pattern[str] | None:
-    """The pattern; None if it is written for RE2 alone."""
+    """The compiled pattern; None if only RE2 can run it."""
     try:
         return re.compile(source)
     except re.error:
@@ -86,7 +86,7 @@ def compiled(source: str) -> re.Pattern[str] | None:
 
 
 def mask(match: re.Match[str], kind: str) -> str:
-    """A match with its value replaced by the kind; without a fingerprint, whose key is not here."""
+    """The placeholder for a match, without a fingerprint, whose key is not here."""
     start, end = next((span for span in spans_of(match) if span[0] >= 0), match.span())
     whole, shift = match.group(), match.start()
     return f"{whole[: start - shift]}[{kind}]{whole[end - shift :]}"

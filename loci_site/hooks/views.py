@@ -38,7 +38,7 @@ ANCHORS = "anchors"  # no event of a client: `loci-hook` asks and tells which co
 
 @in_db_thread
 def find_checkout(actor: Actor, call: HookCall) -> tuple[Actor, bool]:
-    """The actor with its checkout, and whether the client shall be asked which commits that contains."""
+    """The actor with its checkout, and whether to ask the client about commits."""
     return with_hook_checkout(actor, call), asks_for_anchors(actor, call)
 
 
@@ -78,7 +78,7 @@ async def hook_view(request: HttpRequest, client: str, event: str) -> JsonRespon
 
 
 async def tell_anchors(actor: Actor, call: HookCall | None, sent: Any) -> dict[str, Any]:
-    """The commits that a client is asked about, or nothing after it has told them."""
+    """The commits to ask a client about; empty once it has replied."""
     if call is None or not settings.LOCI.hooks.enabled:
         return {}
     ours = inner if isinstance(inner := sent.get("loci"), dict) else {}

@@ -60,7 +60,7 @@ def stored_answer(stored: StoreResult) -> CallToolResult:
 
 
 def recalled_answer(recalled: RecallResult, evidence: Evidence | None = None) -> CallToolResult:
-    """The result of a recall; as text, every memory and every chunk of a file between its marks."""
+    """The result of a recall; in the text, each memory and chunk is between its marks."""
     body = recall_json(recalled)
     items, name = (recalled.items, "results") if recalled.items else (recalled.nearest, "nearest")
     shown = [item.between_marks(recalled.group) for item in items]

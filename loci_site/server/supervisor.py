@@ -42,7 +42,7 @@ class ServerPart:
 
     @property
     def is_wanted(self) -> bool:
-        """True if the process is needed now."""
+        """True if the process should run now."""
         return self.wanted is None or self.wanted.exists()
 
 

@@ -13,7 +13,7 @@ from loci_site.server.parent_watch import end_with_parent
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Watch until a signal arrives, or nothing is to be watched any more."""
+    """Watch until a signal arrives or nothing is left to watch."""
     parser = argparse.ArgumentParser(prog="python -m loci_site.worker.files")
     parser.add_argument("--parent", type=int, default=0, help="end with this process")
     parent = parser.parse_args(argv).parent

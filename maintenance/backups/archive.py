@@ -206,7 +206,7 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
 
 
 def read_part(file: zipfile.ZipFile, name: str, *, most: int) -> bytes:
-    """The content of a small part, unsealed; ValueError if it has more than `most` bytes."""
+    """The content of a small part, unsealed; ValueError above `most` bytes."""
     with file.open(name) as part:
         content = part.read(most + 1)
     if len(content) > most:
@@ -264,7 +264,7 @@ def unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
 
 
 def blocks_of(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
-    """The content of a part, no more than the zip's headers say; small parts are unsealed."""
+    """The content of a part, at most as long as the zip's headers say; small parts are unsealed."""
     left = archive.getinfo(name).file_size
     if name not in STORES:
         yield read_part(archive, name, most=left)

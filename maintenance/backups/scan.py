@@ -42,7 +42,7 @@ shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
 
 @dataclass(frozen=True)
 class ScannedFile:
-    """A file by its name in LOCI_HOME, its size (of a backup: of the database in it), and how to open it.
+    """A file under LOCI_HOME: its name, its size (of a backup: of the database in it), and how to open it.
 
     `is_store`: a database or its log, whose pages are encrypted if the store is.
     """

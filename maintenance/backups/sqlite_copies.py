@@ -124,7 +124,7 @@ class SqliteCopies:
 
 
 def match_encryption(path: Path) -> None:
-    """Encrypt a copy that is plain, as one from a backup of earlier days, if the store is encrypted."""
+    """Encrypt a plain copy, such as one from an older backup, if the store is encrypted."""
     key = database_key()
     if key is None or not path.exists() or not is_plain(path):
         return

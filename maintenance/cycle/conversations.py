@@ -1,4 +1,4 @@
-"""Summaries of conversations: sentences of their own turns, made once they have rested and again after new turns.
+"""Summaries of conversations, made of sentences of their turns after an hour without new ones.
 
 The turns stay as they are. A summary is linked to the turns that it quotes, so it goes when one of them is withdrawn.
 """
@@ -38,12 +38,12 @@ COUNTED: Final = (Trust.ACTIVE, Trust.VERIFIED)
 
 @dataclass(frozen=True)
 class SummariseConversations:
-    """Each conversation of the group with enough turns has a summary of its own sentences."""
+    """A step that gives each long enough conversation of a group a summary of its own sentences."""
 
     name: str = "conversations"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """The next conversation whose summary is missing or older than its turns."""
+        """The next conversation without a summary, or with turns newer than it."""
         encoder = available_encoder()
         after = int(cursor or 0)
         while encoder is not None and (thread := next_due(turn, after)) is not None:
@@ -56,7 +56,7 @@ class SummariseConversations:
 
 @dataclass(frozen=True)
 class ConversationSummary:
-    """A summary ready to be written, and the turns that it quotes."""
+    """A summary ready to be written, and the turns it quotes."""
 
     thread: Thread
     quoted: tuple[Memory, ...]
@@ -64,7 +64,7 @@ class ConversationSummary:
 
 
 def next_due(turn: Turn, after: int) -> Thread | None:
-    """The next conversation of the group, by key, that has rested and has turns that its summary has not seen."""
+    """The group's next conversation, by key, that has rested and has turns newer than its summary."""
     turns = live_turns(OuterRef("key"))
     rows = Thread.objects.filter(group=turn.group, key__gt=after, deleted_at=None).exclude(title="")
     rows = rows.filter(~Exists(turns.filter(created_at__gt=turn.now - REST)))
@@ -83,7 +83,7 @@ def live_turns(thread: Any) -> Any:
 
 
 def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> ConversationSummary | None:
-    """The summary of the newest turns, embedded, before any transaction; None if none is possible."""
+    """A summary of the newest turns, embedded before any transaction; None if none is possible."""
     rows = list(
         live_turns(thread.key).select_related("group", "thread").order_by("-position", "-key")[:MAX_TURNS]
     )
@@ -124,7 +124,7 @@ def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
 
 
 def write_summary(turn: Turn, ready: ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
-    """Write the summary beside its turns, in place of the former one; nothing if a quoted turn changed meanwhile."""
+    """Write the summary and retire the former one; nothing if a quoted turn changed meanwhile."""
     fresh = live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
     if fresh.count() < len(ready.quoted):
         return {}

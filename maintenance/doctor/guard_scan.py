@@ -120,7 +120,7 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
 
 
 def scan_checkpoints(scan: ScanReport) -> None:
-    """Count the checkpoints with sensitive text, and hold those back that the policy would quarantine, each in its own statement.
+    """Count checkpoints with sensitive text, and hold back those that the policy would quarantine.
 
     The policy refuses such a text today; it was stored before.
     """
@@ -222,7 +222,7 @@ def give_trust_back(actor: Actor, memory: Memory, scan: UUID) -> bool:
 
 
 def set_former_back(actor: Actor, memory: Memory, entry: AuditEntry, reason: str) -> bool:
-    """Give a former version the trust that it had; False if it has another one since. Nothing follows from it."""
+    """Restore a former version's trust; False if it was changed since the scan."""
     before, after = entry.payload["changes"]["trust"]
     if memory.trust != after:
         return False

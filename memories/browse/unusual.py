@@ -1,4 +1,4 @@
-"""What tokens do that they usually do not: ten times the reads or writes, exports, purges, many withdrawals at once."""
+"""Unusual activity of tokens and people: bursts of reads and writes, exports, purges, mass withdrawals."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ BUSIEST: Final = 20  # tokens whose rates are shown
 
 @dataclass(frozen=True)
 class UnusualActivity:
-    """One thing to look at: who did what how often on a day, and how often that is usual (0: not at all).
+    """One unusual activity: actor, action, number on that day, and the usual number (0: never).
 
     `token` is None for a person and for a token that is gone.
     """
@@ -47,7 +47,7 @@ class UnusualActivity:
 
     @property
     def words(self) -> str:
-        """What happened, in words."""
+        """The activity in words."""
         if self.kind in ("reads", "writes"):
             usual = f"usually {self.usual:,.0f} a day" if self.usual else "a token without a habit yet"
             return f"{self.count:,} {self.kind} on {self.day:%Y-%m-%d}, {usual}"
@@ -64,7 +64,7 @@ class UnusualActivity:
 
 @dataclass(frozen=True)
 class WriteRate:
-    """How much a token writes: in the last hour and day, what is left of its burst, and the limit a minute (0: none)."""
+    """A token's writes in the last hour and day, what is left of its burst, and its limit per minute (0: none)."""
 
     token: ApiToken
     hour: int
@@ -74,7 +74,7 @@ class WriteRate:
 
 
 def find_unusual(actor: Actor, *, now: datetime | None = None) -> list[UnusualActivity]:
-    """The unusual activities of the last day (reads and writes) and week (exports, purges, withdrawals), newest first.
+    """Unusual activity of the last day (reads, writes) and week (exports, purges, withdrawals), newest first.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -95,7 +95,7 @@ def find_unusual(actor: Actor, *, now: datetime | None = None) -> list[UnusualAc
 
 
 def require_overview(actor: Actor) -> None:
-    """Raise NotPermitted for anybody who does not administer all groups."""
+    """Raise NotPermitted unless the actor administers all groups."""
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("Only an admin of all groups may see what is unusual.")
 
@@ -103,7 +103,7 @@ def require_overview(actor: Actor) -> None:
 def find_bursts(
     kind: str, rows: Any, tokens: dict[str, ApiToken], now: datetime
 ) -> Iterable[UnusualActivity]:
-    """The tokens that did ten times as much in the last 24 hours as on the days before on which they did anything."""
+    """Tokens with at least ten times their usual reads or writes in the last 24 hours."""
     day = now - timedelta(days=1)
     counts = dict(
         rows.filter(at__gte=day, at__lte=now).values_list("actor").annotate(Count("key")).order_by()
@@ -123,7 +123,7 @@ def find_bursts(
 
 
 def find_withdrawals(rows: Any, tokens: dict[str, ApiToken], now: datetime) -> Iterable[UnusualActivity]:
-    """Exports and purges, and days on which somebody withdrew many memories."""
+    """Exports, purges, and days on which one actor withdrew many memories."""
     found = (
         rows.filter(at__gte=now - timedelta(days=LISTED_DAYS), operation__in=[*SINGLE, *WITHDRAWALS])
         .annotate(on=TruncDate("at"))
@@ -159,5 +159,5 @@ def find_write_rates(actor: Actor, *, now: datetime | None = None) -> list[Write
 
 
 def count_by_token(rows: Any) -> dict[UUID, int]:
-    """The number of rows of each token."""
+    """The number of rows per token."""
     return dict(rows.values_list("token").annotate(Count("key")).order_by())

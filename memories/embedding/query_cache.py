@@ -1,4 +1,4 @@
-"""Query vectors: computed on background threads while the caller searches for words, and cached, for all processes in Redis."""
+"""Query vectors: computed on background threads while keywords are searched, cached in memory and Redis."""
 
 import threading
 from collections import OrderedDict
@@ -25,7 +25,7 @@ def resolved_future(vector: Vectors) -> Future[Vectors]:
 
 
 def shared(encode: Callable[[str], Vectors], model_id: str) -> Callable[[str], Vectors]:
-    """`encode`, which looks into Redis first, if there is one, and keeps there what it computed."""
+    """`encode` with Redis as a cache in front of it, if configured."""
 
     def run(text: str) -> Vectors:
         cache = shared_cache()
@@ -42,7 +42,7 @@ def shared(encode: Callable[[str], Vectors], model_id: str) -> Callable[[str], V
 
 
 def read_vector(stored: bytes | None) -> Vectors | None:
-    """The vector in bytes; None if they are none of unit length."""
+    """The vector in these bytes; None if they are not a unit vector."""
     if stored is None or len(stored) != BYTES:
         return None
     vector = np.frombuffer(stored, dtype="<f4").astype(np.float32)

@@ -29,7 +29,7 @@ class PersonMention:
 
 @dataclass(frozen=True)
 class PersonMentions:
-    """All mentions, oldest first, the checkpoints that name the person, and other places, in words."""
+    """All mentions, oldest first, checkpoints that name the person, and other places as text."""
 
     memories: tuple[PersonMention, ...]
     checkpoints: tuple[Checkpoint, ...]

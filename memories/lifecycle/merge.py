@@ -209,7 +209,7 @@ def said_by(source: Memory, differences: dict[str, list[Any]]) -> dict[str, str]
 
 
 def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
-    """The survivor's fields, each united by the rule of the registry.
+    """The survivor's fields, merged by the rules of the registry.
 
     A text from outside is not verified by a merge: the person who verified the team's own did not look at it.
     """

@@ -43,7 +43,7 @@ class Thread(models.Model):
 
     @property
     def label(self) -> str:
-        """The title, or without one the name."""
+        """The title, or the name if there is none."""
         return self.title or self.name
 
 

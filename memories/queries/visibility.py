@@ -134,7 +134,7 @@ def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | N
 
 
 def without_orphans(actor: Actor, visibility: Visibility) -> Visibility:
-    """The Visibility without memories of commits that the actor's checkout does not contain, unless it includes them."""
+    """The Visibility without memories of commits missing from the actor's checkout, unless it includes them."""
     missing = actor.checkout.unreachable if actor.checkout is not None else ()
     if not missing or visibility.include_orphans:
         return visibility

@@ -87,7 +87,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
 
 
 def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
-    """recall() from the thread's database; the request is checked."""
+    """recall() on this thread's database, for a checked request."""
     started = time.perf_counter()
     if request.ids:
         return recall_ids(actor, request, started=started)

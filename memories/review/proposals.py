@@ -257,7 +257,7 @@ for _verb, _label, _run, _operation in (
 
 
 def chain_now(proposal: Proposal) -> str:
-    """The chain of the memory: the text of a file does not become stale because the memory changes once more."""
+    """The chain of the memory, as the version of a file's text: later edits of the memory do not make it stale."""
     head = head_of(proposal.memory) if proposal.memory is not None else None
     return str(head.root_key) if head is not None and head.state == State.LIVE else ""
 

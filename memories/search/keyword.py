@@ -181,7 +181,7 @@ def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list
 
 
 def count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
-    """The number of visible texts, their mean words and, if asked for, their share."""
+    """The number of visible texts, their mean length and, if requested, their share."""
     groups, params = groups_sql(visibility, "s")
     if with_share:
         [(count, words, everything)] = fetch(_TEXTS_AND_ALL.format(groups=groups), [*params, *params])

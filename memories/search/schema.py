@@ -37,7 +37,7 @@ class SqlStatement:
 
 @dataclass(frozen=True)
 class OtherSchema:
-    """SQL files of another package, in a folder like ours; their objects hang on a table."""
+    """SQL files of another package, in a folder like ours, that belong to one of its tables."""
 
     table: str
     folder: Path
@@ -48,7 +48,7 @@ class OtherSchema:
         return statements(vendor, self.files, self.folder)
 
     def apply(self, connection: BaseDatabaseWrapper) -> None:
-        """Create what is missing; nothing where the table is not there yet. Idempotent; in the caller's transaction."""
+        """Create what is missing, if the table exists. Idempotent; in the caller's transaction."""
         if self.table in connection.introspection.table_names():
             run_files(connection, self.files, self.folder)
 
@@ -175,11 +175,11 @@ def created_names(vendor: str) -> list[str]:
 
 
 def own_names(vendor: str) -> frozenset[str]:
-    """The same of all packages: everything of these kinds that Loci makes."""
+    """The names of all search objects that Loci creates, for all packages."""
     return frozenset(match.group(1) for s in all_statements(vendor) if (match := _CREATES.search(s.sql)))
 
 
 def all_statements(vendor: str) -> list[SqlStatement]:
-    """Our statements and those of the other packages."""
+    """Our statements and those of other packages."""
     others = [statement for other in OTHER_SCHEMAS.values() for statement in other.statements(vendor)]
     return [*statements(vendor), *others]

@@ -214,7 +214,7 @@ def gather_parts(
 
 
 def repository_part(checkout: Checkout | None) -> list[Part]:
-    """Which repository, branch and commit the caller works on; nothing if nobody knows."""
+    """The repository, branch and commit of the caller; empty if unknown."""
     if checkout is None:
         return []
     branch = f"branch {checkout.branch}" if checkout.branch else "no branch"
@@ -348,7 +348,7 @@ def describe_threads(threads: list[MatchedThread]) -> str:
 
 
 def describe_title(thread: MatchedThread) -> str:
-    """A conversation's title and the day of its last turn; empty for other threads."""
+    """A conversation's title and the date of its last turn; empty for other threads."""
     if not thread.title:
         return ""
     return f" ({escape(thread.title)}{f', {thread.at:%Y-%m-%d}' if thread.at else ''})"

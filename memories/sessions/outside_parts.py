@@ -1,4 +1,4 @@
-"""Parts of a context pack that come from outside the memories: packages above this one register them."""
+"""Sections of a context pack that packages above this one register, such as files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def register_outside_part(part: OutsidePart) -> None:
 
 
 def find_outside_parts(group: Group, query: str, budget: int) -> list[WholePart]:
-    """The parts that have something for the query; none without one."""
+    """The registered parts with text for the query; none without a query."""
     if not query.strip():
         return []
     room = int(budget * OUTSIDE_SHARE)

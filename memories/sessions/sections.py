@@ -86,7 +86,7 @@ class TextPart:
         return min(self.asked(encoder), self._cost(self._named(100_000), encoder)) if self.name else 0
 
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
-        """The section within so many tokens, None without room; `whole_at` is the budget that shows all of it."""
+        """The section if the whole text fits."""
         asked = self.asked(encoder)
         if asked <= tokens:
             note = self.text if self.is_note else ""
@@ -111,7 +111,7 @@ class TextPart:
 
 @dataclass(frozen=True)
 class WholePart(TextPart):
-    """A text between marks, which is shown whole or not at all."""
+    """A text between marks that is shown completely or not at all."""
 
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
         """The section if all of it fits."""

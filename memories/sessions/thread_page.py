@@ -165,7 +165,7 @@ def read_thread(
 
 
 def describe_conversation(thread: Thread) -> str:
-    """The title and address of a conversation, in brackets; empty for other threads."""
+    """A conversation's title and address in brackets; empty for other threads."""
     parts = [escape(part) for part in (thread.title, thread.url) if part]
     return f" ({', '.join(parts)})" if parts else ""
 

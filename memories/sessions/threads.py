@@ -95,7 +95,7 @@ def thread_label(thread: str) -> str:
 
 @dataclass(frozen=True)
 class MatchedThread:
-    """A thread that fits a question or is recent, with its number of memories and of checkpoints."""
+    """A thread that matches a question or is recent, with its numbers of memories and checkpoints."""
 
     name: str
     memories: int
@@ -107,7 +107,7 @@ class MatchedThread:
 def matching_threads(
     group: Group, query: str, *, also: Collection[int] = (), at: datetime | None = None
 ) -> list[MatchedThread]:
-    """Threads of the group whose names or titles have words of the question, and those of `also` (keys); most words first.
+    """Threads of the group with words of the question in name or title, or in `also` (keys); best match first.
 
     Then the most recent others with turns.
     """

@@ -53,7 +53,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The outcomes of many drafts, counted, and each in order; `ids` has each draft's memory, None if it was refused."""
+    """The outcomes of many drafts: counted, and in order; `ids` has each draft's memory, None if refused."""
 
     created: int = 0
     reinforced: int = 0

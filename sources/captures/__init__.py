@@ -1,4 +1,4 @@
-"""Conversations that a browser extension sends: kept as turns of a thread, searched by its panel, and removed again.
+"""Conversations sent by a browser extension: stored as turns of a thread, searched by its panel, and removed.
 
 Read `keep.py` first. `memories/sessions/conversations/` has what people do with a conversation afterwards.
 """

@@ -1,4 +1,4 @@
-"""The private group of one person, where conversations live until they are assigned to a group."""
+"""The private group of a person that holds captured conversations until they are assigned to a group."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,7 +16,7 @@ TITLE: Final = "My conversations"
 
 
 def check_may_capture(actor: Actor) -> User:
-    """The person whose browser sends; raises NotPermitted without a person behind the token, or without the scope."""
+    """The owner of the browser; raises NotPermitted for a token without an owner or without the scope."""
     user = User.objects.filter(pk=actor.user_id).first() if actor.user_id is not None else None
     if user is None or not actor.may(CAPTURE):
         raise NotPermitted(
@@ -33,7 +33,7 @@ def find_inbox(user: User) -> Group | None:
 
 
 def find_or_create_inbox(actor: Actor, user: User) -> Group:
-    """The person's inbox, made by the first capture; nobody else is a member."""
+    """The person's inbox, created by the first capture; the person is its only member."""
     found = find_inbox(user)
     if found is not None:
         return found
@@ -49,5 +49,5 @@ def find_or_create_inbox(actor: Actor, user: User) -> Group:
 
 
 def writing_actor(actor: Actor) -> Actor:
-    """The token's actor with the rights that keeping a conversation takes; its owner's roles bound them as ever."""
+    """The token's actor with the rights to write conversations, within the limits of its owner's roles."""
     return replace(actor, scopes=actor.scopes | {READ, WRITE})

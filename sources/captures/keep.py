@@ -1,4 +1,4 @@
-"""Keeping the turns of captured conversations: each is an event of a thread, and sent again it changes nothing.
+"""Stores the turns of captured conversations: each is an event of a thread, and a repeated turn changes nothing.
 
 A turn with another text under the same id is the next version of its memory. A conversation is kept where its thread is:
 in the inbox of the person whose browser sent it, or in the group that it was assigned to.
@@ -40,7 +40,7 @@ DELETED: Final = "the conversation was deleted here"
 
 @dataclass(frozen=True)
 class SentTurn:
-    """A turn as the site names it. `id` stays the same when its text is edited."""
+    """A turn under the site's own id, which stays the same when its text is edited."""
 
     id: str
     role: str
@@ -50,7 +50,7 @@ class SentTurn:
 
 @dataclass(frozen=True)
 class SentConversation:
-    """A conversation of a site, or a part of one: its turns in order."""
+    """A conversation of a site, or a part of one, with its turns in order."""
 
     platform: str
     id: str
@@ -65,13 +65,13 @@ class SentConversation:
 
     @property
     def source(self) -> str:
-        """What its memories name as their source."""
+        """The source of its memories."""
         return f"browser:{self.platform}"
 
 
 @dataclass(frozen=True)
 class KeptTurn:
-    """What became of a turn: created, changed, unchanged, queued or refused; every one of them is settled."""
+    """The outcome of a turn: created, changed, unchanged, queued or refused. All of them are final."""
 
     id: str
     outcome: str
@@ -80,7 +80,7 @@ class KeptTurn:
 
 @dataclass(frozen=True)
 class KeptConversation:
-    """Where a conversation is kept, and what became of its turns."""
+    """The group of a conversation and the outcomes of its turns."""
 
     platform: str
     id: str
@@ -90,7 +90,7 @@ class KeptConversation:
 
 
 def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[KeptConversation]:
-    """Keep the turns of these conversations; a repeated call changes nothing.
+    """Store the turns of these conversations; a repeated call changes nothing.
 
     Raises:
         NotPermitted: the actor's token has no scope 'capture'.
@@ -103,7 +103,7 @@ def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[K
 
 
 def check_conversations(sent: Sequence[SentConversation]) -> None:
-    """Raise InvalidInput, with the field, if a call is too large or names something in a way that is not allowed."""
+    """Raise InvalidInput, naming the field, if a call is too large or a name is not allowed."""
     count = sum(len(each.turns) for each in sent)
     if count > MAX_TURNS:
         raise InvalidInput(
@@ -132,7 +132,7 @@ def check_name(value: str, pattern: re.Pattern[str], *, field: str, allowed: str
 
 
 def check_url(sent: SentConversation) -> None:
-    """Raise InvalidInput unless the address, if there is one, is of the conversation's own site."""
+    """Raise InvalidInput unless the address is empty or belongs to the conversation's site."""
     if not sent.url:
         return
     parts = urlsplit(sent.url)
@@ -146,7 +146,7 @@ def check_url(sent: SentConversation) -> None:
 
 
 def keep_conversation(writer: Actor, user: User, sent: SentConversation) -> KeptConversation:
-    """Keep the turns of one conversation; what is refused is refused alone."""
+    """Store the turns of one conversation; each turn is accepted or refused on its own."""
     thread = find_thread_of(user, sent)
     group = thread.group if thread is not None else find_or_create_inbox(writer, user)
     kept = KeptConversation(sent.platform, sent.id, sent.thread, group.slug)
@@ -166,7 +166,7 @@ def keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kept
 
 
 def find_thread_of(user: User, sent: SentConversation) -> Thread | None:
-    """The thread that this person's browser has filled before, wherever it was moved."""
+    """The thread that this person's browser has sent turns to, in whichever group it is now."""
     rows = Thread.objects.select_related("group").filter(owner=user, platform=sent.platform, name=sent.thread)
     return rows.order_by("-key").first()
 
@@ -189,12 +189,12 @@ def draft_of(sent: SentConversation, turn: SentTurn, group: Group) -> Draft:
 
 
 def captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
-    """The turns of the conversation that this person's browser has sent before."""
+    """The turns of the conversation that this person's browser has already sent."""
     return CapturedTurn.objects.filter(user=user, platform=sent.platform, conversation=sent.id)
 
 
 def note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID]) -> None:
-    """Note which memory each turn became; a later version has the same first one."""
+    """Record the memory of each turn; later versions share the first one's id."""
     CapturedTurn.objects.bulk_create(
         [
             CapturedTurn(
@@ -207,7 +207,7 @@ def note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID])
 
 
 def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
-    """Write title, address and last moment of the conversation beside its thread, if it has one."""
+    """Store title, address and time of the last turn with the conversation's thread, if it has one."""
     thread = Thread.objects.filter(group=group, name=sent.thread).first()
     if thread is None:
         return
@@ -229,7 +229,7 @@ def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
 def remember_selection(
     actor: Actor, sent: SentConversation, text: str, *, tags: Sequence[str] = ()
 ) -> StoreResult:
-    """Keep a selected text as one fact of the conversation's group; the group's policy says whether it waits.
+    """Store a selected text as one fact in the conversation's group, subject to the group's policy.
 
     Raises what store() raises, and NotPermitted without the scope 'capture'.
     """

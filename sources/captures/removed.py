@@ -1,4 +1,4 @@
-"""What browsers must delete of their own copies: turns whose text was purged or whose conversation was deleted here."""
+"""Turns that browsers must delete from their own copies: the text was purged or the conversation deleted here."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ MAX_ROWS: Final = 1000
 
 @dataclass(frozen=True)
 class RemovedTurn:
-    """A turn to delete, by the site's own names."""
+    """A turn to delete, by the site's own ids."""
 
     platform: str
     conversation: str
@@ -29,7 +29,7 @@ class RemovedTurn:
 
 @dataclass(frozen=True)
 class RemovedTurns:
-    """The turns removed since a time, oldest first; `until` is the next call's `since`, and `has_more` asks for it at once."""
+    """Turns removed since a time, oldest first; `until` is the next call's `since`, `has_more` means call again now."""
 
     items: tuple[RemovedTurn, ...]
     until: datetime
@@ -37,7 +37,7 @@ class RemovedTurns:
 
 
 def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:
-    """The turns of this person that were removed after `since`, or ever.
+    """The turns of this person removed after `since`; None means ever.
 
     Raises:
         NotPermitted: the actor's token has no scope 'capture'.
@@ -59,26 +59,26 @@ def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:
 
 
 def mark_removed(thread: Thread) -> int:
-    """Note that the turns of a deleted conversation must go from its browser too."""
+    """Mark the turns of a deleted conversation for removal from its browser."""
     ids = Memory.objects.filter(thread=thread, root=None).values("id")
     return CapturedTurn.objects.filter(memory_id__in=ids, removed_at=None).update(removed_at=timezone.now())
 
 
 def purge_captures(doomed: PurgedTexts) -> int:
-    """Note that purged turns must go from their browsers too; returns their number."""
+    """Mark purged turns for removal from their browsers; returns their number."""
     rows = CapturedTurn.objects.filter(memory_id__in=doomed.ids)
     return rows.update(removed_at=timezone.now())
 
 
 class BrowserCopies:
-    """The copies that paired browsers hold: they delete them at their next contact, which a certificate says."""
+    """Copies in paired browsers, deleted at the browser's next contact; a purge's certificate says so."""
 
     def note(self) -> str:
-        """Nothing: the rows of the turns say it."""
+        """Nothing to record: the rows of the turns are the record."""
         return ""
 
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
-        """Name the people whose browsers still have to call."""
+        """Name the people whose browsers have yet to connect."""
         users = CapturedTurn.objects.filter(memory_id__in=ids).values_list("user", flat=True)
         paired = ApiToken.objects.filter(user__in=set(users), revoked_at=None).exclude(origin="")
         count = paired.count()

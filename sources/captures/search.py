@@ -1,4 +1,4 @@
-"""What the extension's panel searches: conversations by title, turns and memories by their words or their meaning."""
+"""Search for the extension's panel: conversations by title, turns and memories by words or meaning."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,7 +26,7 @@ LIVE: Final = frozenset({State.LIVE.value})
 
 @dataclass(frozen=True)
 class PanelQuery:
-    """A question of the panel. `platform`: conversations of this site alone; times are those of the turns."""
+    """A query of the panel. `platform` limits it to one site; times are those of the turns."""
 
     query: str
     platform: str = ""
@@ -39,7 +39,7 @@ class PanelQuery:
 
 @dataclass(frozen=True)
 class PanelItem:
-    """A conversation found by its title, a turn of one, or a memory of another origin."""
+    """A conversation found by title, a turn of one, or another memory."""
 
     kind: str
     id: str
@@ -75,7 +75,7 @@ class PanelItem:
 
 
 def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
-    """Conversations whose titles have the typed words, then turns and memories, likeliest first; neither logged nor counted.
+    """Conversations with the words in their title, then turns and memories, best first; not logged or counted.
 
     Raises:
         NotPermitted, GroupNotFound: the actor may not read, or not there.
@@ -100,7 +100,7 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
 
 
 def find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
-    """The conversations whose titles have all the typed words, newest first."""
+    """The conversations whose titles contain all the words, newest first."""
     wanted = words(asked.query)[:MAX_WORDS]
     if not wanted:
         return []
@@ -123,7 +123,7 @@ def find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
 def find_related(
     actor: Actor, sent: SentConversation, text: str, *, limit: int = DEFAULT_LIMIT
 ) -> list[PanelItem]:
-    """What the actor's groups know that is near the open conversation in meaning, without its own turns."""
+    """Memories of the actor's groups near the open conversation in meaning, without its own turns."""
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
     asked = " ".join(f"{sent.title} {text[-MAX_ASKED_CHARS:]}".split())
@@ -133,7 +133,7 @@ def find_related(
 
 
 def readable_threads(actor: Actor) -> QuerySet[Thread]:
-    """The threads of the groups that the actor may read, without deleted ones."""
+    """The threads of groups that the actor may read, without deleted ones."""
     rows = Thread.objects.filter(deleted_at=None)
     if actor.all_groups:
         return rows
@@ -141,7 +141,7 @@ def readable_threads(actor: Actor) -> QuerySet[Thread]:
 
 
 def item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
-    """A found memory; one of a captured conversation has its title and address."""
+    """A memory as an item; a captured one has its conversation's title and address."""
     thread = memory.thread
     is_turn = thread is not None and bool(thread.platform)
     return PanelItem(
@@ -166,5 +166,5 @@ def thread_name(memory: Memory) -> str:
 
 
 def last_words(text: str) -> str:
-    """The end of a text, as long as a question may be, from a whole word on."""
+    """The end of a text, at whole words, no longer than a question may be."""
     return text if len(text) <= MAX_CHARS else text[-MAX_CHARS:].partition(" ")[2]

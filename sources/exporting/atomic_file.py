@@ -23,7 +23,7 @@ def replace_file(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def replace_sealed_file(path: Path, key: DatabaseKey) -> Iterator[TextIO]:
-    """As replace_file(), with the content sealed by the key."""
+    """As replace_file(), with the content sealed."""
     with (
         replace_bytes(path) as out,
         SealedWriter(out, key) as sealed,
@@ -34,7 +34,7 @@ def replace_sealed_file(path: Path, key: DatabaseKey) -> Iterator[TextIO]:
 
 @contextmanager
 def replace_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The file below replace_file(), for bytes."""
+    """The binary file behind replace_file()."""
     if path.exists() and not path.is_file():
         with path.open("wb") as out:
             yield out
@@ -53,7 +53,7 @@ def replace_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def as_text(out: IO[bytes]) -> Iterator[TextIO]:
-    """The file for texts; it is flushed at the end and stays open."""
+    """A text wrapper that is flushed at the end and stays open."""
     text = io.TextIOWrapper(out, encoding="utf-8", newline="\n")
     try:
         yield text

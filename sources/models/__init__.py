@@ -1,4 +1,4 @@
-"""Tables of the sources: uploaded files, watched folders, files as evidence, and what browser extensions have sent."""
+"""Tables of the sources: uploaded files, watched folders, files as evidence, captured conversations."""
 
 from sources.models.artifact import (
     SHA_DIGITS,

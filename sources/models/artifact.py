@@ -1,4 +1,4 @@
-"""Files that were read as evidence, their chunks, and the memories that a chunk proves.
+"""Files read as evidence, their chunks, and the memories that a chunk proves.
 
 They are no memories: no list, search, decay or statistic of memories knows them.
 """
@@ -28,14 +28,14 @@ class FileKind(models.TextChoices):
 
 
 class ArtifactState(models.TextChoices):
-    """Whether the file is still there."""
+    """Whether the file still exists."""
 
     LIVE = "live", "live: as it was last read"
     RETIRED = "retired", "retired: the file is gone, or is no longer read"
 
 
 class ChunkState(models.TextChoices):
-    """Whether a chunk can be found."""
+    """Whether a search finds the chunk."""
 
     LIVE = "live", "live: found as evidence"
     HELD = "held", "held: the guard keeps it out of every answer"

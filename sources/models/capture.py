@@ -1,4 +1,4 @@
-"""What browser extensions have sent: whose conversations these are, and which memory each turn became."""
+"""Captured conversations: each person's inbox, and the memory of each turn."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from access.models import Group
 
 
 class Inbox(models.Model):
-    """The private group of one person, where captured conversations live until they are assigned to a group."""
+    """The private group of a person that holds captured conversations until they are assigned to a group."""
 
     key = models.BigAutoField(primary_key=True)
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -19,7 +19,7 @@ class Inbox(models.Model):
 
 
 class CapturedTurn(models.Model):
-    """A turn that a person's browser sent, by the site's own names. `removed_at`: its text is gone here.
+    """A turn sent by a person's browser, by the site's own ids. `removed_at`: its text no longer exists here.
 
     It names the first version of its memory by id and outlives it, so that browsers learn what to delete.
     """

@@ -1,4 +1,4 @@
-"""Folders that are watched, their files, and which section of a file is which memory."""
+"""Watched folders, their files, and the memory of each section."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,14 +9,14 @@ from storage.ids import new_id
 
 
 class WatchMode(models.TextChoices):
-    """Whether changes also go from memories into the files."""
+    """Whether changed memories are also written into the files."""
 
     READ = "read", "read: files are only read"
     SYNC = "sync", "sync: changed memories are written into their files"
 
 
 class WatchState(models.TextChoices):
-    """Whether a folder is read, and if not, why."""
+    """Whether a folder is read, and the reason if not."""
 
     ACTIVE = "active", "active: kept in step"
     PAUSED = "paused", "paused: left alone until it is resumed"
@@ -25,7 +25,7 @@ class WatchState(models.TextChoices):
 
 
 class WatchedFolder(models.Model):
-    """One folder of the machine whose notes are memories of a group.
+    """A folder of this machine whose notes are memories of a group.
 
     `name` is unique and part of the memories' source; `marker` is the content of the folder's marker file. `note` says why
     the folder is not read. `gone_meant`: a person said that what is gone is meant to be. `from_config`: config.toml names it.
@@ -62,7 +62,7 @@ class WatchedFolder(models.Model):
 
 
 class WatchedFile(models.Model):
-    """A file as it was last read: where, its bytes' SHA-256, and that of what Loci wrote last.
+    """A file as last read: its path, the SHA-256 of its bytes, and of the bytes that Loci wrote last.
 
     `signature` is what the file system says of it; while it is the same, the file is not read again. `problem` says why it
     is not kept in step, in whole or in part. `gone_since` is when a scan first did not find it.
@@ -85,7 +85,7 @@ class WatchedFile(models.Model):
 
 
 class WatchedSection(models.Model):
-    """A section of a file and its memory, with the hashes of both texts when they were last in step.
+    """A section of a file and its memory, with hashes of both texts at the last time they agreed.
 
     `ref` names it within the file and moves with its heading; `source_ref` is the memory's and stays. `memory` is None if the
     text was refused, or purged since. `is_own` False: another memory has the text, and counts for both. `is_exact` False: the

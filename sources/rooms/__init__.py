@@ -1,4 +1,4 @@
-"""Rooms on disk: what agents and people read of a group as files.
+"""Rooms on disk: files with a group's context, instructions and new memories.
 
 `room` writes one, `daily` its log of new memories, `copies` clears both after a purge.
 """

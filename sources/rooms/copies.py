@@ -1,4 +1,4 @@
-"""Texts of memories in files: a purge takes them out of the rooms, and says which watched files still have them."""
+"""Purges reach files: lines are removed from rooms, and watched files with the text are named."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +14,14 @@ from sources.watching.folders import rooms_folder
 
 
 class FilesOnDisk:
-    """Rooms and watched files as copies that a purge has to reach."""
+    """Rooms and watched files as copies that a purge must reach."""
 
     def note(self) -> str:
-        """Nothing to record: the rooms are written from what is stored."""
+        """Nothing to record: rooms are written from stored memories."""
         return ""
 
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
-        """Take the memories out of the rooms; name the watched files that have one of the texts: they are people's own."""
+        """Remove the memories from the rooms; name the watched files with one of the texts, as people own them."""
         needles = sorted({form.encode() for text in texts for form in encodings_of(text)})
         checked: list[str] = []
         remains: list[str] = []
@@ -37,7 +37,7 @@ class FilesOnDisk:
 
 
 def clear_rooms(ids: frozenset[UUID], needles: list[bytes]) -> Iterator[str]:
-    """Take lines out of the daily logs, and delete the contexts that have a text; they are written anew."""
+    """Remove lines from the daily logs, and delete contexts with a purged text; those are written again."""
     lines = contexts = 0
     for room in sorted(rooms_folder().glob("*/")):
         lines += take_out(room / FOLDER, ids)
@@ -52,7 +52,7 @@ def clear_rooms(ids: frozenset[UUID], needles: list[bytes]) -> Iterator[str]:
 
 
 def files_with(texts: tuple[str, ...]) -> Iterator[str]:
-    """The watched files that have the words of one of the texts, whatever the spaces between them."""
+    """The watched files with the words of one of the texts, ignoring white space."""
     wanted = [words for text in texts if (words := squeezed(text))]
     rows: QuerySet[WatchedFile] = WatchedFile.objects.select_related("folder")
     for row in rows.iterator(chunk_size=500):
@@ -66,13 +66,13 @@ def files_with(texts: tuple[str, ...]) -> Iterator[str]:
 
 
 def bare(text: str, row: WatchedFile) -> str:
-    """A memory's text without the headings that were put in front of it, if they were."""
+    """A memory's text without the headings prefixed to it, if any."""
     head, mark, rest = text.partition(": ")
     return rest if mark and Path(row.path).stem in head else text
 
 
 def squeezed(text: str) -> str:
-    """A text with one space between its words."""
+    """The text with single spaces between words."""
     return " ".join(text.split())
 
 

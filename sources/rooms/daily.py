@@ -1,4 +1,4 @@
-"""The daily log: a line for each new memory of a group, in `daily/YYYY-MM-DD.md` of its room.
+"""The daily log: one line per new memory of a group, in `daily/YYYY-MM-DD.md` of its room.
 
 Memories that came from files have none: a log that is itself watched would otherwise feed itself. What was read of the
 group's audit log is noted in `daily/.last`, so that each memory is written once.
@@ -29,7 +29,7 @@ HIDDEN: Final = (Trust.QUARANTINED, Trust.REJECTED)
 
 
 def write_daily(room: Path, group: Group) -> int:
-    """Add the memories that were stored since the last call; returns their number. The first call only notes where to begin."""
+    """Add the memories stored since the last call; returns their number. The first call only records the position."""
     folder = room / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     rows = AuditEntry.objects.filter(origin=OWN, chain=group_chain(group.id))
@@ -54,7 +54,7 @@ def write_daily(room: Path, group: Group) -> int:
 
 
 def read_last(folder: Path) -> int | None:
-    """The number of the last row of the log that was read; None before the first call."""
+    """The last audit row read; None before the first call."""
     try:
         return int((folder / LAST).read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
@@ -62,13 +62,13 @@ def read_last(folder: Path) -> int | None:
 
 
 def note_last(folder: Path, seq: int) -> None:
-    """Note the number of the last row that was read."""
+    """Record the last audit row read."""
     with replace_file(folder / LAST) as file:
         file.write(f"{seq}\n")
 
 
 def add_lines(folder: Path, memories: list[Memory]) -> int:
-    """Add memories to the files of their days, unless they are there; returns how many were added."""
+    """Add memories to the files of their days, without repeats; returns how many were added."""
     added = 0
     by_day: dict[str, list[Memory]] = {}
     for memory in memories:
@@ -87,7 +87,7 @@ def add_lines(folder: Path, memories: list[Memory]) -> int:
 
 
 def line_of(memory: Memory) -> str:
-    """A memory's line: time, type, source, the first characters of its text, and the id by which a purge finds it."""
+    """A memory's line: time, type, source, the start of its text, and the id by which a purge finds it."""
     text = " ".join(memory.content.split())
     short = text if len(text) <= TEXT_CHARS else f"{text[: TEXT_CHARS - 1]}…"
     source = memory.source or memory.client or memory.author_name or "unknown"
@@ -97,7 +97,7 @@ def line_of(memory: Memory) -> str:
 
 
 def take_out(folder: Path, ids: Collection[UUID]) -> int:
-    """Take the lines of these memories out of a daily log; returns how many there were."""
+    """Remove the lines of these memories from a daily log; returns their number."""
     wanted, gone = {str(id_) for id_ in ids}, 0
     for path in sorted(folder.glob("*.md")):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)

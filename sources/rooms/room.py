@@ -38,7 +38,7 @@ ROOMS: Final = Actor(name="rooms", via=Via.JOB, scopes=ALL_SCOPES, all_groups=Tr
 
 
 def refresh_rooms() -> None:
-    """Write what has changed in every room."""
+    """Update every room that has changed."""
     for slug, group in roomed_groups():
         room = rooms_folder() / slug
         room.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def refresh_rooms() -> None:
 
 
 def roomed_groups() -> Iterator[tuple[str, Group]]:
-    """The groups that have a room: named in the settings, and neither private nor archived."""
+    """The groups with a room: named in the settings, neither private nor archived."""
     files = settings.LOCI.files
     slugs = dict.fromkeys((*files.rooms, *files.daily_log))
     groups = Group.objects.filter(slug__in=slugs, private=False, archived=False)
@@ -60,7 +60,7 @@ def roomed_groups() -> Iterator[tuple[str, Group]]:
 
 
 def write_room(room: Path, group: Group) -> None:
-    """Write a group's room, but for its daily log."""
+    """Write a group's room, except its daily log."""
     about = read_about(room)
     instructions = keep_instructions(room, group, str(dict_in(about, OWN).get("instructions", "")))
     own = {"generated": [CONTEXT], "instructions": instructions}
@@ -70,7 +70,7 @@ def write_room(room: Path, group: Group) -> None:
 
 
 def read_about(room: Path) -> dict[str, Any]:
-    """What .room.json says; people may add to it: colour, icon, tools.
+    """The content of .room.json, to which people may add keys such as colour, icon and tools.
 
     Raises:
         RoomBroken: it is no JSON object, so it is not written over.
@@ -87,19 +87,19 @@ def read_about(room: Path) -> dict[str, Any]:
 
 
 class RoomBroken(LociError):
-    """A room's file was changed so that Loci does not write over it."""
+    """A file of the room was changed in a way that Loci must not overwrite."""
 
     code = "room_broken"
 
 
 def dict_in(about: dict[str, Any], name: str) -> dict[str, Any]:
-    """A dict of a dict; empty if it is none."""
+    """The dict under a key; empty if there is none."""
     found = about.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def keep_instructions(room: Path, group: Group, last: str) -> str:
-    """Keep CLAUDE.md and the group's instructions the same; returns the hash of what both say, or `last` if they differ.
+    """Synchronise CLAUDE.md with the group's instructions; returns the hash of the common text, or `last` if they differ.
 
     Whichever was changed since they were the same goes to the other side. If both were, both stay.
     """
@@ -122,12 +122,12 @@ def keep_instructions(room: Path, group: Group, last: str) -> str:
 
 
 def digest(text: str) -> str:
-    """A hash of instructions."""
+    """The hash of the instructions."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def context_text(group: Group) -> str:
-    """The group's context: what an agent gets at the start of a session, and the threads that were last active."""
+    """The group's context: what an agent gets at the start of a session, and recently active threads."""
     pack = get_context(ROOMS, group=group.slug, token_budget=CONTEXT_TOKENS)
     parts = [
         f"# {group.title or group.slug}",
@@ -140,7 +140,7 @@ def context_text(group: Group) -> str:
 
 
 def active_threads(group: Group) -> Iterator[str]:
-    """The threads that were added to last, each with its size and its last text in short."""
+    """Recently active threads, each with its size and the start of its last text."""
     seen = as_q(recallable_by(ROOMS, group))
     rows = Thread.objects.filter(group=group).annotate(
         turns=Count("memories"), last=Max("memories__created_at")
@@ -155,7 +155,7 @@ def active_threads(group: Group) -> Iterator[str]:
 
 
 def write_if_new(path: Path, text: str) -> None:
-    """Write a file if it says something else."""
+    """Write a file if its content changed."""
     try:
         if path.read_text(encoding="utf-8") == text:
             return

@@ -1,4 +1,4 @@
-"""A checked file waits for its sender's word without secrets: those of a published format are masked in the file itself."""
+"""Masks secrets of published formats in an uploaded file that waits to be confirmed."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def mask_file(path: Path) -> bool:
 
 
 def passages(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file, those of a private key together."""
+    """The lines of a file; the lines of a private key as one passage."""
     frame = list[bytes]()
     for line in stream:
         if frame or (FRAME in line and FRAME_END not in line):
@@ -48,7 +48,7 @@ def passages(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def mask_passage(raw: bytes) -> bytes:
-    """A line with its secrets masked; of a changed memory of an export without the vectors of its old text."""
+    """A line with its secrets masked; a changed line of an export also loses the vectors of its old text."""
     text = raw.decode("utf-8", "surrogateescape")
     value = read_json(text)
     if value is None:

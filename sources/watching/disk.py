@@ -1,4 +1,4 @@
-"""What lies in a watched folder: its files as the file system shows them, read without following links."""
+"""The files of a watched folder as the file system shows them; links are not followed."""
 
 import os
 import stat
@@ -22,12 +22,12 @@ OF_ROOMS: Final = frozenset(
 
 
 class FolderGone(Exception):
-    """The folder, or its marker, is not there any more."""
+    """The folder or its marker no longer exists."""
 
 
 @dataclass(frozen=True)
 class SeenFile:
-    """A file as the file system shows it. `signature` changes with every write; `changed_at` is when it last did."""
+    """A file as the file system shows it. `signature` changes with every write, `changed_at` is the time of the last one."""
 
     path: str
     signature: str
@@ -35,12 +35,12 @@ class SeenFile:
     changed_at: float
 
     def is_quiet(self, now: float) -> bool:
-        """True if nobody has written it for QUIET_S; a time ahead of the clock counts as long ago."""
+        """True if the file was not written for QUIET_S; a time in the future counts as long ago."""
         return not 0 <= now - self.changed_at < QUIET_S
 
 
 def read_marker(root: Path) -> str:
-    """The content of the folder's marker; empty if there is none."""
+    """The content of the folder's marker; empty without one."""
     try:
         return (root / MARKER).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -48,7 +48,7 @@ def read_marker(root: Path) -> str:
 
 
 def list_files(root: Path) -> Iterator[SeenFile]:
-    """The notes below a folder, without hidden ones, links, and what programs keep there.
+    """The notes below a folder, without hidden files, links and folders of programs.
 
     Raises:
         FolderGone: a folder cannot be read: what is missing may only be out of reach.
@@ -78,7 +78,7 @@ def list_files(root: Path) -> Iterator[SeenFile]:
 
 
 def is_text_name(name: str) -> bool:
-    """True for a name that is text; others cannot be stored."""
+    """True for a name that is valid text; others cannot be stored."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -87,12 +87,12 @@ def is_text_name(name: str) -> bool:
 
 
 def is_note(name: str) -> bool:
-    """True for the name of a file that is read."""
+    """True for the name of a note."""
     return name.lower().endswith(ENDINGS)
 
 
 def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
-    """A plain file as the file system shows it; None for anything else, or if it has just gone."""
+    """A regular file as the file system shows it; None for anything else, or if it was just deleted."""
     try:
         about = entry.stat(follow_symlinks=False)
     except OSError:
@@ -104,12 +104,12 @@ def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
 
 
 def signature_of(about: os.stat_result) -> str:
-    """What changes with every write: inode, size, and both times; the second time is no program's to set."""
+    """A value that changes with every write: inode, size, mtime and ctime (which programs cannot set)."""
     return f"{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}"
 
 
 def read_file(root: Path, seen: SeenFile) -> bytes | None:
-    """The bytes of a file, if it is still as it was seen while it was read; None if not."""
+    """The bytes of a file; None if it changed since it was seen."""
     try:
         handle = os.open(root / seen.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
     except OSError:

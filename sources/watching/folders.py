@@ -1,4 +1,4 @@
-"""Which folders are watched: added, paused and removed, by commands on the machine and its config.toml.
+"""The list of watched folders: added, paused and removed by commands on this machine and by config.toml.
 
 Only `add_folder` and `add_from_config` take a path, and only the command and the watching process call them. Browsers name a
 folder by its id.
@@ -39,7 +39,7 @@ def add_folder(
     as_own: bool = False,
     from_config: bool = False,
 ) -> WatchedFolder:
-    """Watch a folder from now on; its notes become memories of the group. One that is watched already is changed.
+    """Watch a folder: its notes become memories of the group. A folder already watched gets the new options.
 
     Raises:
         NotFound, InvalidInput: the path is no folder, or one that is not watched; the mode is not allowed.
@@ -82,7 +82,7 @@ def add_folder(
 
 
 def check_machine(actor: Actor) -> None:
-    """Raise NotPermitted unless the caller is the machine's operator, or a process of its own: a path is nobody else's to name."""
+    """Raise NotPermitted unless the caller is a command or job of this machine: clients must not name paths."""
     if actor.via not in (Via.COMMAND, Via.JOB) or not actor.all_groups:
         raise NotPermitted(
             "A folder is watched by a command on the machine.", hint="loci watch DIR", field="path"
@@ -90,7 +90,7 @@ def check_machine(actor: Actor) -> None:
 
 
 def check_path(path: Path) -> Path:
-    """The folder with its links resolved. Raises if it is none, or holds Loci's own files."""
+    """The folder with links resolved. Raises if it is not a folder, or contains Loci's own files."""
     try:
         root = path.expanduser().resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -111,12 +111,12 @@ def check_path(path: Path) -> Path:
 
 
 def rooms_folder() -> Path:
-    """The folder of the rooms."""
+    """The folder that contains the rooms."""
     return (Path(settings.LOCI.home) / settings.LOCI.files.rooms_folder).resolve()
 
 
 def refuse_private(group: Group) -> None:
-    """Raise NotPermitted for a private group: what a person keeps there is not to lie in files, nor come from them."""
+    """Raise NotPermitted for a private group, whose texts must not be in files."""
     if group.private:
         raise NotPermitted(
             f"The group '{group.slug}' is private, and no folder is watched for a private group.",
@@ -126,7 +126,7 @@ def refuse_private(group: Group) -> None:
 
 
 def refuse_overlap(root: Path) -> None:
-    """Raise Conflict if the folder lies in a watched one, or the other way round."""
+    """Raise Conflict if one of the two folders contains the other."""
     for other in WatchedFolder.objects.all():
         if root.is_relative_to(other.path) or Path(other.path).is_relative_to(root):
             raise Conflict(
@@ -137,7 +137,7 @@ def refuse_overlap(root: Path) -> None:
 
 
 def free_name(root: Path) -> str:
-    """A name for a folder that no other has."""
+    """An unused name for a folder."""
     first = slug_of(root.name)[:NAME_CHARS].strip("-") or "folder"
     taken = set(WatchedFolder.objects.values_list("name", flat=True))
     number, name = 1, first
@@ -148,7 +148,7 @@ def free_name(root: Path) -> str:
 
 
 def leave_marker(folder: WatchedFolder) -> str:
-    """Write the folder's marker, unless one is there; returns what to tell if it cannot be written, else ""."""
+    """Write the folder's marker unless it exists; returns the warning if it cannot be written, else ""."""
     root = Path(folder.path)
     if there := read_marker(root):
         folder.marker = there
@@ -163,7 +163,7 @@ def leave_marker(folder: WatchedFolder) -> str:
 
 
 def add_from_config(actor: Actor) -> list[str]:
-    """Watch what the setting files.watch names, and pause what it no longer does; returns what is wrong with it."""
+    """Watch the folders in files.watch and pause those no longer named there; returns errors of the setting."""
     wrong, named = [], set[str]()
     for entry in settings.LOCI.files.watch:
         path, _, rest = entry.rpartition("=")
@@ -201,7 +201,7 @@ def find_folder(actor: Actor, id_: str | UUID) -> WatchedFolder:
 
 
 def find_by_path(actor: Actor, path: Path) -> WatchedFolder:
-    """The watched folder at a path, or of that name, for commands.
+    """The watched folder with this path or name, for commands.
 
     Raises:
         NotFound: it is not watched.
@@ -215,19 +215,19 @@ def find_by_path(actor: Actor, path: Path) -> WatchedFolder:
 
 
 def pause_folder(actor: Actor, folder: WatchedFolder) -> None:
-    """Leave a folder alone until it is resumed; its memories stay."""
+    """Stop reading a folder until it is resumed; its memories stay."""
     set_state(actor, folder, WatchState.PAUSED, "pause", note=f"paused by {actor.name}")
 
 
 def resume_folder(actor: Actor, folder: WatchedFolder) -> None:
-    """Read a paused folder again, or one of which much was gone, or whose marker was: it gets another."""
+    """Read a folder again after a pause, a question or a lost marker, which is written again."""
     if folder.marker and Path(folder.path).is_dir() and not read_marker(Path(folder.path)):
         leave_marker(folder)
     set_state(actor, folder, WatchState.ACTIVE, "resume")
 
 
 def accept_gone(actor: Actor, folder: WatchedFolder) -> None:
-    """Say that what is gone from a folder is meant to be: those memories become unconfirmed.
+    """Confirm that sections were deleted on purpose: their memories become unconfirmed.
 
     Raises:
         Conflict: the folder does not ask.
@@ -239,7 +239,7 @@ def accept_gone(actor: Actor, folder: WatchedFolder) -> None:
 
 
 def set_state(actor: Actor, folder: WatchedFolder, state: WatchState, action: str, *, note: str = "") -> None:
-    """Change a folder's state, and log it."""
+    """Change a folder's state, with a row in the log."""
     with transaction.atomic():
         folder.state, folder.note = state, note
         folder.save(update_fields=["state", "note", "gone_meant", "marker"])
@@ -248,7 +248,7 @@ def set_state(actor: Actor, folder: WatchedFolder, state: WatchState, action: st
 
 
 def remove_folder(actor: Actor, folder: WatchedFolder) -> None:
-    """Watch a folder no more. Its memories stay, and its files too, but for the marker."""
+    """Stop watching a folder. Its memories and files stay, except the marker."""
     with transaction.atomic():
         WatchedSection.objects.filter(file__folder=folder).delete()
         WatchedFile.objects.filter(folder=folder).delete()
@@ -261,14 +261,14 @@ def remove_folder(actor: Actor, folder: WatchedFolder) -> None:
 
 
 def log_change(actor: Actor, folder: WatchedFolder, action: str, **details: object) -> None:
-    """Log what was done about a folder."""
+    """Log a change of a folder."""
     payload = {"action": action, "path": folder.path, **details}
     subject = f"folder:{folder.name}"
     audit.append(actor, Operation.IMPORT, group=folder.group.id, subject=subject, payload=payload)
 
 
 def folder_actor(folder: WatchedFolder, run: UUID | None = None) -> Actor:
-    """Who writes what a folder's files say: a contributor of its group who is no person, so that its policy applies."""
+    """The actor that writes a folder's texts: a contributor of its group, not a person, so that policies apply."""
     return Actor(
         name=f"{SOURCE}{folder.name}",
         via=Via.JOB,
@@ -279,7 +279,7 @@ def folder_actor(folder: WatchedFolder, run: UUID | None = None) -> Actor:
 
 
 def is_something_wanted() -> bool:
-    """True if a folder is to be read, or a group has a room."""
+    """True if a folder must be watched or a group has a room."""
     files = settings.LOCI.files
     return (
         bool(files.watch or files.rooms or files.daily_log)
@@ -288,7 +288,7 @@ def is_something_wanted() -> bool:
 
 
 def show_wanted() -> None:
-    """Leave the mark in LOCI_HOME by which the server starts the watching process, or take it away."""
+    """Create or delete the file in LOCI_HOME that tells the server to run the watching process."""
     mark = wanted_mark()
     if is_something_wanted():
         mark.touch(mode=0o600)
@@ -297,12 +297,12 @@ def show_wanted() -> None:
 
 
 def wanted_mark() -> Path:
-    """The file that is there while something is to be watched."""
+    """The file whose presence tells the server to run the watching process."""
     return Path(settings.LOCI.home) / WANTED
 
 
 def note_scanned(folder: WatchedFolder, state: WatchState, note: str) -> None:
-    """Save a folder's state after a scan, unless somebody has paused it meanwhile."""
+    """Save a folder's state after a scan, unless it was paused meanwhile."""
     folder.state, folder.note, folder.scanned_at = state, note, timezone.now()
     rows = WatchedFolder.objects.filter(pk=folder.pk).exclude(state=WatchState.PAUSED)
     rows.update(state=state, note=note, gone_meant=folder.gone_meant, scanned_at=folder.scanned_at)

@@ -1,4 +1,4 @@
-"""Front matter as bytes that stay: Loci's own keys are put in, and nothing else of the file changes.
+"""Adds Loci's own keys to front matter; every other byte of the file stays.
 
 YAML is only read, to see where a key stands and that the result says the same as before; it is never written anew, since
 that would lose quotes, comments and order.
@@ -17,11 +17,11 @@ _BLOCK: Final = re.compile(r"^(loci_id|loci_version):[^\n]*\n?", re.MULTILINE)
 
 
 class BrokenHead(Exception):
-    """The front matter is not YAML with keys, so it is left as it is."""
+    """The front matter is not a YAML mapping, so it is not changed."""
 
 
 def head_span(text: str) -> tuple[int, int] | None:
-    """Where the lines between the fences begin and end; None if a text has no front matter. A BOM before it is passed."""
+    """Where the lines between the fences begin and end; None without front matter. A leading BOM is skipped."""
     at = 1 if text.startswith("\ufeff") else 0
     first = text.find("\n", at)
     if first < 0 or text[at:first].rstrip() != FENCE:
@@ -37,7 +37,7 @@ def head_span(text: str) -> tuple[int, int] | None:
 
 
 def body_start(text: str) -> int:
-    """Where the text behind the front matter begins."""
+    """Where the text after the front matter begins."""
     span = head_span(text)
     if span is None:
         return 1 if text.startswith("\ufeff") else 0
@@ -46,7 +46,7 @@ def body_start(text: str) -> int:
 
 
 def read_head(text: str) -> dict[str, Any]:
-    """The keys of a text's front matter as YAML says; empty if it has none.
+    """The keys of the front matter; empty without one.
 
     Raises:
         BrokenHead: it is not YAML, or not keys with values.
@@ -66,14 +66,14 @@ def read_head(text: str) -> dict[str, Any]:
 
 
 def describe(error: Exception) -> str:
-    """What is wrong with front matter, in one line."""
+    """The error in the front matter, on one line."""
     mark = getattr(error, "problem_mark", None)
     where = f" in line {mark.line + 2}" if mark is not None else ""
     return f"{getattr(error, 'problem', None) or 'it is not YAML'}{where}"
 
 
 def with_own_keys(text: str, values: dict[str, str]) -> str:
-    """The text with these keys in its front matter; each other character is as before. One without front matter stays.
+    """The text with these keys in its front matter and nothing else changed. Without front matter it is unchanged.
 
     Raises:
         BrokenHead: the front matter does not parse, or would say something else then.

@@ -1,4 +1,4 @@
-"""The process that watches: it is told by the file system or looks again and again, and scans what is due."""
+"""The watching process: scans folders after a change that the file system reports, or at intervals."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ PROCESS: Final = Actor(name="watching", via=Via.JOB, scopes=ALL_SCOPES, all_grou
 
 
 class Listener:
-    """Listens to the changes in a folder, in a thread of its own; where the file system tells nothing, it only says so."""
+    """Listens to changes in a folder on its own thread; `is_working` is false where the file system reports none."""
 
     def __init__(self, path: str, on_change: Callable[[], None]) -> None:
         self._path, self._on_change = path, on_change
@@ -58,7 +58,7 @@ class Listener:
         self.is_working = False
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._stop.set()
 
 
@@ -75,7 +75,7 @@ class FolderWatch:
         self.due_at = min(self.due_at, time.monotonic())
 
     def note(self, report: FolderReport) -> None:
-        """Set when it is due next."""
+        """Set the next due time after a scan."""
         files = settings.LOCI.files
         is_told = self._listener is not None and self._listener.is_working
         often = max(files.poll_s, SHARE * report.seconds)  # a memory that changes tells nothing
@@ -89,7 +89,7 @@ class FolderWatch:
 
 
 class WatchLoop:
-    """Watches every folder until it is told to stop, or there is nothing to watch; calls `refresh_rooms` now and then."""
+    """Watches all folders until stopped or until none is left; calls `refresh_rooms` at intervals."""
 
     def __init__(self, stop: threading.Event, refresh_rooms: Callable[[], None] = lambda: None) -> None:
         self._stop = stop
@@ -98,7 +98,7 @@ class WatchLoop:
         self._rooms_at = 0.0
 
     def run(self) -> None:
-        """Watch; returns once nothing is wanted."""
+        """Watch; returns when nothing needs to be watched."""
         for wrong in add_from_config(PROCESS):
             logger.warning("%s", wrong)
         for folder in WatchedFolder.objects.all():
@@ -122,7 +122,7 @@ class WatchLoop:
                 each.stop()
 
     def _follow_rows(self) -> None:
-        """Begin and end watching as the rows say."""
+        """Start and stop watching to match the rows."""
         rows = {row.key: row for row in WatchedFolder.objects.exclude(state=WatchState.PAUSED)}
         for key in [
             key for key, each in self._watches.items() if key not in rows or each.poll != rows[key].poll
@@ -151,7 +151,7 @@ class WatchLoop:
 
 
 def scan_safely(key: int) -> FolderReport:
-    """Scan a folder; a failure is logged, and it is tried again later."""
+    """Scan a folder; a failure is logged and the scan repeated later."""
     start = time.monotonic()
     try:
         with one_at_a_time():

@@ -1,4 +1,4 @@
-"""Which section of a file is which row: pure, from what a file says and what it said before."""
+"""Matches the sections of a file with their rows. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from sources.watching.note_text import SectionText
 
 @dataclass(frozen=True)
 class Matches:
-    """The pairs of a file's sections and rows, sections that are new, and rows whose section is gone."""
+    """Pairs of sections and rows, new sections, and rows whose section is gone."""
 
     pairs: tuple[tuple[SectionText, WatchedSection], ...]
     new: tuple[SectionText, ...]
@@ -18,7 +18,7 @@ class Matches:
 
 
 def match_sections(sections: Sequence[SectionText], rows: Sequence[WatchedSection]) -> Matches:
-    """Match by heading and text, else by text (the heading was changed), else by heading (the text was)."""
+    """Match by heading and text, else by text (a changed heading), else by heading (a changed text)."""
     pairs: list[tuple[SectionText, WatchedSection]] = []
     left, free = list(sections), list(rows)
     for key_of_section, key_of_row in (

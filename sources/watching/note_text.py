@@ -1,4 +1,4 @@
-"""A watched file as text: its sections with the place of each, so that one can be replaced and the rest stays as it is."""
+"""A watched file as sections with their positions, so that one can be replaced without touching the rest."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a text without the empty lines around it, below a path of headings."""
+    """A range of a text without surrounding empty lines, below a path of headings."""
 
     path: tuple[str, ...]
     start: int
@@ -46,7 +46,7 @@ class Span:
 
 @dataclass(frozen=True)
 class SectionText:
-    """A section as the file has it: its reference, its text, the memory that it makes, where it is.
+    """A section of a file: its reference, text, position, and the memory made from it.
 
     `place` are the headings that the memory has in front. `span` None: it is part of a longer text, and cannot be replaced.
     """
@@ -64,7 +64,7 @@ class SectionText:
 
     @cached_property
     def labels_hash(self) -> str:
-        """Hashes of what the front matter says of the memory beside its text, and of the headings: 32 digits each."""
+        """Hashes of the front matter's labels and of the headings, 32 digits each."""
         draft = self.draft
         return (
             hash_of(json.dumps([draft.type, list(draft.tags), draft.importance]))[:32]
@@ -72,7 +72,7 @@ class SectionText:
         )
 
     def body_of(self, content: str) -> str:
-        """A memory's text as this section has it: without the headings in front."""
+        """A memory's text in this section's form: without the headings in front."""
         for mark in (f"{self.place}\n", f"{self.place}: "):
             if self.place and content.startswith(mark):
                 return content[len(mark) :]
@@ -81,7 +81,7 @@ class SectionText:
 
 @dataclass(frozen=True)
 class NoteText:
-    """A file's text and sections. `trouble` says why Loci never writes into it; empty if it may."""
+    """The text and sections of a file. `trouble` is the reason why Loci never writes into it; empty if it may."""
 
     path: str
     text: str
@@ -95,7 +95,7 @@ class NoteText:
         return "\r\n" if "\r\n" in self.text else "\n"
 
     def with_bodies(self, bodies: dict[str, str]) -> str:
-        """The text with new texts for some sections, by ref; the rest as it is."""
+        """The text with new texts for some sections, by ref; everything else unchanged."""
         text = self.text
         changed = [each for each in self.sections if each.ref in bodies and each.span is not None]
         for section in sorted(changed, key=lambda each: each.span.start if each.span else 0, reverse=True):
@@ -108,7 +108,7 @@ class NoteText:
         return text
 
     def _titled(self, content: str) -> str:
-        """A locus's text with a title of its own again, if the file has one that was made from the text."""
+        """A locus's text with its own title restored, if the title was derived from the text."""
         raw = self.text[body_start(self.text) :].replace("\r\n", "\n").strip()
         is_made = without_title(raw) != raw
         return f"# {title_of(content)}\n\n{content}" if is_made else content
@@ -120,7 +120,7 @@ def hash_of(text: str) -> str:
 
 
 def read_note(path: str, raw: bytes) -> NoteText:
-    """A file as sections.
+    """The sections of a file.
 
     Raises:
         UnicodeDecodeError: it is not UTF-8.
@@ -150,7 +150,7 @@ def locus_sections(found: FoundNote, text: str) -> tuple[SectionText, ...]:
 
 
 def note_sections(found: FoundNote, text: str) -> Iterator[SectionText]:
-    """The sections of a note that have a text, as an import cuts it. Each reference occurs once."""
+    """The sections of a note that have text, cut as by an import. References are unique."""
     seen: Counter[str] = Counter()
     for span in raw_spans(text, body_start(text)):
         whole = text[span.start : span.end].replace("\r\n", "\n").replace("\r", "\n")
@@ -167,7 +167,7 @@ def note_sections(found: FoundNote, text: str) -> Iterator[SectionText]:
 
 
 def raw_spans(text: str, start: int) -> Iterator[Span]:
-    """Each heading's path with the place of the lines below it. Headings in code are none; what is empty is left out."""
+    """Each heading's path and the range of lines below it, without empty ranges and headings in code."""
     path: list[tuple[int, str]] = []
     fence, at, begin = "", start, start
     for line in _LINE.findall(text[start:]):
@@ -191,7 +191,7 @@ def names_of(path: list[tuple[int, str]]) -> tuple[str, ...]:
 
 
 def trimmed(text: str, path: tuple[str, ...], start: int, end: int) -> Span | None:
-    """A stretch without empty lines before it and spaces behind it; None if nothing is left."""
+    """The range without leading empty lines and trailing white space; None if nothing is left."""
     part = text[start:end]
     if not part.strip():
         return None

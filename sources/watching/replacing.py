@@ -1,4 +1,4 @@
-"""A watched file gets a new text only if it still has the one that was read: compare and set, by swapping two files.
+"""Compare and set for files: replace a watched file only if it still has the bytes that were read.
 
 Where the system can swap two names at once, nothing that an editor saves in between is lost: it is swapped back. An editor
 that had the old file open may still write into it, so the old one is looked at once more before it is deleted.
@@ -24,7 +24,7 @@ _RENAME_EXCHANGE: Final = 2  # <linux/fs.h>
 
 @dataclass(frozen=True)
 class OldFile:
-    """The file that a write has replaced: its path, the name that it had, and the SHA-256 of what it held then."""
+    """A replaced file: its path, its former name, and the SHA-256 of its former bytes."""
 
     path: Path
     replaced: Path
@@ -33,7 +33,7 @@ class OldFile:
 
 @dataclass(frozen=True)
 class FileWrite:
-    """What became of a write: done with the new file's SHA-256 and signature, or not, since the file was changed."""
+    """The outcome of a write: the new SHA-256 and signature, or not done because the file had changed."""
 
     is_done: bool
     sha: str = ""
@@ -47,7 +47,7 @@ def sha_of(raw: bytes) -> str:
 
 
 def replace_if_same(path: Path, sha: str, raw: bytes) -> FileWrite:
-    """Give a file new bytes if it has those of this SHA-256; its mode stays.
+    """Replace a file's bytes if they have this SHA-256; its mode stays.
 
     Raises:
         OSError: the folder cannot be written, or the file is not there.
@@ -79,7 +79,7 @@ def replace_if_same(path: Path, sha: str, raw: bytes) -> FileWrite:
 
 
 def write_new(path: Path, raw: bytes, mode: int) -> None:
-    """Write a whole file to the disk."""
+    """Write a new file and flush it to disk."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(raw)
@@ -101,7 +101,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def discard_old(old: OldFile) -> bool:
-    """Delete a replaced file; False if somebody wrote into it since, and its text was kept beside the new one."""
+    """Delete a replaced file; False if it was written to since, and its text was kept as a note beside the new one."""
     try:
         is_same = sha_of(old.path.read_bytes()) == old.sha
     except OSError:
@@ -114,7 +114,7 @@ def discard_old(old: OldFile) -> bool:
 
 
 def keep_copy(found: Path, beside: Path) -> None:
-    """Keep a text that would be lost, as a note of its own."""
+    """Keep a text that would be lost as a new note."""
     for number in range(1, 1000):
         name = f"{beside.stem}.kept-{datetime.now():%Y%m%d-%H%M%S}-{number}{beside.suffix}"  # noqa: DTZ005 - a name
         try:
@@ -126,7 +126,7 @@ def keep_copy(found: Path, beside: Path) -> None:
 
 
 def discard_left(root: Path) -> None:
-    """Settle the replaced files that a process left behind when it was killed."""
+    """Delete or keep the replaced files left by a process that was killed."""
     for path in root.rglob(f".*{OLD}"):
         name, _, sha = path.name[1:].removesuffix(OLD).rpartition(".")
         is_same = sha_of(path.read_bytes()).startswith(sha)
@@ -139,5 +139,5 @@ def discard_left(root: Path) -> None:
 
 
 def wait_for_writers(seconds: float) -> None:
-    """Give editors that have a replaced file open the time to finish."""
+    """Give editors that hold a replaced file open time to finish."""
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""One look through a watched folder: read what changed, decide, then apply; nothing is applied if the folder was away."""
+"""One scan of a watched folder: read what changed, decide, then apply; nothing is applied if the folder is missing."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from memories.models import Memory
 from memories.types import State
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
 from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker
+from sources.watching.file_to_memory import NewSection, ScanOutcome, current_memories, store_new, take_pair
 from sources.watching.folders import folder_actor, note_scanned
-from sources.watching.gone import asks_about, doubt_gone, note_gone, waiting_gone
 from sources.watching.matching import Matches, match_sections
+from sources.watching.memory_to_file import write_back
+from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_gone
 from sources.watching.note_text import NoteText, SectionText, read_note
 from sources.watching.replacing import sha_of
-from sources.watching.taking import NewSection, Taken, current_memories, store_new, take_pair
-from sources.watching.writing_back import write_back
 from storage.ids import new_id
 
 
 @dataclass(frozen=True)
 class FolderReport:
-    """What a scan did, in numbers. `again`: a file was being written, so the folder is to be looked through soon."""
+    """The result of a scan in numbers. `again`: a file was being written, so scan again soon."""
 
     counts: dict[str, int] = field(default_factory=dict)
     again: bool = False
@@ -35,7 +35,7 @@ class FolderReport:
 
 @dataclass
 class Look:
-    """What lies in a folder: files with new bytes, those that are missing, and whether one is being written.
+    """The state of a folder: files with new bytes, missing files, and whether one is being written.
 
     `is_moving`: a new file is still being written. What is missing may be that file, so nothing counts as missing yet.
     """
@@ -48,7 +48,7 @@ class Look:
 
 
 def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> FolderReport:
-    """Bring a folder and its group into step, as far as its state allows.
+    """Synchronise a folder with its group, as far as its state allows.
 
     1. see which files have changed and which are gone, and read those; a folder that is away ends it here
     2. match sections with rows; ask if much is gone at once
@@ -68,7 +68,7 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> Folder
 
 
 def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
-    """Note why a folder is not read; what an earlier scan missed is counted anew."""
+    """Record why a folder is not read; sections missed so far are forgotten."""
     WatchedSection.objects.filter(file__folder=folder, disputed_from="").update(gone_since=None)
     WatchedFile.objects.filter(folder=folder).update(gone_since=None)
     note_scanned(folder, state, why)
@@ -76,7 +76,7 @@ def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
 
 
 def check_there(folder: WatchedFolder) -> None:
-    """Raise FolderGone if the folder is not there, or its marker is not: what is mounted there then is something else."""
+    """Raise FolderGone if the folder or its marker is missing: something else may be mounted there."""
     root = Path(folder.path)
     if not root.is_dir():
         raise FolderGone(f"{root} is not there")
@@ -101,7 +101,7 @@ def look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
 
 
 def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float) -> None:
-    """Read one file that has changed, unless it is being written."""
+    """Read one changed file, unless it is being written."""
     limit = settings.LOCI.files.max_file_kb
     if file.size > limit * 1024:
         row.problem, row.signature = f"it is larger than {limit} KiB (files.max_file_kb)", file.signature
@@ -121,7 +121,7 @@ def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: floa
 
 
 def without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
-    """The missing files without those that have the bytes of a new one: they were moved, and keep their rows."""
+    """The missing files without those moved: a new file with the same bytes takes over the row."""
     by_sha = defaultdict[str, list[WatchedFile]](list)
     for row in missing:
         if row.sha:
@@ -137,7 +137,7 @@ def without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
 
 @dataclass
 class ScanPlan:
-    """What a look means: texts and matches by file, and the sections that are gone from files that are there."""
+    """The decisions of a scan: texts and matches by file, and sections gone from existing files."""
 
     notes: dict[int, NoteText] = field(default_factory=dict)
     pairs: list[tuple[SectionText, WatchedSection]] = field(default_factory=list)
@@ -146,8 +146,8 @@ class ScanPlan:
 
 
 def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
-    """Decide what a look means and carry it out."""
-    taken = Taken()
+    """Decide what to change and carry it out."""
+    outcome = ScanOutcome()
     texts = parse(look)
     rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
     plan = make_plan(texts, rows, look.missing, lost_rows(folder))
@@ -162,21 +162,21 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
     note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
     heads = current_memories([row for _, row in plan.pairs])
     for section, row in plan.pairs:
-        if (again := take_pair(actor, taken, section, row, heads.get(row.key))) is not None:
+        if (again := take_pair(actor, outcome, section, row, heads.get(row.key))) is not None:
             plan.new.append(again)
-    store_new(actor, folder, taken, plan.new)
+    store_new(actor, folder, outcome, plan.new)
     if folder.mode == WatchMode.SYNC:
-        write_back(Path(folder.path), taken, plan.notes)
-    taken.counts["unconfirmed"] += doubt_gone(actor, folder, now)
-    written = {id(row.file): row.file for row, _ in taken.writes}
-    note_problems(plan.notes, taken, [*(row for row, _ in look.read), *written.values()])
+        write_back(Path(folder.path), outcome, plan.notes)
+    outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
+    written = {id(row.file): row.file for row, _ in outcome.writes}
+    note_problems(plan.notes, outcome, [*(row for row, _ in look.read), *written.values()])
     save_files(look)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
-    return FolderReport(dict(+taken.counts), again=look.again)
+    return FolderReport(dict(+outcome.counts), again=look.again)
 
 
 def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
-    """The texts of the files that were read; one that is not UTF-8 keeps its rows."""
+    """The texts of the files read; a file that is not UTF-8 keeps its rows."""
     texts = []
     for row, raw in look.read:
         row.problem = ""
@@ -188,7 +188,7 @@ def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
 
 
 def rows_of(folder: WatchedFolder, files: list[WatchedFile]) -> dict[int, list[WatchedSection]]:
-    """The sections' rows of these files, by the file's key."""
+    """The rows of these files' sections, by the file's key."""
     found = defaultdict[int, list[WatchedSection]](list)
     by_key = {file.key: file for file in files if file.pk is not None}
     wanted = WatchedSection.objects.filter(file__folder=folder).select_related(*MEMORY).order_by("key")
@@ -209,7 +209,7 @@ def make_plan(
     missing: list[WatchedFile],
     lost: list[WatchedSection],
 ) -> ScanPlan:
-    """Match the texts with the rows; a section that went from one file to another keeps its row.
+    """Match texts and rows; a section moved to another file keeps its row.
 
     `lost` are the rows that earlier looks missed: their texts may be back in another file.
     """
@@ -239,13 +239,13 @@ def make_plan(
 
 
 def lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
-    """The rows of sections that earlier looks missed."""
+    """Rows of sections missed by earlier scans."""
     rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False)
     return list(rows.select_related("file", *MEMORY).order_by("key"))
 
 
 def register_files(look: Look) -> None:
-    """Give new files a row that says nothing yet: if this process is killed, they are read once more."""
+    """Insert rows for new files without their hashes: a killed process reads the files again."""
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         if row.pk is None:
             sha, signature, row.sha, row.signature = row.sha, row.signature, "", ""
@@ -254,14 +254,14 @@ def register_files(look: Look) -> None:
 
 
 def save_files(look: Look) -> None:
-    """Save what was read, once all of it is applied."""
+    """Save the rows of the files read, after everything is applied."""
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         row.gone_since = None
         row.save()
 
 
 def add_changed_memories(folder: WatchedFolder, plan: ScanPlan) -> None:
-    """Add the sections of unchanged files whose memories were changed, if that matters to the file."""
+    """Add sections of unchanged files whose memories changed, where that affects the file."""
     rows = WatchedSection.objects.filter(file__folder=folder, is_own=True, gone_since=None).exclude(
         memory__state=State.LIVE
     )
@@ -282,7 +282,7 @@ def add_changed_memories(folder: WatchedFolder, plan: ScanPlan) -> None:
 
 
 def add_file(root: Path, plan: ScanPlan, rows: list[WatchedSection]) -> None:
-    """Read an unchanged file again and add some of its sections; one that was changed just now waits for the next scan."""
+    """Read an unchanged file again and add some of its sections; a file changed just now waits for the next scan."""
     file = rows[0].file
     try:
         raw = (root / file.path).read_bytes()
@@ -299,13 +299,13 @@ def add_file(root: Path, plan: ScanPlan, rows: list[WatchedSection]) -> None:
             plan.pairs.append((sections[row.ref], row))
 
 
-def note_problems(notes: dict[int, NoteText], taken: Taken, files: list[WatchedFile]) -> None:
-    """Save what is wrong with the files that were read."""
+def note_problems(notes: dict[int, NoteText], outcome: ScanOutcome, files: list[WatchedFile]) -> None:
+    """Save the problems of the files read."""
     for file in files:
         note = notes.get(id(file))
         lines = [
             *([note.trouble] if note is not None and note.trouble else []),
-            *taken.problems.get(file.key, []),
+            *outcome.problems.get(file.key, []),
         ]
         why = "; ".join([*([file.problem] if file.problem else []), *lines])
         file.problem = why[:2000]

@@ -114,7 +114,7 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
 
 
 def shown_text(memory: Memory) -> str:
-    """The text of a memory in a list of names; a quarantined one is shown on its own page only."""
+    """A memory's text in lists of names; hidden for a quarantined one."""
     return "[quarantined]" if memory.trust == Trust.QUARANTINED else memory.content
 
 

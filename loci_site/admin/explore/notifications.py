@@ -63,7 +63,7 @@ def superuser_of(request: HttpRequest) -> Actor:
 
 
 def show_notifications(request: HttpRequest) -> HttpResponse:
-    """Whether mail is set up, the webhooks, and the newest deliveries."""
+    """The page with the state of mail, the webhooks and the newest deliveries."""
     actor = superuser_of(request)
     labels = dict(Event.choices)
     context = {

@@ -1,4 +1,4 @@
-"""Who may call the routes of a browser extension: its own Origin only, on a host that this server answers for."""
+"""Authentication for a browser extension: only its own Origin, on a host that this server answers for."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -16,7 +16,7 @@ class ExtensionToken(Token):
     """
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
-        """The token's Actor, if the request comes from where it should."""
+        """The token's Actor, if host and Origin are allowed."""
         actor = super().authenticate(request, token)
         check_origin(request, actor)
         return actor
@@ -32,7 +32,7 @@ class AnyExtension:
 
 
 def check_origin(request: HttpRequest, actor: Actor) -> None:
-    """Raise NotPermitted for a foreign Origin. A bound token was compared with it before."""
+    """Raise NotPermitted for a foreign Origin. The Origin of a bound token was checked before."""
     own = f"{request.scheme}://{request.get_host()}"  # get_host() also checks the Host header
     sent = request.headers.get("Origin", "")
     if actor.origin or not sent or sent == own or sent in settings.LOCI.server.allowed_origins:

@@ -1,4 +1,4 @@
-"""The app of notifications, whose work the worker does."""
+"""The app of notifications; its work is done by the worker."""
 
 from typing import TYPE_CHECKING
 

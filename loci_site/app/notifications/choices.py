@@ -1,4 +1,4 @@
-"""Who gets what: people choose their own mail, admins set webhooks. Every change is logged."""
+"""Choices of people about mail, and webhooks set by admins. Every change is logged."""
 
 from collections.abc import Collection, Sequence
 
@@ -22,19 +22,19 @@ MAX_NAME_CHARS = 80
 
 
 def offered_events(actor: Actor) -> list[Event]:
-    """The events that concern the person: a superuser all, a curator what is in their groups."""
+    """The events that the person may choose: all for a superuser, those of their groups for a curator."""
     if actor.all_groups:
         return list(Event)
     return [Event.REVIEW, Event.RUN] if may_review(actor) else []
 
 
 def subscription_of(user: User) -> Subscription:
-    """The person's choice; unsaved, with nothing chosen, if they have made none."""
+    """The person's subscription; an unsaved, empty one if they have none."""
     return Subscription.objects.filter(user=user).first() or Subscription(user=user)
 
 
 def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscription:
-    """Store which events the person gets mail about. One transaction.
+    """Store the events about which the person gets mail. One transaction.
 
     Raises:
         InvalidInput: an event that is not offered to them.
@@ -57,7 +57,7 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
 
 
 def send_test_mail(actor: Actor, user: User) -> Delivery:
-    """Put a test message to the person into the outbox. One transaction.
+    """Queue a test mail to the person. One transaction.
 
     Raises:
         Conflict: there is no mail server or no address, or a test waits already.
@@ -131,7 +131,7 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
 
 
 def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
-    """The newest deliveries to everybody. Raises NotPermitted."""
+    """The newest deliveries to all receivers. Raises NotPermitted."""
     check_admin(actor)
     return list(Delivery.objects.select_related("user", "webhook")[:limit])
 

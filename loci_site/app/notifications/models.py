@@ -1,4 +1,4 @@
-"""Who wants which notifications, the webhooks, and what was sent. No row holds a stored text."""
+"""Subscriptions, webhooks and deliveries. No row contains a stored text."""
 
 from django.conf import settings
 from django.db import models
@@ -19,7 +19,7 @@ TEST = "test"  # the event of a test message; nobody subscribes to it
 
 
 class Subscription(models.Model):
-    """The events that a person gets mail about. `seen` is what waited when they were last told."""
+    """The events about which a person gets mail. `seen`: the items of the Review at the last message."""
 
     key = models.BigAutoField(primary_key=True)
     user = models.OneToOneField(
@@ -33,7 +33,7 @@ class Subscription(models.Model):
 
 
 class Webhook(models.Model):
-    """An address that is told of events. Its secret is derived from `id` and `generation`, and not stored."""
+    """An address that receives events. Its secret is derived from `id` and `generation`, not stored."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -90,7 +90,7 @@ class Delivery(models.Model):
 
 
 class Watch(models.Model):
-    """How far one kind of event has been looked at."""
+    """How far the worker has looked for one kind of event."""
 
     name = models.CharField(max_length=20, primary_key=True)
     at = models.DateTimeField(default=timezone.now)

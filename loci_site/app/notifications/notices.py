@@ -1,4 +1,4 @@
-"""What a notification says: counts and a link, and quotes only if the settings say so."""
+"""The content of notifications: counts and a link, and quotes if the settings allow them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -39,14 +39,14 @@ class Notice:
 
 
 def actor_of_receiver(receiver: Subscription | Webhook) -> Actor:
-    """In whose rights a notice is made: the person's own; a webhook's are those of the admins who set it."""
+    """The Actor whose rights limit a notice: the person, or for a webhook an admin of all groups."""
     if isinstance(receiver, Subscription):
         return actor_for_user(receiver.user, via=Via.JOB)
     return job_actor("notify")
 
 
 def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict[str, Any]]:
-    """A notice if something waits that did not when the receiver was last told, and what waits now."""
+    """A notice if the Review has items new to the receiver, and all items in it now."""
     deck = review_deck(actor_of_receiver(receiver))
     ids, total = [str(card.id) for card in deck.cards], deck.total.value
     now = {"ids": ids, "total": total}
@@ -60,7 +60,7 @@ def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict
 
 
 def run_notice(run: Run) -> Notice:
-    """A notice that a run stopped or failed. Its error may quote a text, so only the page shows it."""
+    """A notice of a stopped or failed run. Its error may quote a text, so only the page shows it."""
     what = "stopped" if run.status == RunStatus.STOPPED else "failed"
     where = f" in {run.group.slug}" if run.group else ""
     lines = (
@@ -75,7 +75,7 @@ def run_notice(run: Run) -> Notice:
 
 
 def backup_notice(failures: int) -> Notice:
-    """A notice that backups fail; the next one comes only after a backup has succeeded."""
+    """A notice of failing backups, sent once until a backup succeeds again."""
     lines = (
         f"It has failed {failures} times in a row." if failures > 1 else "It is tried again.",
         "The schedule shows the error.",
@@ -84,12 +84,12 @@ def backup_notice(failures: int) -> Notice:
 
 
 def test_notice(name: str) -> Notice:
-    """A message that shows that messages arrive."""
+    """A notice that tests delivery."""
     return Notice(TEST, "A test from Loci", (f"{name} asked for it. Notifications arrive here.",), "/")
 
 
 def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
-    """The beginnings of the memories that a notice names, as they are now; none unless the settings say so.
+    """The beginnings of the memories that a notice names; empty unless the settings allow quotes.
 
     A memory that was purged, withdrawn or closed to the person since is not quoted.
     """
@@ -103,7 +103,7 @@ def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
 
 
 def rendered(delivery: Delivery, receiver: User | Webhook) -> dict[str, Any]:
-    """What a message says, for mail and webhooks alike."""
+    """The message of a delivery, for mail and webhooks."""
     notice = delivery.notice
     return {
         "subject": notice["subject"],

@@ -1,4 +1,4 @@
-"""The outbox: messages wait here until the worker has sent them, and then are the log of deliveries."""
+"""The outbox: messages that the worker sends, kept afterwards as the log of deliveries."""
 
 from datetime import timedelta
 from typing import Final
@@ -23,12 +23,12 @@ def queue(notice: Notice, receiver: Subscription | Webhook) -> Delivery:
 
 
 def is_sending_due() -> bool:
-    """True if a message waits whose time has come."""
+    """True if a waiting message is due."""
     return Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now()).exists()
 
 
 def send_due() -> tuple[int, int]:
-    """Try every message whose time has come. Returns how many were sent and how many were not."""
+    """Try all due messages. Returns how many were sent and how many failed."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now())
     sent = not_sent = 0
     for delivery in due.select_related("user", "webhook").order_by("next_at")[:AT_ONCE]:
@@ -40,7 +40,7 @@ def send_due() -> tuple[int, int]:
 
 
 def attempt(delivery: Delivery) -> bool:
-    """Try once and note the result; whether it was sent."""
+    """Try once and save the result; True if sent."""
     delivery.attempts += 1
     now = timezone.now()
     try:
@@ -58,6 +58,6 @@ def attempt(delivery: Delivery) -> bool:
 
 
 def delete_old_deliveries() -> int:
-    """Delete ended deliveries that are older than the settings keep them. Returns how many."""
+    """Delete deliveries older than `notifications.kept_days`. Returns how many."""
     before = timezone.now() - timedelta(days=settings.LOCI.notifications.kept_days)
     return Delivery.objects.filter(made_at__lt=before).delete()[0]

@@ -24,7 +24,7 @@ SHOWN = 5  # of one's own deliveries
 
 
 def notification_context(request: HttpRequest, user: User) -> dict[str, Any]:
-    """What the section shows: the events on offer, those chosen, and the newest deliveries."""
+    """The section's values: the events on offer, those chosen, and the newest deliveries."""
     return {
         "offered": offered_events(actor_of(request)),
         "chosen": subscription_of(user).events,
@@ -37,7 +37,7 @@ def notification_context(request: HttpRequest, user: User) -> dict[str, Any]:
 @workspace_page
 @require_POST
 def save_events(request: HttpRequest) -> HttpResponse:
-    """Store which events the caller gets mail about."""
+    """Store the events about which the caller gets mail."""
     user = own_user(request)
     chosen = choose_events(actor_of(request), user, request.POST.getlist("events"))
     messages.success(request, "Saved." if chosen.events else "Saved. You get no mail.")
@@ -47,7 +47,7 @@ def save_events(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_POST
 def test_mail(request: HttpRequest) -> HttpResponse:
-    """Put a test mail to the caller into the outbox."""
+    """Queue a test mail to the caller."""
     user = own_user(request)
     send_test_mail(actor_of(request), user)
     messages.success(request, f"A test mail to {user.email} is on its way.")

@@ -1,4 +1,4 @@
-"""Encrypt, decrypt, or give another key to a store that exists: its database, backups and uploaded files.
+"""Encrypts or decrypts an existing store, or changes its key: database, backups and uploaded files.
 
 The settings name the key that holds afterwards (for decrypting: before). Each file is copied, the copy is compared with it,
 and only then takes its place, so a process killed at any point leaves every file whole, and the same command goes on.
@@ -39,14 +39,14 @@ ROOM: Final = 1.2
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of a change: what a file may have now (None: it may be plain), and what it has afterwards."""
+    """The keys of a change: those that a file may have now (None: plain), and the new one."""
 
     old: DatabaseKey | None
     new: DatabaseKey | None
 
     @property
     def word(self) -> str:
-        """What the change does."""
+        """The change as a verb."""
         if self.new is None:
             return "decrypt"
         return "encrypt" if self.old is None else "rekey"
@@ -54,7 +54,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class EncryptionPreview:
-    """What would be changed: `state` of the database is "none", "done", or "to do"."""
+    """What would be changed. `state` of the database: "none", "done" or "to do"."""
 
     database: Path
     state: str
@@ -66,7 +66,7 @@ class EncryptionPreview:
 
 @dataclass(frozen=True)
 class EncryptionResult:
-    """What was changed: rows of the database (None: it was as wanted), files, and those that stay as they were and why."""
+    """What was changed: rows of the database (None: nothing to do), files, and skipped files with reasons."""
 
     rows: int | None = None
     backups: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class EncryptionResult:
 
 
 def preview_change(actor: Actor, keys: Keys) -> EncryptionPreview:
-    """What change_encryption() would do; nothing is changed.
+    """The changes that change_encryption() would make; nothing is changed.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -97,7 +97,7 @@ def preview_change(actor: Actor, keys: Keys) -> EncryptionPreview:
 
 
 def change_encryption(actor: Actor, keys: Keys, *, progress: Progress) -> EncryptionResult:
-    """Bring the database, the backups and the uploaded files from the old key to the new one; return what was changed.
+    """Change the key of the database, the backups and the uploaded files; returns what was changed.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -130,7 +130,7 @@ def change_encryption(actor: Actor, keys: Keys, *, progress: Progress) -> Encryp
 
 
 def state_of(database: Path, keys: Keys) -> str:
-    """Whether the database is as wanted: "none" if there is none, "done", or "to do".
+    """The state of the database: "none" if it does not exist, "done" or "to do".
 
     Raises:
         KeyProblem: it opens with neither key.
@@ -154,7 +154,7 @@ def state_of(database: Path, keys: Keys) -> str:
 
 
 def change_database(database: Path, keys: Keys, progress: Progress) -> int:
-    """Put a compared copy with the new key in the database's place; return the number of its rows."""
+    """Replace the database with a compared copy under the new key; returns the number of rows."""
     copy = database.with_name(f".{database.name}.reencrypted")
     _, log, shared = database_files(database)
     finish_wiping(copy)  # of a killed run
@@ -176,7 +176,7 @@ def change_database(database: Path, keys: Keys, progress: Progress) -> int:
 
 
 def change_backups(keys: Keys, progress: Progress) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Bring the managed backups to the new key; the names of those changed, and of the others with the reason."""
+    """Change the key of managed backups; returns the names of those changed, and of skipped ones with the reason."""
     changed, left = [], []
     paths = backup_paths()
     for done, path in enumerate(paths):
@@ -192,7 +192,7 @@ def change_backups(keys: Keys, progress: Progress) -> tuple[tuple[str, ...], tup
 
 
 def change_uploads(keys: Keys) -> tuple[int, tuple[str, ...]]:
-    """Bring uploaded files to the new key; how many were changed, and the names of others with the reason."""
+    """Change the key of uploaded files; returns how many were changed, and skipped ones with the reason."""
     count, left = 0, []
     for path in uploaded_files():
         try:
@@ -204,34 +204,34 @@ def change_uploads(keys: Keys) -> tuple[int, tuple[str, ...]]:
 
 
 def uploaded_files() -> list[Path]:
-    """The files that wait in LOCI_HOME for their import."""
+    """The files in LOCI_HOME that wait for their import."""
     folder = Path(settings.LOCI.home) / UPLOADS
     return sorted(path for path in folder.glob("[!.]*") if path.is_file())
 
 
 def foreign_files() -> tuple[str, ...]:
-    """What stands among the backups and is none of Loci's making, or a damaged store: it stays as it is."""
+    """Files among the backups that Loci did not make, or damaged stores; they stay as they are."""
     known = {path.name for path in backup_paths()}
     names = sorted(path.name for path in backups_folder().glob("[!.]*") if path.name not in known)
     return tuple(f"backups/{name}: not a backup that Loci named" for name in names)
 
 
 def finish_leftovers(database: Path) -> None:
-    """Destroy what a killed run left of files that were replaced."""
+    """Destroy replaced files left by a killed run."""
     for folder in (database.parent, backups_folder(), Path(settings.LOCI.home) / UPLOADS):
         for path in folder.glob(f".*{REPLACED_SUFFIX}"):
             finish_wiping(path)
 
 
 def note_change(actor: Actor, keys: Keys) -> None:
-    """Log the change, unless the tables are of an earlier version and cannot be written yet."""
+    """Log the change, unless the tables are those of an earlier version."""
     if not pending_migrations():
         audit.append(actor, Operation.BACKUP, subject=f"store:{DATABASE}", payload={"action": keys.word})
 
 
 @contextmanager
 def explain_key_problems() -> Iterator[None]:
-    """Turn a wrong key, and a copy that differs, into the error of every interface."""
+    """Turn KeyProblem and CopyDiffers into Unavailable."""
     try:
         yield
     except KeyProblem as problem:

@@ -1,4 +1,4 @@
-"""A backup under another key: its database copied and compared, its other parts sealed anew."""
+"""Changes the key of a backup: its database is copied and compared, other parts are sealed again."""
 
 import json
 import zipfile

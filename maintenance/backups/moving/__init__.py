@@ -153,7 +153,7 @@ def check_target(target: Target) -> bool:
 
 
 def is_half_migrated(tables: Collection[str]) -> bool:
-    """True for tables of Loci alone, without an account: a move was killed while it made them, and goes on."""
+    """True if only Loci's tables exist, without an account: an interrupted move, which may continue."""
     if MIGRATIONS not in tables or {*tables} - {MIGRATIONS, *connection.introspection.django_table_names()}:
         return False
     return "auth_user" not in tables or not User.objects.using(TARGET).exists()

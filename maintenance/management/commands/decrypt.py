@@ -1,4 +1,4 @@
-"""`loci decrypt`: take the encryption of a store back."""
+"""`loci decrypt`: decrypt a store."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ NEXT: Final = (
 
 
 class Command(FaceCommand):
-    """Renders what maintenance.backups.encrypting does."""
+    """Prints the results of maintenance.backups.encrypting."""
 
     help = "Decrypt the store, its backups and uploaded files."
     examples = EXAMPLES

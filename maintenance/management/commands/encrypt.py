@@ -1,4 +1,4 @@
-"""`loci encrypt`: encrypt a store that exists with the key that the settings name, or give it another key."""
+"""`loci encrypt`: encrypt an existing store with the key in the settings, or change its key."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -42,7 +42,7 @@ OLD_FILE: Final = (
 
 
 class Command(FaceCommand):
-    """Renders what maintenance.backups.encrypting does."""
+    """Prints the results of maintenance.backups.encrypting."""
 
     help = "Encrypt the store, its backups and uploaded files with the key that the settings name."
     examples = EXAMPLES
@@ -59,7 +59,7 @@ class Command(FaceCommand):
         )
 
     def act(self, options: dict[str, Any]) -> int:
-        """Make the key if asked to; preview or encrypt."""
+        """Create the key if asked to, then preview or encrypt."""
         require_encryption()
         with explain_key_problems():
             if options["make_key"] and not options["dry_run"]:
@@ -114,7 +114,7 @@ def show_preview(command: FaceCommand, preview: EncryptionPreview, *, as_json: b
 
 
 def show_result(command: FaceCommand, done: EncryptionResult, keys: Keys, *, as_json: bool) -> None:
-    """Print what was changed, what became of the old file, and what to do now."""
+    """Print what was changed, what happened to the old file, and what to do next."""
     if as_json:
         command.print_json(vars(done))
         return

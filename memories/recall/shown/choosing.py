@@ -134,7 +134,7 @@ def choose_answers(
 
 
 def own_first(memories: Sequence[Memory], ranking: Ranking) -> Sequence[Memory]:
-    """The memories with the team's own before those from outside where their scores say as much."""
+    """The memories with the team's own before outside ones of nearly the same score."""
     if len({memory.outside for memory in memories}) < 2:
         return memories
     scores = dict(ranking.scores)

@@ -1,4 +1,4 @@
-"""Conversations as people work with them: listed and read here; moved in `move.py`, tagged and deleted in `change.py`."""
+"""Conversations as people use them: list and read here, `move.py` moves them, `change.py` tags and deletes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MAX_FILTER_CHARS: Final = 200
 
 @dataclass(frozen=True)
 class ConversationFilter:
-    """Filters of the list. `words` are part of the title or the name; times are those of the last turn.
+    """Filters of the list. `words` occur in the title or name; times are those of the last turn.
 
     `platform` None: every conversation; "": those that no site has.
     """
@@ -44,19 +44,19 @@ class ConversationFilter:
 
 @dataclass(frozen=True)
 class ListedConversation:
-    """A thread as lists show it, with the number of its live turns and when the last one was said."""
+    """A thread in a list, with its number of live turns and the time of the last one."""
 
     thread: Thread
     turns: int
 
     @property
     def at(self) -> datetime:
-        """When its last turn was said, else when it was made."""
+        """When the last turn was said, or else the thread created."""
         return self.thread.active_at or self.thread.created_at
 
     @property
     def summary(self) -> str:
-        """The text of its summary; empty without one that counts."""
+        """The text of its summary; empty without a live one."""
         made = self.thread.summary
         return made.content if made is not None and made.state == State.LIVE else ""
 
@@ -111,7 +111,7 @@ def list_conversations(
 
 
 def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[ListedConversation]:
-    """The conversations with the number of their turns that the actor may read."""
+    """The conversations with their numbers of turns that the actor may read."""
     visibility = listed_by(actor, None, states=LIVE)
     rows = Memory.objects.filter(as_q(visibility), thread__in=[thread.key for thread in threads])
     counts: Mapping[int | None, int] = dict(rows.values_list("thread").annotate(Count("key")).order_by())
@@ -159,7 +159,7 @@ def find_conversation(
 def read_conversation(
     actor: Actor, id_: str | UUID, *, after: int = -1, limit: int = TURNS_SHOWN
 ) -> ReadConversation:
-    """A conversation with its live turns from behind the position `after` on. Raises as find_conversation() does."""
+    """A conversation with its live turns after the position `after`. Raises as find_conversation() does."""
     thread = find_conversation(actor, id_)
     visibility = listed_by(actor, thread.group, states=LIVE)
     rows = Memory.objects.filter(as_q(visibility), thread=thread, position__gt=after)

@@ -27,7 +27,7 @@ ON_DELETE: list[Callable[[Thread], object]] = []
 
 @dataclass(frozen=True)
 class Deleted:
-    """A conversation that was deleted or brought back, with the number of its memories that were."""
+    """A conversation that was deleted or restored, and the number of memories affected."""
 
     thread: Thread
     memories: int
@@ -52,7 +52,7 @@ def tag(actor: Actor, id_: str | UUID, tags: Sequence[str]) -> Thread:
 
 
 def delete(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
-    """Forget the live turns of a conversation and refuse its later ones; bring_back() undoes it. One transaction.
+    """Delete a conversation: forget its live turns and refuse later ones; bring_back() undoes it. One transaction.
 
     Raises:
         NotFound, NotPermitted: it is missing or closed to the actor, or the group's policy leaves it to a curator.
@@ -79,7 +79,7 @@ def delete(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
 
 
 def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
-    """Bring a deleted conversation back with the turns that its deletion forgot. One transaction.
+    """Restore a deleted conversation and the turns forgotten with it. One transaction.
 
     Raises:
         NotFound, NotPermitted: there is no such deleted conversation, or it is closed to the actor.

@@ -1,4 +1,4 @@
-"""Moving a conversation to another group, with its turns, its checkpoints and its summary; moving it back undoes that."""
+"""Moves a conversation to another group, with its turns, checkpoints and summary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ BATCH_ROWS: Final = 500
 
 @dataclass(frozen=True)
 class Moved:
-    """Where a conversation is now, with the number of memories that moved. `queued`: it waits for a curator there, and why."""
+    """The conversation's group now, and the number of memories moved. `queued`: why it waits for a curator there."""
 
     thread: Thread
     former: str
@@ -83,7 +83,7 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
 
 
 def find_to_move(actor: Actor, id_: str | UUID) -> Thread:
-    """The conversation if the actor may take it out of its group: its owner, or a curator there."""
+    """The conversation, if the actor owns it or is a curator of its group."""
     thread = find_conversation(actor, id_, right=WRITE)
     is_own = thread.owner_id is not None and thread.owner_id == actor.user_id
     if not is_own and not actor.may(CURATE, thread.group_id):
@@ -95,7 +95,7 @@ def find_to_move(actor: Actor, id_: str | UUID) -> Thread:
 
 
 def rows_of(thread: Thread) -> list[Memory]:
-    """Every memory of a conversation, in any state, and its summary."""
+    """All memories of a conversation, in any state, and its summary."""
     rows = list(Memory.objects.filter(thread=thread).select_related("group").order_by("key"))
     if thread.summary_id is not None:
         rows += Memory.objects.filter(key=thread.summary_id, group=thread.group_id).select_related("group")
@@ -103,7 +103,7 @@ def rows_of(thread: Thread) -> list[Memory]:
 
 
 def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
-    """Raise Conflict if the target does not take the conversation as it is: nothing of it is changed on the way."""
+    """Raise Conflict unless the target accepts the conversation without changing any text."""
     if Thread.objects.filter(group=target, name=thread.name).exists():
         raise Conflict(f"'{target.slug}' has a thread '{thread.name}' already.", field="group")
     if target.private and any(row.scope == Scope.GLOBAL for row in rows):
@@ -139,7 +139,7 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
 
 
 def is_taken_as_is(row: Memory, target: Group) -> bool:
-    """True if the target's guard neither refuses, masks nor quarantines the text."""
+    """True if the target's guard leaves the text unchanged and lets it in."""
     try:
         seen = guard_draft(Draft(row.content, type=row.type), target, names=("content",))
     except LociError:
@@ -148,7 +148,7 @@ def is_taken_as_is(row: Memory, target: Group) -> bool:
 
 
 def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
-    """Move the rows, inside the caller's transaction, with a log row for each in the chain of the target."""
+    """Move the rows in the caller's transaction, with an audit row for each in the target's chain."""
     now, former = timezone.now(), thread.group
     for at in range(0, len(rows), BATCH_ROWS):
         batch = rows[at : at + BATCH_ROWS]
@@ -176,14 +176,14 @@ def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Grou
 
 
 def log_thread(actor: Actor, thread: Thread, group: Group, **payload: object) -> None:
-    """Log what happened to a conversation in the chain of a group."""
+    """Log a change of a conversation in the chain of a group."""
     audit.append(
         actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=dict(payload)
     )
 
 
 def run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
-    """Move the conversation of an approved proposal, whose proposer could take it there."""
+    """Carry out an approved proposal to move a conversation, with the proposer's rights to take it."""
     id_ = UUID(proposal.arguments["conversation"])
     moved = assign(actor, id_, proposal.group.slug, reason=reason, is_decided=True)
     lines = (f"“{moved.thread.label}” is in '{moved.group}' with {moved.memories} memories",)
@@ -191,13 +191,13 @@ def run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResul
 
 
 def proposed_version(proposal: Proposal) -> str:
-    """The conversation's version as it is now; empty if it is gone."""
+    """The conversation's current version; empty if it does not exist."""
     found = Thread.objects.filter(id=proposal.arguments.get("conversation")).first()
     return thread_version(found) if found is not None else ""
 
 
 def thread_version(thread: Thread) -> str:
-    """What makes a proposal about a conversation stale: its group, or its deletion."""
+    """The version of a conversation for proposals, which become stale when it is moved or deleted."""
     return f"{thread.group_id} {as_json(thread.deleted_at)}"
 
 

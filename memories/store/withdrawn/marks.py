@@ -1,4 +1,4 @@
-"""The marks of tombstones in memory, group by group, and the texts that they match.
+"""Tombstones' marks in memory, by group, and the texts that match them.
 
 A random stamp, which triggers change with every withdrawal, tells each process whether its copies are still true: one
 short query, and no other while nothing was withdrawn. A copy has a group's own tombstones and those of global texts, so
@@ -49,7 +49,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """The tombstones in force that may bar a group's texts, by their first and second marks."""
+    """The tombstones in force for a group's texts, by first and second mark."""
 
     stamp: str = ""
     exact: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
@@ -126,7 +126,7 @@ def read_stamp() -> str:
 
 
 def read_marks(group: int) -> Marks:
-    """The tombstones in force that may bar a group's texts; nothing but the stamp is read unless it changed."""
+    """The tombstones in force for a group's texts; reads only the stamp unless it changed."""
     stamp, known = read_stamp(), _marks.get(group)
     if known is not None and stamp == known.stamp:
         return known
@@ -144,7 +144,7 @@ def read_marks(group: int) -> Marks:
 
 
 def marks_in(stamp: str, tombstones: QuerySet[Tombstone]) -> Marks:
-    """The marks of those of these tombstones that are in force, oldest first."""
+    """The marks of those tombstones that are in force, oldest first."""
     exact, dressed = defaultdict[str, list[Mark]](list), defaultdict[str, list[Mark]](list)
     columns = ("key", "group", "scope", "hmac", "dress", "spelling", "created_at")
     rows = tombstones.filter(lifted_at=None).order_by("key").values_list(*columns)
@@ -157,7 +157,7 @@ def marks_in(stamp: str, tombstones: QuerySet[Tombstone]) -> Marks:
 
 
 def joined(own: Marks, everywhere: Marks, group: int) -> Marks:
-    """A group's own marks, and those of other groups' global texts."""
+    """A group's own marks combined with those of other groups' global texts."""
 
     def join(one: Mapping[str, Sequence[Mark]], other: Mapping[str, Sequence[Mark]]) -> dict[str, list[Mark]]:
         rest = {name: [mark for mark in marks if mark.group != group] for name, marks in other.items()}

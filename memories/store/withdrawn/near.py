@@ -103,7 +103,7 @@ def read_withdrawn(group: int) -> WithdrawnRows:
 
 
 def withdrawn_rows(memories: QuerySet[Memory]) -> dict[int, WithdrawnRow]:
-    """Those that a restatement is compared with, by key: retracted ones, and rejected ones that nothing replaced."""
+    """The rows that restatements are compared with, by key: retracted ones, and rejected ones without a successor."""
     rows = memories.filter(state__in=[State.RETRACTED, State.LIVE]).order_by()
     return {
         key: WithdrawnRow(id_, group, scope)

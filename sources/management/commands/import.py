@@ -101,7 +101,7 @@ class Command(BaseCommand):
             raise CommandError(f"{lost} not stored.{list_faults(report.faults, report.unit)}")
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
-        """Import a file, of an encrypted export the content."""
+        """Import a file; an encrypted export is unsealed first."""
         try:
             with readable(file, database_key()) as path:
                 return self._import_plain(path, options)

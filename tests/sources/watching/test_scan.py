@@ -110,7 +110,7 @@ def test_a_section_that_goes_to_another_file_keeps_its_memory(notes: Notes) -> N
 def test_a_killed_look_is_done_again(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after the texts are stored, or after a version is written: the next look ends what it began."""
     notes.write("ports.md", PORTS)
-    for where in ("sources.watching.scan.save_files", "sources.watching.taking.find_holders"):
+    for where in ("sources.watching.scan.save_files", "sources.watching.file_to_memory.find_holders"):
         with monkeypatch.context() as patch:
             patch.setattr(where, killed)
             with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""From file to memory: new sections are stored, changed ones become new versions, and what changed on both sides is proposed."""
+"""From file to memory: new sections are stored, changed ones become versions, conflicts become proposals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from memories.types import Scope, State, Trust
 from sources.importing.reading.values import ref_of
 from sources.models import WatchedFile, WatchedFolder, WatchedSection
 from sources.watching.folders import SOURCE
-from sources.watching.gone import confirm_again
+from sources.watching.missing import confirm_again
 from sources.watching.note_text import SectionText
 
 HIDDEN = (Trust.REJECTED, Trust.QUARANTINED)
@@ -28,21 +28,21 @@ ROWS_AT_ONCE = 500
 
 
 @dataclass
-class Taken:
-    """What a scan did, in numbers, and the problems of files by path. `writes` are the sections whose memory alone changed."""
+class ScanOutcome:
+    """What a scan did, in numbers, and problems by file. `writes` are sections of which only the memory changed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: dict[int, list[str]] = field(default_factory=dict)
     writes: list[tuple[WatchedSection, Memory]] = field(default_factory=list)
 
     def blame(self, file: WatchedFile, why: str) -> None:
-        """Note a problem of a file."""
+        """Record a problem of a file."""
         self.problems.setdefault(file.key, []).append(why)
 
 
 @dataclass(frozen=True)
 class NewSection:
-    """A section to store; `row` is the one that it had with a memory that is not its own any more."""
+    """A section to store; `row` is its former row, if that lost its memory."""
 
     file: WatchedFile
     section: SectionText
@@ -50,7 +50,7 @@ class NewSection:
 
 
 def current_memories(rows: Iterable[WatchedSection]) -> dict[int, Memory]:
-    """The current version of each row's memory, by the row's key; none for a memory that is gone or was merged away."""
+    """The current version of each row's memory, by the row's key; without purged and merged ones."""
     memories = {row.key: row.memory for row in rows if row.memory is not None}
     heads = heads_of(list({memory.key: memory for memory in memories.values()}.values()))
     found = {key: (memory, heads[memory.key]) for key, memory in memories.items()}
@@ -58,25 +58,25 @@ def current_memories(rows: Iterable[WatchedSection]) -> dict[int, Memory]:
 
 
 def take_pair(
-    actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory | None
+    actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
-    """Bring a section and its memory into step; returns a section that has to be stored as new."""
+    """Synchronise a section and its memory; returns a section to store as new."""
     before = values_of(row)
-    again = bring_into_step(actor, taken, section, row, head)
+    again = bring_into_step(actor, outcome, section, row, head)
     if values_of(row) != before:
         row.save()
     return again
 
 
 def values_of(row: WatchedSection) -> list[object]:
-    """What a row says, to see whether it has changed."""
+    """The values of a row, to tell whether it changed."""
     return [getattr(row, field.attname) for field in row._meta.concrete_fields]
 
 
 def bring_into_step(
-    actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory | None
+    actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
-    """Change the row, and what file or memory need; returns a section that has to be stored as new."""
+    """Update the row, and the file or memory that is behind; returns a section to store as new."""
     confirm_again(actor, row, head)
     row.ref = section.ref
     is_new_text = section.body_hash != row.body_hash
@@ -84,35 +84,39 @@ def bring_into_step(
     is_withdrawn = head is None or head.state != State.LIVE or head.trust in HIDDEN
     if is_withdrawn or not row.is_own:
         if row.memory is None and not is_new_text:
-            taken.blame(row.file, f"{section.ref or 'its text'}: it was refused or purged, and is not stored")
+            outcome.blame(
+                row.file, f"{section.ref or 'its text'}: it was refused or purged, and is not stored"
+            )
         return NewSection(row.file, section, row) if is_new_text else None
     assert head is not None  # noqa: S101 - is_withdrawn otherwise
     is_new_memory = head.content_hash != row.memory_hash
     if section.body_of(head.content) == section.body and (is_new_text or is_new_memory):
         settle(row, section, head)
     elif (is_new_memory or row.in_conflict) and is_new_text:
-        propose_text(actor, taken, section, row, head)
+        propose_text(actor, outcome, section, row, head)
     elif is_new_memory:
         if row.in_conflict:
             row.memory, row.memory_hash = head, head.content_hash
             show_current(row, head)
         else:
-            taken.writes.append((row, head))
+            outcome.writes.append((row, head))
     elif says_more:
-        edit_memory(actor, taken, section, row, head)
+        edit_memory(actor, outcome, section, row, head)
     return None
 
 
 def settle(row: WatchedSection, section: SectionText, memory: Memory) -> None:
-    """Note that file and memory are in step."""
+    """Record that file and memory agree."""
     row.memory, row.memory_hash = memory, memory.content_hash
     row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
     row.in_conflict = False
     row.is_exact = section.span is not None and section.body_of(memory.content) == section.body
 
 
-def edit_memory(actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory) -> None:
-    """Make a section's text the newest version of its memory; what the front matter says goes with it if it was changed."""
+def edit_memory(
+    actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory
+) -> None:
+    """Store a section's text as a new version of its memory, with changed labels of the front matter."""
     draft = section.draft
     same_labels = section.labels_hash[:32] == row.labels_hash[:32]
     change = EditDraft(draft.content) if same_labels else EditDraft(
@@ -124,18 +128,20 @@ def edit_memory(actor: Actor, taken: Taken, section: SectionText, row: WatchedSe
         row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
         if error.message != f"{head.id} already has these values.":
             row.is_exact = False  # the file says what the memory may not
-            taken.blame(row.file, f"{section.ref or 'its text'}: {error}")
+            outcome.blame(row.file, f"{section.ref or 'its text'}: {error}")
         return
     if done.outcome == EditOutcome.QUEUED:
         row.body_hash, row.labels_hash, row.is_exact = section.body_hash, section.labels_hash, False
-        taken.counts["queued"] += 1
+        outcome.counts["queued"] += 1
         return
     settle(row, section, done.memory)
-    taken.counts["changed"] += 1
+    outcome.counts["changed"] += 1
 
 
-def propose_text(actor: Actor, taken: Taken, section: SectionText, row: WatchedSection, head: Memory) -> None:
-    """Put a file's text into the Review, since its memory was changed too; neither is overwritten."""
+def propose_text(
+    actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory
+) -> None:
+    """Propose a file's text in the Review, since its memory changed too; neither is overwritten."""
     row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
     row.memory, row.memory_hash, row.in_conflict = head, head.content_hash, True
     try:
@@ -147,22 +153,22 @@ def propose_text(actor: Actor, taken: Taken, section: SectionText, row: WatchedS
             why="the file says something else than the memory, which was changed too",
         )  # fmt: skip
     except LociError as error:
-        taken.blame(row.file, f"{section.ref or 'its text'}: {error}")
+        outcome.blame(row.file, f"{section.ref or 'its text'}: {error}")
         return
     show_current(row, head)
-    taken.counts["proposed"] += 1
+    outcome.counts["proposed"] += 1
 
 
 def show_current(row: WatchedSection, head: Memory) -> None:
-    """Let the proposals about a section be about the current version, with which the Review compares them."""
+    """Point the proposals about a section at the current version, which the Review compares."""
     waiting = Proposal.objects.filter(
         verb=FILE_TEXT, group=head.group, version=str(head.root_key), status=ProposalStatus.WAITING
     )
     waiting.exclude(memory=head).update(memory=head)
 
 
-def store_new(actor: Actor, folder: WatchedFolder, taken: Taken, new: Sequence[NewSection]) -> None:
-    """Store new sections, all at once, and note their memories."""
+def store_new(actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, new: Sequence[NewSection]) -> None:
+    """Store new sections in one batch and record their memories."""
     if not new:
         return
     refs = free_refs(folder, new)
@@ -183,14 +189,14 @@ def store_new(actor: Actor, folder: WatchedFolder, taken: Taken, new: Sequence[N
         holder = holders.get(ref)
         row.is_own = holder is not None and memory is not None and holder.root_key == memory.root_key
         if at in refused:
-            taken.blame(each.file, f"{each.section.ref or 'its text'}: {refused[at]}")
+            outcome.blame(each.file, f"{each.section.ref or 'its text'}: {refused[at]}")
         made.append(row)
     for row in made:
         if row.pk is not None:
             row.save()
     WatchedSection.objects.bulk_create([row for row in made if row.pk is None], batch_size=ROWS_AT_ONCE)
     outcomes = {"created": result.created, "reinforced": result.reinforced, "queued": result.queued}
-    taken.counts += Counter(outcomes)
+    outcome.counts += Counter(outcomes)
     if result.created or result.queued:
         payload = {"counts": outcomes | {"refused": len(refused)}}
         subject = f"source:{SOURCE}{folder.name}"
@@ -207,7 +213,7 @@ def draft_for(folder: WatchedFolder, new: NewSection, ref: str) -> Draft:
 
 
 def free_refs(folder: WatchedFolder, new: Sequence[NewSection]) -> list[str]:
-    """A source_ref for each section that no other of the folder has; one that has lost its memory gets another."""
+    """An unused source_ref for each section; a section that lost its memory gets a new one."""
     taken = set(WatchedSection.objects.filter(file__folder=folder).values_list("source_ref", flat=True))
     refs = []
     for each in new:
@@ -222,7 +228,7 @@ def free_refs(folder: WatchedFolder, new: Sequence[NewSection]) -> list[str]:
 
 
 def find_holders(folder: WatchedFolder, refs: Sequence[str]) -> dict[str, Memory]:
-    """The rows that have these source_refs, of memories that did not become another's wording."""
+    """The memories with these source_refs, without merged ones."""
     found: dict[str, Memory] = {}
     for at in range(0, len(refs), ROWS_AT_ONCE):
         rows = Memory.objects.filter(

@@ -1,4 +1,4 @@
-"""What is no longer there: noted at one scan, unconfirmed after the next, and asked about if it is much at once."""
+"""Deleted sections: recorded at one scan, unconfirmed after the next; many at once make the folder ask."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ LEFT_ALONE: Final = "-"  # a candidate, or disputed by somebody else
 
 
 def asks_about(folder: WatchedFolder, gone: int) -> str:
-    """What to ask if this many sections are gone; empty if that is usual, or was said to be meant."""
+    """The question if this many sections are gone; empty if that is usual or was confirmed."""
     total = WatchedSection.objects.filter(file__folder=folder, disputed_from="", is_own=True).count()
     is_much = gone > MOST_GONE or gone > SHARE_GONE * total
     if folder.gone_meant or gone < AT_LEAST or not is_much:
@@ -38,7 +38,7 @@ def asks_about(folder: WatchedFolder, gone: int) -> str:
 def note_gone(
     folder: WatchedFolder, files: Iterable[WatchedFile], sections: Iterable[WatchedSection], now: datetime
 ) -> None:
-    """Note what this scan did not find for the first time."""
+    """Record what this scan missed for the first time."""
     for file in files:
         if file.gone_since is None:
             file.gone_since = now
@@ -49,13 +49,13 @@ def note_gone(
 
 
 def waiting_gone(folder: WatchedFolder) -> Sequence[WatchedSection]:
-    """The sections that an earlier scan missed and whose memories are not unconfirmed yet."""
+    """Sections missed by an earlier scan whose memories are not unconfirmed yet."""
     rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False, disputed_from="")
     return list(rows.select_related("file", "memory"))
 
 
 def doubt_gone(actor: Actor, folder: WatchedFolder, now: datetime) -> int:
-    """Make the memories unconfirmed whose sections an earlier scan missed as well; returns how many."""
+    """Dispute the memories of sections missed by an earlier scan too; returns how many."""
     doubted = 0
     for section in waiting_gone(folder):
         assert section.gone_since is not None  # noqa: S101 - as asked
@@ -69,7 +69,7 @@ def doubt_gone(actor: Actor, folder: WatchedFolder, now: datetime) -> int:
 
 
 def doubt(actor: Actor, section: WatchedSection) -> str:
-    """Dispute a section's memory; returns the trust that it had, or LEFT_ALONE."""
+    """Dispute a section's memory; returns its former trust, or LEFT_ALONE."""
     if section.memory is None or not section.is_own:
         return LEFT_ALONE
     head = head_of(section.memory)
@@ -84,7 +84,7 @@ def doubt(actor: Actor, section: WatchedSection) -> str:
 
 
 def confirm_again(actor: Actor, section: WatchedSection, head: Memory | None) -> None:
-    """A section that was gone is back: its memory has the trust again that it had."""
+    """Restore the former trust of a memory whose section is back."""
     was, section.disputed_from, section.gone_since = section.disputed_from, "", None
     if head is None or was not in (Trust.ACTIVE, Trust.VERIFIED) or head.trust != Trust.DISPUTED:
         return
