@@ -1,7 +1,7 @@
 """Adds Loci's own keys to front matter; every other byte of the file stays.
 
-YAML is only read, to see where a key stands and that the result says the same as before; it is never written anew, since
-that would lose quotes, comments and order.
+YAML is only parsed, to find a key and to check that all other values stay; it is never serialised, which would lose quotes,
+comments and order.
 """
 
 import re

@@ -18,7 +18,7 @@ from sources.models import WatchedFile, WatchedFolder, WatchedSection
 
 MOST_GONE: Final = 50
 SHARE_GONE: Final = 0.2
-AT_LEAST: Final = 2  # a single section that is gone is nobody's accident
+AT_LEAST: Final = 2  # a single missing section is not an accident
 BETWEEN: Final = timedelta(seconds=5)  # two scans: an editor may take a file away while it saves
 LEFT_ALONE: Final = "-"  # a candidate, or disputed by somebody else
 

@@ -1,6 +1,6 @@
 """The key of an encrypted store: where it comes from, and the keys derived from it.
 
-It is never stored in LOCI_HOME: whoever takes the folder, a disk or a backup shall not have it.
+It is never stored in LOCI_HOME, so the folder, its disk or a backup is useless without it.
 """
 
 import hmac

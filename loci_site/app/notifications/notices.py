@@ -19,7 +19,7 @@ from memories.models import Memory
 from memories.review.queue import CardKind, review_deck
 
 MAX_QUOTES, QUOTE_CHARS = 5, 80
-# Cards whose text nobody should meet in a mail.
+# Cards whose text must not be in a mail.
 UNQUOTED = frozenset({CardKind.SENSITIVE, CardKind.QUARANTINED})
 
 

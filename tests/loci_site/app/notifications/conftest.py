@@ -4,13 +4,19 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
+from django.utils import timezone
 
+from access.actor import Actor
 from access.models import Group, Membership, Role
+from maintenance.jobs import do_job, job_actor
+from maintenance.schedule import JOBS
 from tests.people import alice, bob, charlie, garden, ledger
 
 __all__ = ["alice", "bob", "charlie", "garden", "ledger"]
@@ -85,3 +91,24 @@ def owner(alice: User) -> User:
     alice.email = "alice@example.org"
     alice.save()
     return alice
+
+
+@pytest.fixture
+def clock() -> Iterator[time_machine.Traveller]:
+    with time_machine.travel(timezone.now(), tick=False) as moved:
+        yield moved
+
+
+def job() -> Actor:
+    return job_actor("notify")
+
+
+def turn(clock: time_machine.Traveller, *, minutes: float = 1) -> str | None:
+    """A turn of the worker's job after some minutes, as the schedule would take it."""
+    clock.shift(timedelta(minutes=minutes))
+    [notify] = [each for each in JOBS if each.name == "notify"]
+    assert notify.is_due is not None
+    if not notify.is_due():
+        return None
+    do_job(notify, actor=job())
+    return "done"

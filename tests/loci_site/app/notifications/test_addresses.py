@@ -11,7 +11,7 @@ from access.errors import InvalidInput
 from loci_site.app.notifications.addresses import is_public, resolve
 from loci_site.app.notifications.choices import change_webhook, create_webhook
 from loci_site.app.notifications.models import Delivery, Webhook
-from tests.loci_site.app.notifications.conftest import Chosen, Receiver
+from tests.loci_site.app.notifications.conftest import Chosen, Receiver, turn
 from tests.model import encoder
 from tests.people import person
 

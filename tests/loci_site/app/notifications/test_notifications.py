@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +13,6 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from access.actor import Actor
 from access.errors import LociError
 from access.models import AuditEntry, Group
 from access.sign_in.expired_rows import tidy_access
@@ -22,14 +20,12 @@ from loci_site.app.notifications.choices import change_webhook, choose_events, c
 from loci_site.app.notifications.models import Delivery, DeliveryState, Subscription, Webhook
 from loci_site.app.notifications.outbox import WAITS_MIN
 from loci_site.app.notifications.senders import key_of, secret_of
-from maintenance.jobs import do_job, job_actor
 from maintenance.models import JobLock, Run, RunStatus
-from maintenance.schedule import JOBS
 from memories.draft import Draft
 from memories.lifecycle.verbs import dispute, purge
 from memories.models import Memory
 from memories.store import store
-from tests.loci_site.app.notifications.conftest import Chosen, Receiver
+from tests.loci_site.app.notifications.conftest import Chosen, Receiver, job, turn
 from tests.model import encoder
 from tests.people import person
 
@@ -37,27 +33,6 @@ __all__ = ["encoder"]
 pytestmark = pytest.mark.django_db
 SECRET_TEXT = "The vault of the ledger opens at noon."
 ALL = ["review", "run", "backup"]
-
-
-@pytest.fixture
-def clock() -> Iterator[time_machine.Traveller]:
-    with time_machine.travel(timezone.now(), tick=False) as moved:
-        yield moved
-
-
-def job() -> Actor:
-    return job_actor("notify")
-
-
-def turn(clock: time_machine.Traveller, *, minutes: float = 1) -> str | None:
-    """A turn of the worker's job after some minutes, as the schedule would take it."""
-    clock.shift(timedelta(minutes=minutes))
-    [notify] = [each for each in JOBS if each.name == "notify"]
-    assert notify.is_due is not None
-    if not notify.is_due():
-        return None
-    do_job(notify, actor=job())
-    return "done"
 
 
 def disputed(owner: User, group: Group, text: str = SECRET_TEXT) -> Memory:
