@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from access.errors import SensitiveText
-from access.groups.guarding import apply_policy, mask_all
-from guard import Family, GuardFinding, GuardTreatment, Policy, find, kind_of
+from access.groups.guarding import apply_policy, find_all, mask_all
+from guard import Family, GuardFinding, GuardTreatment, Policy, kind_of
 from sources.artifacts.chunking import FileChunk
 from sources.models import ChunkState
 
@@ -42,7 +42,7 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
     kept: list[GuardedChunk] = []
     refused = 0
     text = "\n".join(chunk.text for chunk in chunks)
-    findings = find(text) if text else []
+    findings = find_all(text) if text else []
     policy, at = for_files(policy), 0
     for chunk in chunks:
         if findings and chunk.heading:  # it may be of another chunk's lines

@@ -14,9 +14,9 @@ from access.actor import ADMIN, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import check_access
-from access.groups.guarding import policy_of
+from access.groups.guarding import find_all, policy_of
 from access.groups.locks import hold_groups
-from guard import GuardTreatment, find
+from guard import GuardTreatment
 from guard.policy import STRICTNESS
 from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
@@ -83,7 +83,7 @@ def bad_kinds(row: Chunk) -> set[str]:
     policy = for_files(policy_of(row.group))
     return {
         each.kind
-        for each in find(row.content)
+        for each in find_all(row.content)
         if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
     }
 

@@ -284,21 +284,3 @@ def test_only_superusers_set_webhooks_and_see_the_log(
     assert {(row.subject, row.actor, row.via) for row in rows} == {("webhook:chat", "alice", "admin")}
     assert Delivery.objects.count() == 0
     assert DeliveryState.SENT == "sent"
-
-
-def test_a_webhook_quotes_no_private_group(
-    chosen: Chosen,
-    clock: time_machine.Traveller,
-    owner: User,
-    ledger: Group,
-    garden: Group,
-    receiver: Receiver,
-    encoder: object,
-) -> None:
-    chosen(quote=True)
-    hook(owner, receiver)
-    Group.objects.filter(pk=garden.pk).update(private=True)
-    disputed(owner, ledger)
-    disputed(owner, garden, "The roses are red.")
-    turn(clock)
-    assert receiver.last["data"]["quotes"] == [SECRET_TEXT]
