@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from bench.agents.extension.prove import prove_extension
 from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
-from bench.extension.prove import prove_extension
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
