@@ -189,7 +189,7 @@ def worker_killed(at: Bench) -> None:
     talk = at.replicas.talk(
         "claude.ai", *(f"Turn {n} about the mail server and its queue." for n in range(300))
     )
-    page = at.browser.open("claude.ai", f"/chat/{talk.id}")
+    at.browser.open("claude.ai", f"/chat/{talk.id}")
     at.wait_for_waiting(300)
     at.browser.kill_worker()
     at.browser.kill_worker()
@@ -198,7 +198,6 @@ def worker_killed(at: Bench) -> None:
     at.settle()
     at.wait_for_turns(talk.id, [each.text for each in talk.messages], "worker killed")
     at.numbers["turns that waited while the worker was killed"] = 300
-    page.close()
 
 
 def server_away(at: Bench) -> None:
@@ -244,7 +243,7 @@ def grave_faults_of(frame: object) -> list[str]:
 
 
 def panel_and_selection(at: Bench) -> None:
-    """The panel answers from the server, keeps a selection as a fact, and shows the site nothing."""
+    """The panel answers, keeps a selection as a fact, and shows the site nothing."""
     talk = at.replicas.talk(
         "claude.ai", "Who has the key of the boat house?", "Marit has the key of the boat house."
     )
