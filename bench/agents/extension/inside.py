@@ -24,6 +24,21 @@ WRITE = f"""async ([value, key]) => {{
     db.close();
 }}"""
 
+# Copies that were sent long ago, older than all others, and the numbers that go with them.
+FILL = f"""async (number) => {{
+    const db = await {OPEN};
+    const stores = db.transaction(['turns', 'state'], 'readwrite');
+    const turns = stores.objectStore('turns'), state = stores.objectStore('state');
+    for (let n = 0; n < number; n += 1) {{
+        turns.put({{platform: 'claude.ai', conversation: 'old', turn: `t${{n}}`, ids: [`t${{n}}`], parent: null, role: 'user',
+            text: `An old turn ${{n}}`, at: null, sha: `${{n}}`, bytes: 0, page: false, sent: 1, seq: n / number}});
+    }}
+    const counts = await new Promise(done => {{ const r = state.get('counts'); r.onsuccess = () => done(r.result); }});
+    state.put({{...counts, copies: counts.copies + number}}, 'counts');
+    await new Promise(done => {{ stores.oncomplete = done; }});
+    db.close();
+}}"""
+
 
 def texts_in(browser: Chrome) -> list[str]:
     """The texts of all turns that the browser holds."""
@@ -50,3 +65,19 @@ def set_contact(browser: Chrome, contact: dict[str, Any]) -> None:
 def ring(browser: Chrome) -> None:
     """Let the alarm go off that comes each minute."""
     browser.own.evaluate("() => chrome.alarms.create('contact', {when: Date.now()})")
+
+
+def counts_of(browser: Chrome) -> dict[str, Any]:
+    """The numbers of turns that wait and are held."""
+    found: dict[str, Any] = browser.own.evaluate(READ, ["state", "counts"])
+    return found
+
+
+def set_counts(browser: Chrome, counts: dict[str, Any]) -> None:
+    """Set the numbers, instead of filling the browser's disk."""
+    browser.own.evaluate(WRITE, [counts, "counts"])
+
+
+def add_old_copies(browser: Chrome, number: int) -> None:
+    """Add copies that are older than all others."""
+    browser.own.evaluate(FILL, number)

@@ -3,7 +3,6 @@
 import json
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,21 +11,28 @@ from playwright.sync_api import expect
 
 from bench.agents.extension.bench import Bench, bench, status_of
 from bench.agents.extension.browser import EXTENSION, chrome
-from bench.agents.extension.inside import contact_of, ring, set_contact, texts_in, token_of
+from bench.agents.extension.inside import (
+    add_old_copies,
+    contact_of,
+    counts_of,
+    ring,
+    set_contact,
+    set_counts,
+    texts_in,
+    token_of,
+)
+from bench.agents.extension.lint import lint
 from bench.agents.extension.pack import TARGET
 from bench.agents.extension.pack import main as pack_all
 from bench.agents.extension.replicas import SITES
 from bench.proof.home import run
-from bench.proof.proof import Finding, ProofError, Workshop
+from bench.proof.proof import Finding, Workshop
 from tests.browser.watching import grave_faults
 
-WEB_EXT = "web-ext@10.7.0"
-LINT_S = 600
-# Chrome's half of the button that opens the side panel; Firefox takes the other half.
-KNOWN_WARNINGS = ("sidePanel.open is not supported",)
 ASKED, ANSWERED = "Which host should the mail server move to?", "Brass has the room: move it before April."
 LETTERS = ("ma", "mail", "mail se", "mail serv", "brass", "which host", "room april", "before")
 HOUR_MS = 3_600_000
+MAX_WAITING_BYTES, MAX_COPIES = 50 * 1024 * 1024, 2000
 
 
 def prove_extension(workshop: Workshop) -> Finding:
@@ -46,6 +52,27 @@ def prove_extension(workshop: Workshop) -> Finding:
         at.numbers["scenarios"] = len(SCENARIOS)
         found = Finding(at.numbers, tuple(at.faults))
     return Finding(found.numbers, (*found.faults, *lint()))
+
+
+def limits(at: Bench) -> None:
+    """Beyond 50 MB nothing more is taken until there is room, and of the copies the last 2,000 stay."""
+    at.browser.own.wait_for_timeout(2500)  # pages that were open have been read
+    at.settle()
+    at.end_server()
+    counts = counts_of(at.browser)
+    set_counts(at.browser, {**counts, "bytes": MAX_WAITING_BYTES - 10})
+    talk = at.replicas.talk("claude.ai", "Is there room for one more turn?", "No, not before Loci is back.")
+    page = at.browser.open("claude.ai", f"/chat/{talk.id}")
+    at.browser.wait("status", lambda status: status["numbers"]["isFull"])
+    at.check(at.status()["numbers"]["waiting"] == 0, "more than 50 MB waits")
+    set_counts(at.browser, counts)
+    add_old_copies(at.browser, MAX_COPIES)
+    at.serve()
+    page.reload()
+    at.wait_for_turns(talk.id, [each.text for each in talk.messages], "limits")
+    texts = texts_in(at.browser)
+    at.check(len(texts) == MAX_COPIES, f"{len(texts)} copies are held")
+    at.check(talk.messages[1].text in texts, "a new copy was deleted instead of an old one")
 
 
 def wrong_codes(at: Bench) -> None:
@@ -162,7 +189,7 @@ def worker_killed(at: Bench) -> None:
     talk = at.replicas.talk(
         "claude.ai", *(f"Turn {n} about the mail server and its queue." for n in range(300))
     )
-    page = at.browser.open("claude.ai", f"/chat/{talk.id}")
+    at.browser.open("claude.ai", f"/chat/{talk.id}")
     at.wait_for_waiting(300)
     at.browser.kill_worker()
     at.browser.kill_worker()
@@ -171,7 +198,6 @@ def worker_killed(at: Bench) -> None:
     at.settle()
     at.wait_for_turns(talk.id, [each.text for each in talk.messages], "worker killed")
     at.numbers["turns that waited while the worker was killed"] = 300
-    page.close()
 
 
 def server_away(at: Bench) -> None:
@@ -217,7 +243,7 @@ def grave_faults_of(frame: object) -> list[str]:
 
 
 def panel_and_selection(at: Bench) -> None:
-    """The panel answers from the server, keeps a selection as a fact, and shows the site nothing."""
+    """The panel answers, keeps a selection as a fact, and shows the site nothing."""
     talk = at.replicas.talk(
         "claude.ai", "Who has the key of the boat house?", "Marit has the key of the boat house."
     )
@@ -367,22 +393,8 @@ SCENARIOS: tuple[Callable[[Bench], None], ...] = (
     panel_and_selection,
     side_panel,
     switches,
+    limits,
     removed_on_the_server,
     foreign_extension,
     revoked,
 )
-
-
-def lint() -> list[str]:
-    """What the Firefox add-ons' own linter finds in the packed extension."""
-    if shutil.which("npx") is None:
-        raise ProofError("npx is not here: this proof runs web-ext with it.")
-    done = subprocess.run(
-        ["npx", "--yes", WEB_EXT, "lint", "--output", "json", "--source-dir", str(TARGET / "firefox")],
-        capture_output=True, text=True, timeout=LINT_S, check=False,
-    )  # fmt: skip
-    report = json.loads(done.stdout)
-    found = [
-        each for each in (*report["errors"], *report["warnings"]) if each["message"] not in KNOWN_WARNINGS
-    ]
-    return [f"web-ext: {each['code']} {each.get('file', '')}: {each['message']}" for each in found]
