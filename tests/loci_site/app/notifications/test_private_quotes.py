@@ -5,11 +5,11 @@ import time_machine
 from django.contrib.auth.models import User
 
 from access.models import Group
-from tests.loci_site.app.notifications.conftest import Chosen, Receiver
-from tests.loci_site.app.notifications.test_notifications import SECRET_TEXT, clock, disputed, hook, turn
+from tests.loci_site.app.notifications.conftest import Chosen, Receiver, turn
+from tests.loci_site.app.notifications.test_notifications import SECRET_TEXT, disputed, hook
 from tests.model import encoder
 
-__all__ = ["clock", "encoder"]  # fixtures
+__all__ = ["encoder"]  # fixtures
 pytestmark = pytest.mark.django_db
 
 

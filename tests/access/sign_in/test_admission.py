@@ -1,10 +1,10 @@
-"""Who somebody is at the door."""
+"""Whom a provider or a proxy names, and who that is here."""
 
 import pytest
-from access.sign_in.sso.door import Visitor, find_user
 from django.contrib.auth.models import User
 
 from access.sign_in.sessions import SignInWay
+from access.sign_in.sso.admission import Visitor, find_user
 
 pytestmark = pytest.mark.django_db
 
