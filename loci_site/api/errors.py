@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
@@ -93,6 +93,8 @@ def as_loci_error(error: object) -> LociError | None:
             )
         case HttpError(status_code=400):
             return Malformed("The body is not JSON.", hint="Send JSON in UTF-8.")
+        case DataError() if "NUL" in str(error):  # PostgreSQL takes none, not even in a condition
+            return InvalidInput("A value contains a NUL character.", hint="Send the value without it.")
         case Http404():
             return NotFound("There is nothing at this address.", hint=DOCS_HINT)
     return None

@@ -13,7 +13,10 @@ from memories.search.base import search_index
 from memories.search.schema import apply_index_schema, created_names
 from tests.memories.builders import add_piece, row, unit_vector
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sqlite(reason="its catalogue, virtual tables and remade tables"),
+]
 
 
 def migrate(*target: str) -> None:

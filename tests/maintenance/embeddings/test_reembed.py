@@ -91,6 +91,7 @@ def test_a_small_window_reads_less(encoder: Encoder) -> None:
     assert (window_of(SMALL), window_of("other-model@1/64/mean/r1"), encoder.of_model("")) == (64, None, None)
 
 
+@pytest.mark.sqlite(reason="an exchange of vectors in steps; the other database makes it in one transaction")
 def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(
     remember: Remember, small: Callable[[], None]
 ) -> None:

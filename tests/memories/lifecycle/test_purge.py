@@ -180,6 +180,7 @@ def test_no_neighbour_keeps_its_words_in_whatever_state(alice: User, ledger: Gro
     assert traces_in(stored_bytes()) == []
 
 
+@pytest.mark.sqlite(reason="what its certificate says of its files")
 def test_the_certificate_says_where_the_text_still_stands(alice: User, ledger: Group, garden: Group) -> None:
     memory = kept(person(alice), SECRET, group="ledger", scope="group")
     quote = kept(person(alice), f"Bob said: {SECRET}", group="garden", scope="group")

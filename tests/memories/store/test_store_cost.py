@@ -18,7 +18,11 @@ from memories.store.neighbours import ComparedText, neighbours_since
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.model]
+pytestmark = [
+    pytest.mark.sqlite(reason="its planner's choice of an index"),
+    pytest.mark.django_db,
+    pytest.mark.model,
+]
 
 TEXTS = [f"The {thing} of the ledger stands in room {room}." for room, thing in enumerate(["safe", "press", "desk"])]  # fmt: skip
 OLD, NEW = "The port is 8081.", "The port is 9090."
