@@ -21,6 +21,7 @@ from loci_site.admin.explore.page import (
     render_page,
     url_with_query,
 )
+from memories.browse.behind import Behind, memories_behind
 from memories.draft import check_range
 from memories.entities.statements import RelationStatement, statements_around, visible_statements
 from memories.lifecycle import verbs
@@ -37,7 +38,7 @@ OVERSAMPLING = 4  # relations read per relation shown, since some may be invisib
 NODE_CHARS = 80
 MAX_PREDICATES = 40
 MAX_BODY = 4_000  # bytes
-FIELDS = ("group", "of", "predicate", "depth", "limit")
+FIELDS = ("group", "of", "predicate", "depth", "limit", "memories")
 
 
 def show_graph(request: HttpRequest) -> HttpResponse:
@@ -67,12 +68,15 @@ def show_graph(request: HttpRequest) -> HttpResponse:
 
 
 def expand_node(request: HttpRequest) -> HttpResponse:
-    """The relations around one memory as JSON, for expanding its node in the picture."""
+    """The relations around one memory as JSON, for expanding its node; with `memories` the memories behind it instead."""
     given = query_texts(request, *FIELDS, max_chars=100)
     actor = actor_of(request)
     try:
         if not given["of"]:
             raise InvalidInput("No memory was named.", hint="Pass its id as 'of'.", field="of")
+        if given["memories"]:
+            memory = find_memory(actor, given["of"], field="of")
+            return json_response(behind_json(memory, memories_behind(actor, memory)))
         start, statements = find_statements(actor, given)
     except LociError as refusal:
         return refusal_response(refusal)
@@ -109,6 +113,28 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
                 "url": reverse("admin:relations_relation_change", args=[each.relation.id]),
             }
             for each in statements
+        ],
+    }
+
+
+def behind_json(memory: Memory, behind: Sequence[Behind]) -> dict[str, Any]:
+    """Nodes and edges of the memories behind a node, in the same form."""
+    others = [node_json(each.memory, is_main=False) for each in behind]
+    return {
+        "nodes": [node_json(memory, is_main=False), *others],
+        "edges": [
+            {
+                "id": f"{node['id']}:{memory.id}",
+                "from": node["id"],
+                "to": str(memory.id),
+                "label": each.how,
+                "kind": each.how,
+                "predicate": each.how,
+                "group": each.memory.group.slug,
+                "confidence": None,
+                "url": node["url"],
+            }
+            for each, node in zip(behind, others, strict=True)
         ],
     }
 

@@ -1,6 +1,7 @@
 /* The graph page: the picture of graph.js with filters, the table beside it, and merging two memories. */
 
 import { Graph } from "./graph.js";
+import { Panel } from "./graph_panel.js";
 
 const host = document.getElementById("graph");
 const find = (id) => document.getElementById(id);
@@ -8,23 +9,49 @@ const find = (id) => document.getElementById(id);
 if (host) {
   const status = find("graph-said");
   const mark = find("graph-mark");
-  const open = find("graph-open");
+  const panel = new Panel(find("graph-panel"));
   const form = find("graph-merge");
   const rows = find("graph-table").tBodies[0];
   let selected = null;
   let marked = null;
   let pair = null;
 
-  const graph = new Graph(host, { expand, label: "Relations" });
+  const graph = new Graph(host, { expand, click: () => {}, label: "Relations" });
   graph.add(JSON.parse(find("graph-data").textContent));
+  const DO = {
+    in: () => graph.zoom(1.25, host.clientWidth / 2, host.clientHeight / 2),
+    out: () => graph.zoom(0.8, host.clientWidth / 2, host.clientHeight / 2),
+    fit: () => graph.arrange(),
+    expand: () => graph.expand(selected.id),
+    memories: showMemories,
+  };
+  document.querySelectorAll("[data-graph-do]").forEach((button) => button.addEventListener("click", () => DO[button.dataset.graphDo]()));
 
-  async function expand(node) {
-    const query = new URLSearchParams({ of: node.id, group: host.dataset.group, predicate: host.dataset.predicate });
+  async function read(node, memories) {
+    const query = new URLSearchParams({ of: node.id, group: host.dataset.group, predicate: host.dataset.predicate, memories });
     const response = await fetch(`${host.dataset.around}?${query}`);
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.message);
     answer.edges.filter((edge) => !graph.edges.has(edge.id)).forEach((edge) => addRow(edge, answer.nodes));
     return answer;
+  }
+
+  function expand(node) {
+    return read(node, "");
+  }
+
+  /* The memories that prove, are linked to or name the chosen node, as nodes around it. */
+  async function showMemories() {
+    const node = selected;
+    try {
+      const found = await read(node, "1");
+      const added = graph.add(found, node.id);
+      const count = found.nodes.length - 1;
+      status.textContent = count ? `${count} ${count === 1 ? "memory" : "memories"} behind ${node.label}${added ? "" : ", all in the picture"}.` : `No memory proves or names ${node.label}.`;
+      if (selected === node) panel.showNode(node, graph);
+    } catch (fault) {
+      status.textContent = fault.message;
+    }
   }
 
   function addRow(edge, nodes) {
@@ -42,7 +69,7 @@ if (host) {
     group.textContent = edge.group;
     const confidence = document.createElement("td");
     confidence.className = "play-number";
-    confidence.textContent = edge.confidence.toFixed(2);
+    confidence.textContent = edge.confidence === null ? "" : edge.confidence.toFixed(2);
     row.append(head, predicate, object, group, confidence);
   }
 
@@ -56,14 +83,23 @@ if (host) {
 
   host.addEventListener("graph:select", ({ detail }) => {
     selected = detail.node;
-    if (mark) mark.disabled = false;
-    open.hidden = false;
-    open.href = selected.url;
+    panel.showNode(selected, graph);
+    setButtons();
+  });
+  host.addEventListener("graph:edge", ({ detail }) => {
+    selected = null;
+    panel.showEdge(detail.edge, graph);
+    setButtons();
   });
   host.addEventListener("graph:expand", ({ detail }) => {
+    if (selected === detail.node) panel.showNode(selected, graph);
     status.textContent = detail.added ? `${detail.added} more nodes and edges around ${detail.node.label}.` : `Nothing more is related to ${detail.node.label}.`;
   });
   host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
+
+  function setButtons() {
+    document.querySelectorAll("[data-graph-node]").forEach((button) => { button.hidden = !selected; });
+  }
 
   document.querySelectorAll("[data-graph-type]").forEach((box) => box.addEventListener("change", () => {
     const seen = new Set([...document.querySelectorAll("[data-graph-type]:checked")].map((one) => one.dataset.graphType));

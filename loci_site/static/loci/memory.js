@@ -11,13 +11,13 @@ const own = pattern.match(/[0-9a-f-]{36}/)[0];
 
 const around = (id) => askJson(pattern.replace(own, id));
 const graph = new Graph(host, { expand: (node) => around(node.id), label: host.dataset.label });
-const DO = { in: () => graph.zoom(1.25, host.clientWidth / 2, host.clientHeight / 2), out: () => graph.zoom(0.8, host.clientWidth / 2, host.clientHeight / 2), fit: () => { graph.isMoved = false; graph.fit(); } };
+const DO = { in: () => graph.zoom(1.25, host.clientWidth / 2, host.clientHeight / 2), out: () => graph.zoom(0.8, host.clientWidth / 2, host.clientHeight / 2), fit: () => graph.arrange() };
 
 document.querySelector(".graph-bar").addEventListener("click", (event) => {
   const button = event.target.closest("[data-graph-do]");
   if (button) DO[button.dataset.graphDo]();
 });
-host.addEventListener("graph:select", ({ detail }) => { status.textContent = detail.node.label; });
+host.addEventListener("graph:select", ({ detail }) => { if (detail.node) status.textContent = detail.node.label; });
 host.addEventListener("graph:expand", ({ detail }) => {
   status.textContent = detail.added ? `${detail.added} more: ${graph.nodes.size} memories, ${graph.edges.size} edges.` : "No further neighbours.";
 });

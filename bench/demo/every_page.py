@@ -1,0 +1,115 @@
+"""Every page of the browser as a picture, to be looked at and marked: docs/walk.md has the marks.
+
+`python -m bench.demo.every_page http://127.0.0.1:8000 FOLDER` takes each page whole (up to 2,600 px) at 1440 and 390 px, in
+light and dark, over the store that bench.demo fills. It prints the pages that are wider than the window, whose text axe-core
+finds too pale, that write to the console or that send requests elsewhere. Names after the folder take those pages only.
+"""
+
+import json
+import sys
+from importlib import resources
+from pathlib import Path
+
+from bench.demo.screenshots import AWAITED, DONE, come, log_in, pages
+from bench.demo.browser import Browser  # isort: skip - screenshots.py sets Django up
+from access.models import AuditEntry, Group
+from django.contrib.auth.models import User
+from memories.models import RecallLog
+from relations.models import Relation
+
+WIDTHS = {"wide": (1440, 900), "phone": (390, 844)}
+TALLEST = 2600
+PALE = """axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['violations']}).then(found => found.violations
+    .flatMap(rule => rule.nodes).slice(0, 4).map(node => node.html.slice(0, 120) + ' ' + node.any[0].message.slice(0, 110)))"""
+
+
+def every_page() -> dict[str, dict[str, str]]:
+    """Addresses by the person who opens them and the page's name."""
+    shown = pages()
+    member = {name: address for name, address in shown.items() if name.startswith("app-")}
+    mia, group = User.objects.get(username="mia"), Group.objects.get(slug="ledger")
+    row, recall, relation = AuditEntry.objects.last(), RecallLog.objects.last(), Relation.objects.last()
+    return {
+        "": {"login": "/login/", "api": "/api/docs"},
+        "alice": {name: address for name, address in shown.items() if name not in member and name != "undo"}
+        | {
+            "sensitive": "/admin/review/?kind=sensitive",
+            "trash": "/admin/memories/memory/?state__exact=forgotten",
+            "relations": "/admin/relations/relation/",
+            "files": "/admin/sources/artifact/",
+            "imports": "/admin/sources/upload/",
+            "watched": "/admin/sources/watchedfolder/",
+            "watched-add": "/admin/sources/watchedfolder/add/",
+            "attempts": "/admin/access/attempts/",
+            "tombstones": "/admin/memories/tombstone/",
+            "unusual": "/admin/access/auditentry/unusual/",
+            "verify": "/admin/access/auditentry/verify/",
+            "invite": "/admin/auth/user/add/",
+            "invite-many": "/admin/auth/user/invite-many/",
+            "person": f"/admin/auth/user/{mia.pk}/change/",
+            "leave": f"/admin/auth/user/{mia.pk}/leave/",
+            "group-settings": f"/admin/access/group/{group.pk}/change/",
+            "group-add": "/admin/access/group/add/",
+            "notifications": "/admin/explore/notifications/",
+            "settings": "/admin/explore/settings/",
+            "edit": shown["memory"].replace("/change/?query=why+are+amounts+integers", "/edit/"),
+            "merge": shown["confirm"].replace("/purge/", "/merge/"),
+        }
+        | ({"log-row": f"/admin/access/auditentry/{row.pk}/change/"} if row else {})
+        | ({"recall": f"/admin/memories/recalllog/{recall.pk}/change/"} if recall else {})
+        | ({"relation": f"/admin/relations/relation/{relation.id}/change/"} if relation else {}),
+        "mia": member
+        | {
+            "app-account": "/app/account/",
+            "app-conversations": "/app/conversations/",
+            "help": "/help/",
+            "help-page": "/help/how-to/review/",
+            "app-missing": "/app/memories/unknown/",
+        },
+    }
+
+
+def take(browser: Browser, address: str, name: str, folder: Path) -> None:
+    """Save one page in both widths and looks; print what is wrong with it."""
+    for size, (width, height) in WIDTHS.items():
+        for look in ("light", "dark"):
+            browser.said.clear()
+            browser.open(address, width=width, height=height, dark=look == "dark")
+            if name in DONE:
+                browser.run(f"{{ {DONE[name]} }}")
+            if name in AWAITED:
+                browser.run(come(AWAITED[name]))
+            faults = list(browser.said)
+            if (wide := browser.run("document.documentElement.scrollWidth")) > width:
+                faults.append(f"{wide} pixels wide")
+            browser.run(axe_source())
+            faults += [f"pale: {each}" for each in browser.run(PALE) or ()]
+            tall = browser.run("document.documentElement.scrollHeight")
+            title = browser.run("document.title")
+            browser.picture(folder / f"{name}-{size}-{look}.png", width=width, height=min(TALLEST, max(height, tall)))
+            print(json.dumps({"page": name, "size": size, "look": look, "title": title, "tall": tall, "faults": faults}))
+
+
+def axe_source() -> str:
+    """axe-core's script, from the package that the tests use; as its own statement."""
+    source = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    return f"window.axe || (() => {{ {source} }})()"
+
+
+def main(server: str, folder: Path, names: list[str]) -> int:
+    """Save the pictures; return 1 if a page asked for something elsewhere."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Browser() as browser:
+        for who, shown in every_page().items():
+            wanted = {name: address for name, address in shown.items() if not names or name in names}
+            if who and wanted:
+                log_in(browser, server, who)
+            for name, address in wanted.items():
+                take(browser, server + address, name, folder)
+        foreign = sorted({url for url in browser.asked if not url.startswith((server, "data:", "about:"))})
+    print("asked elsewhere:", foreign or "nothing")
+    return 1 if foreign else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), sys.argv[3:]))

@@ -1,0 +1,44 @@
+"""`python -m bench.scripts.vendor`: writes the libraries of the browser's pages from npm into loci_site/static/loci/vendor/.
+
+package-lock.json there names each version and its hash, which npm compares. The file is the packages' own minified code, one
+after another and unchanged, with their licence on top and one line that exports their functions as a module.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+VENDOR = Path(__file__).resolve().parents[2] / "loci_site" / "static" / "loci" / "vendor"
+# In the order in which they need each other.
+PACKAGES = ("d3-dispatch", "d3-quadtree", "d3-timer", "d3-force")
+EXPORTS = "export const { forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } = globalThis.d3;\n"
+INSTALL_S = 300
+
+
+def main() -> None:
+    """Install what the lock names, and write the file."""
+    npm = shutil.which("npm")
+    if npm is None:
+        sys.exit("npm is not here.")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(VENDOR / name, folder)
+        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+        if done.returncode != 0:
+            sys.exit(f"npm ci failed:\n{done.stderr[-800:]}")
+        modules = Path(folder, "node_modules")
+        (VENDOR / "d3-force.js").write_text(joined(modules), encoding="utf-8")
+
+
+def joined(modules: Path) -> str:
+    """The packages' code with their licence, which is the same for all, on top."""
+    (licence,) = {(modules / name / "LICENSE").read_text(encoding="utf-8") for name in PACKAGES}
+    code = [(modules / name / "dist" / f"{name}.min.js").read_text(encoding="utf-8").strip() for name in PACKAGES]
+    return f"/* {', '.join(PACKAGES)}\n\n{licence.strip()} */\n" + "\n".join(code) + "\n" + EXPORTS
+
+
+if __name__ == "__main__":
+    main()
