@@ -93,6 +93,20 @@ class GroupAdmin(LociAdmin):
         """The name cannot change after creation."""
         return self.readonly_fields if obj is None else ("slug", *self.readonly_fields)
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """The form field with a line that says what it is for."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in FIELD_WORDS:
+            field.label, field.help_text = FIELD_WORDS[db_field.name]
+        return field
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], **kwargs: Any
+    ) -> HttpResponse:
+        """The form with one button."""
+        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, **kwargs)
+        return answer
+
     def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:
         """Members are shown once the group exists."""
         return self.inlines if obj is not None else ()
@@ -152,6 +166,19 @@ class GroupAdmin(LociAdmin):
         return "archived" if group.archived else "private" if group.private else "open"
 
 
+ONE_BUTTON = {"show_save_and_add_another": False, "show_save_and_continue": False}
+FIELD_WORDS = {
+    "slug": (
+        "Name",
+        "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later.",
+    ),
+    "title": ("Title", "How people read it, such as Ledger service."),
+    "instructions": (
+        "Instructions",
+        "Agents get them at the start of each session, such as: amounts are integer cents.",
+    ),
+    "private": ("Private", "Nothing in it is ever visible in other groups."),
+}
 WAITING_WRITES = {"none": "nothing", "agents": "writes by agents", "all": "everything"}
 EDITABLE_FIELDS = frozenset(
     {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures", "guard"}

@@ -17,6 +17,14 @@ from access.admin.invite import InvitationPages
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
+ONE_BUTTON = {"show_save_and_add_another": False, "show_save_and_continue": False}
+FIELD_WORDS = {
+    "username": ("Name", "The person logs in with it."),
+    "is_active": ("Active", "Without it nobody can log in as this person, and their tokens do not work."),
+    "is_staff": ("May enter the admin", "To review and curate, in the groups where their role allows it."),
+    "is_superuser": ("Superuser", "May do everything in every group."),
+}
+
 admin.site.unregister(User)
 admin.site.unregister(Group)
 
@@ -57,11 +65,25 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
     list_filter = ("is_active", "is_staff", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
     fieldsets: ClassVar[Any] = (
-        (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
+        (None, {"fields": ("username", "first_name", "last_name", "email")}),
         ("Permissions", {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
         ("Times", {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """The form field in the words of Loci."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in FIELD_WORDS:
+            field.label, field.help_text = FIELD_WORDS[db_field.name]
+        return field
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], **kwargs: Any
+    ) -> HttpResponse:
+        """The form with one button."""
+        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, **kwargs)
+        return answer
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The users with their groups, in two queries."""

@@ -111,6 +111,9 @@ class Browser:
 
     def picture(self, path: Path, *, width: int = 0, height: int = 0) -> None:
         """Save what is seen as PNG; with a width and a height that much of the page, scrolled to or not."""
-        whole = {"captureBeyondViewport": True, "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}}
+        whole = {
+            "captureBeyondViewport": True,
+            "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1},
+        }
         taken = self.send("Page.captureScreenshot", format="png", **(whole if height else {}))
         path.write_bytes(base64.b64decode(taken["data"]))

@@ -11,9 +11,11 @@ from importlib import resources
 from pathlib import Path
 
 from bench.demo.screenshots import AWAITED, DONE, come, log_in, pages
+
 from bench.demo.browser import Browser  # isort: skip - screenshots.py sets Django up
-from access.models import AuditEntry, Group
 from django.contrib.auth.models import User
+
+from access.models import AuditEntry, Group
 from memories.models import RecallLog
 from relations.models import Relation
 
@@ -28,7 +30,11 @@ def every_page() -> dict[str, dict[str, str]]:
     shown = pages()
     member = {name: address for name, address in shown.items() if name.startswith("app-")}
     mia, group = User.objects.get(username="mia"), Group.objects.get(slug="ledger")
-    row, recall, relation = AuditEntry.objects.last(), RecallLog.objects.last(), Relation.objects.last()
+    row, recall, relation = (
+        AuditEntry.objects.exclude(memory_id=None).last(),
+        RecallLog.objects.last(),
+        Relation.objects.last(),
+    )
     return {
         "": {"login": "/login/", "api": "/api/docs"},
         "alice": {name: address for name, address in shown.items() if name not in member and name != "undo"}
@@ -39,16 +45,14 @@ def every_page() -> dict[str, dict[str, str]]:
             "files": "/admin/sources/artifact/",
             "imports": "/admin/sources/upload/",
             "watched": "/admin/sources/watchedfolder/",
-            "watched-add": "/admin/sources/watchedfolder/add/",
             "attempts": "/admin/access/attempts/",
             "tombstones": "/admin/memories/tombstone/",
             "unusual": "/admin/access/auditentry/unusual/",
-            "verify": "/admin/access/auditentry/verify/",
             "invite": "/admin/auth/user/add/",
             "invite-many": "/admin/auth/user/invite-many/",
             "person": f"/admin/auth/user/{mia.pk}/change/",
             "leave": f"/admin/auth/user/{mia.pk}/leave/",
-            "group-settings": f"/admin/access/group/{group.pk}/change/",
+            "group-settings": f"/admin/access/group/{group.id}/change/",
             "group-add": "/admin/access/group/add/",
             "notifications": "/admin/explore/notifications/",
             "settings": "/admin/explore/settings/",
@@ -86,8 +90,14 @@ def take(browser: Browser, address: str, name: str, folder: Path) -> None:
             faults += [f"pale: {each}" for each in browser.run(PALE) or ()]
             tall = browser.run("document.documentElement.scrollHeight")
             title = browser.run("document.title")
-            browser.picture(folder / f"{name}-{size}-{look}.png", width=width, height=min(TALLEST, max(height, tall)))
-            print(json.dumps({"page": name, "size": size, "look": look, "title": title, "tall": tall, "faults": faults}))
+            browser.picture(
+                folder / f"{name}-{size}-{look}.png", width=width, height=min(TALLEST, max(height, tall))
+            )
+            print(
+                json.dumps(
+                    {"page": name, "size": size, "look": look, "title": title, "tall": tall, "faults": faults}
+                )
+            )
 
 
 def axe_source() -> str:

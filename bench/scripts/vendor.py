@@ -26,7 +26,9 @@ def main() -> None:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(VENDOR / name, folder)
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False
+        )
         if done.returncode != 0:
             sys.exit(f"npm ci failed:\n{done.stderr[-800:]}")
         modules = Path(folder, "node_modules")
@@ -36,7 +38,9 @@ def main() -> None:
 def joined(modules: Path) -> str:
     """The packages' code with their licence, which is the same for all, on top."""
     (licence,) = {(modules / name / "LICENSE").read_text(encoding="utf-8") for name in PACKAGES}
-    code = [(modules / name / "dist" / f"{name}.min.js").read_text(encoding="utf-8").strip() for name in PACKAGES]
+    code = [
+        (modules / name / "dist" / f"{name}.min.js").read_text(encoding="utf-8").strip() for name in PACKAGES
+    ]
     return f"/* {', '.join(PACKAGES)}\n\n{licence.strip()} */\n" + "\n".join(code) + "\n" + EXPORTS
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from access.actor import READ, WRITE, Actor, Via
 from access.admin.caller import actor_of
-from access.errors import LociError
+from access.errors import LociError, NotFound
 from access.groups import entered_groups
 from access.models import Group
 from access.sign_in.preferences import preference_of, zone_of
@@ -53,6 +53,8 @@ def workspace_page(
             try:
                 return view(request, *args, **kwargs)
             except LociError as refusal:
+                if refusal.field == "id":  # of the address: its hint is for agents
+                    refusal = NotFound("Not found, or you don't have access.")
                 context = {"title": refusal.message, "refusal": refusal}
                 return render_page(request, "people/refused.html", context, status=refusal.status)
 

@@ -1,7 +1,7 @@
 """The data of one memory's page."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,17 @@ from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
-from memories.types import State
+from memories.types import State, Trust
 
+TITLE_CHARS = 60
+FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
+# The verb that stands beside Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
+LEADING = ("restore", "restore-version", "approve", "retract")
+# The numbers behind a rank, in the order of the page; ranks are whole.
+NUMBER_WORDS = {
+    "final": "score", "keyword": "words", "keyword_rank": "rank by words", "vector": "meaning",
+    "vector_rank": "rank by meaning", "vector_share": "weight of meaning", "fused": "both together",
+}  # fmt: skip
 VERDICTS = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
 
 
@@ -63,16 +72,16 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
     may_ask = actor.may_enter(memory.group_id)
     found = inspect_memory(actor, memory.id, query=query if may_ask else "")
     verdict = recall_verdict(actor, memory)
-    may_write = actor.may(WRITE, memory.group_id)
+    is_editable = actor.may(WRITE, memory.group_id) and memory.state == State.LIVE
     return {
-        "title": "Memory",
+        "title": page_title(memory),
         "memory": memory,
         "found": found,
         "verdict": verdict,
         "recall_says": VERDICTS[verdict.action],
         "head": found.head if found.head.key != memory.key else None,
         "head_said": head_note(memory, found.head),
-        "buttons": buttons_for(actor, memory),
+        **split_buttons(buttons_for(actor, memory), beside=2 * is_editable),
         "versions": compare_versions(found.versions) if len(found.versions) > 1 else [],
         "pieces": read_pieces(memory),
         "history": history_of([version.id for version in found.versions]),
@@ -87,12 +96,20 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "may_ask": may_ask,
         "query": query,
         "why": found.why,
+        "numbers": number_words(found.why.numbers) if found.why else [],
         "steps": [(step.name, as_json_line(step.detail)) for step in found.why.steps] if found.why else [],
-        "edit_url": admin.url("edit", memory.id) if may_write and memory.state == State.LIVE else "",
+        "edit_url": admin.url("edit", memory.id) if is_editable else "",
         "supersede_url": f"{admin.url('add')}?supersedes={memory.id}&group={memory.group.slug}&type={memory.type}"
-        if may_write and memory.state == State.LIVE
+        if is_editable
         else "",
     }
+
+
+def page_title(memory: Memory) -> str:
+    """The beginning of the text, which tells browser tabs apart; not of a quarantined one."""
+    if memory.trust == Trust.QUARANTINED:
+        return "Memory"
+    return Truncator(" ".join(memory.content.split())).chars(TITLE_CHARS)
 
 
 def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
@@ -103,6 +120,26 @@ def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
         if verb.button.fits(memory) and actor.may(verb.people_right or verb.right, memory.group_id)
     ]
     return sorted(fitting, key=lambda verb: verb.button.order)
+
+
+def split_buttons(buttons: Sequence[Verb], *, beside: int) -> dict[str, list[Verb]]:
+    """The buttons that are shown at once next to `beside` others, and those in the menu, in their order."""
+    leading = [verb for name in LEADING for verb in buttons if verb.name == name]
+    first = list(leading or buttons)[: FIRST_BUTTONS - beside]
+    return {"first_buttons": first, "buttons": [verb for verb in buttons if verb not in first]}
+
+
+def number_words(numbers: Mapping[str, float]) -> list[tuple[str, str]]:
+    """The numbers behind a rank with their names in words, the score first; boosts keep their names."""
+    order = [*NUMBER_WORDS, *(name for name in numbers if name not in NUMBER_WORDS)]
+    return [
+        (
+            NUMBER_WORDS.get(name, name),
+            f"{numbers[name]:.0f}" if name.endswith("_rank") else f"{numbers[name]:.3f}",
+        )
+        for name in order
+        if name in numbers
+    ]
 
 
 def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[str, Any]:

@@ -68,8 +68,12 @@ class Site:
 
     def manage(self, *words: str) -> str:
         """Output of a command run on the same store."""
+        return self.run("manage.py", *words)
+
+    def run(self, *words: str) -> str:
+        """Output of Python run with these words on the same store."""
         done = subprocess.run(
-            [sys.executable, "manage.py", *words],
+            [sys.executable, *words],
             cwd=REPOSITORY,
             env=environment(self.home),
             capture_output=True,
@@ -77,7 +81,7 @@ class Site:
             timeout=LONGEST_S,
             check=False,
         )
-        assert done.returncode == 0, f"manage.py {words}: {done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
 
 

@@ -1,6 +1,5 @@
 """The graph page with hundreds of nodes: labels, dragging, choosing, and the memories behind a node."""
 
-import json
 import re
 from typing import Any
 
@@ -8,10 +7,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PageAs
+from tests.browser.fleet import NODES
 from tests.browser.serving import Site
 
 pytestmark = [pytest.mark.server, pytest.mark.model]
-NODES = 300
 # Pairs of labels on show whose boxes meet by more than a pixel, and labels outside the picture.
 COLLISIONS = """() => {
     const frame = document.querySelector('#graph').getBoundingClientRect();
@@ -29,18 +28,9 @@ COLLISIONS = """() => {
 
 
 @pytest.fixture(scope="module")
-def fleet(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A tree of 300 things, each related to the one above; one memory names the first."""
-    names = [f"Vessel {at:03}" for at in range(NODES)]
-    lines: list[dict[str, Any]] = [{"type": "entity", "name": name, "observations": []} for name in names]
-    lines[0]["observations"] = ["leaves the harbour on Mondays"]
-    lines += [
-        {"type": "relation", "from": names[at], "to": names[at // 6], "relationType": "follows"}
-        for at in range(1, NODES)
-    ]
-    file = tmp_path_factory.mktemp("fleet") / "memory.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)))
-    site.manage("import", str(file), "--group", "ledger", "--as", "live")
+def fleet(site: Site) -> None:
+    """A tree of 300 things; one memory names the first."""
+    site.run("-m", "tests.browser.fleet")
 
 
 def labels(page: Page) -> int:
@@ -63,7 +53,9 @@ def test_hundreds_of_nodes_are_shown_without_a_collision(page_as: PageAs, fits: 
         labels(page)
         # What one points at has its label, and so has all beside it.
         page.locator("#graph .graph-node", has_text="Vessel 003").focus()
-        expect(page.locator("#graph .graph-node.graph-lit text:not([hidden])", has_text="Vessel 003")).to_have_count(1)
+        expect(
+            page.locator("#graph .graph-node.graph-lit text:not([hidden])", has_text="Vessel 003")
+        ).to_have_count(1)
         labels(page)
         fits(page)
 

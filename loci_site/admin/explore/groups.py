@@ -24,14 +24,20 @@ RECENT = 8
 
 
 def list_groups(request: HttpRequest) -> HttpResponse:
-    """The groups the caller may enter, each with its number of live and waiting memories."""
+    """The groups the caller may enter, each with its numbers of members and of live and waiting memories."""
     actor = actor_of(request)
     census = current_census()
     by_group = live_by_group(census) if census else {}
+    groups = entered_groups(actor)
+    members = Counter(Membership.objects.filter(group__in=groups).values_list("group_id", flat=True))
     rows = []
-    for group in entered_groups(actor):
+    for group in groups:
         own = by_group.get(group.key, Counter())
-        counts = {"live": sum(own[name] for name in Type.values), "waiting": own[Trust.CANDIDATE]}
+        counts = {
+            "live": sum(own[name] for name in Type.values),
+            "waiting": own[Trust.CANDIDATE],
+            "members": members[group.key],
+        }
         rows.append((group, counts))
     context = {"title": "Groups", "groups": rows, "census": census, "may_make": actor.may(CREATE_GROUP)}
     return render_page(request, "groups.html", context)

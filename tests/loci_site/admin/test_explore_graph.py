@@ -1,18 +1,23 @@
 """The relation graph in the admin: what it draws, and merging two entities and undoing it."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+import loci_site
 from access.groups.members import set_member
 from access.models import Group
 from access.tokens import operator
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Memory
 from tests.loci_site.admin.conftest import Remember, browser_of
 from tests.loci_site.admin.exploring import get, relate, text
+from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -56,6 +61,30 @@ def test_a_graph_has_limits(owner: Client, remember: Remember, field: str, value
     answer = get(owner, "graph/around/", status=422, of=str(memory.id), **{field: value})
     assert json.loads(answer.content)["field"] == field
     assert json.loads(get(owner, "graph/around/", status=422).content)["field"] == "of"
+
+
+def test_the_memories_behind_a_node_are_those_that_prove_or_name_it(
+    owner: Client, member: Client, alice: User, ledger: Group, garden: Group, remember: Remember
+) -> None:
+    proof = remember("The rota has her name on every Monday.")
+    named = remember("Ines is on holiday in May.")
+    remember("Inessa plays chess.")
+    elsewhere = remember("Ines waters the roses.", group="garden")
+    draft = RelationDraft("Ines", "maintains", "Ledger", group="ledger", evidence=(str(proof.id),))
+    ines = store_relation(person(alice), draft).relation.subject
+
+    def behind(client: Client) -> dict[str, str]:
+        answer = json.loads(get(client, "graph/around/", of=str(ines.id), memories="1").content)
+        assert {edge["to"] for edge in answer["edges"]} == {str(ines.id)}
+        assert {node["id"] for node in answer["nodes"]} == {
+            str(ines.id),
+            *(edge["from"] for edge in answer["edges"]),
+        }
+        return {edge["from"]: edge["label"] for edge in answer["edges"]}
+
+    ours = {str(proof.id): "evidence", str(named.id): "mention"}
+    assert behind(owner) == ours | {str(elsewhere.id): "mention"}
+    assert behind(member) == ours  # who does not belong to garden
 
 
 def merge(client: Client, what: str, one: Memory, other: Memory, *, status: int = 200) -> dict[str, Any]:
@@ -108,3 +137,13 @@ def test_who_may_merge_and_what_is_refused(
         strict.post("/admin/explore/graph/merge/", "{}", content_type="application/json").status_code == 403
     )
     assert set(Memory.objects.filter(type="entity").values_list("state", flat=True)) == {"live"}
+
+
+def test_the_vendored_layout_has_the_versions_of_its_lock_and_their_licence() -> None:
+    folder = Path(loci_site.__file__).parent / "static" / "loci" / "vendor"
+    locked = json.loads((folder / "package-lock.json").read_text())["packages"]
+    code = (folder / "d3-force.js").read_text()
+    versions = dict(re.findall(r"// https://d3js.org/(d3-\w+)/ v([\d.]+) Copyright", code))
+    assert versions == {name.split("/")[1]: each["version"] for name, each in locked.items() if name}
+    assert "Permission to use, copy, modify, and/or distribute this software" in code
+    assert not re.search(r"\beval\(|new Function\(", code)
