@@ -101,10 +101,10 @@ class GroupAdmin(LociAdmin):
         return field
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """The form with one button."""
-        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, **kwargs)
+        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, *args, **kwargs)
         return answer
 
     def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:

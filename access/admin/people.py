@@ -79,10 +79,10 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
         return field
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """The form with one button."""
-        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, **kwargs)
+        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, *args, **kwargs)
         return answer
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
