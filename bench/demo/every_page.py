@@ -59,7 +59,7 @@ def every_page() -> dict[str, dict[str, str]]:
             "edit": shown["memory"].replace("/change/?query=why+are+amounts+integers", "/edit/"),
             "merge": shown["confirm"].replace("/purge/", "/merge/"),
         }
-        | ({"log-row": f"/admin/access/auditentry/{row.pk}/change/"} if row else {})
+        | ({"log-row": f"/admin/access/auditentry/{row.name}/change/"} if row else {})
         | ({"recall": f"/admin/memories/recalllog/{recall.pk}/change/"} if recall else {})
         | ({"relation": f"/admin/relations/relation/{relation.id}/change/"} if relation else {}),
         "mia": member

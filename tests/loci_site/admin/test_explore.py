@@ -235,7 +235,10 @@ def test_rooms_count_what_they_hold(owner: Client, remember: Remember) -> None:
     waiting = remember("two")
     Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
     counted = {group.slug: held for group, held in get(owner, "groups/").context["groups"]}
-    assert counted == {"ledger": {"live": 2, "waiting": 1}, "garden": {"live": 0, "waiting": 0}}
+    assert counted == {
+        "ledger": {"live": 2, "waiting": 1, "members": 1},
+        "garden": {"live": 0, "waiting": 0, "members": 1},
+    }
     counts = get(owner, "groups/ledger/").context["counts"]
     assert (counts["live"], counts["waiting"], counts["conflicts"]) == (2, 1, 0)
 
