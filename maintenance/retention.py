@@ -23,6 +23,7 @@ from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, Rec
 from memories.review.proposals import close_overdue
 from memories.search.schema import begin_purge, end_purge
 from memories.types import State
+from storage.postgresql.months import drop_month, is_parted, make_months, old_months
 
 BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
 BATCH_MEMORIES = 200  # examined together; purge_forgotten() writes fewer per transaction
@@ -232,9 +233,16 @@ def roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
 
 
 def expire_recalls(this_pass: RetentionPass) -> StepReport:
-    """Delete the log of old recalls."""
-    rows = RecallLog.objects.filter(at__lt=this_pass.before(this_pass.limits.recall_log_days))
-    return _destroy_rows(this_pass, StepReport("recalls"), "recalls", rows)
+    """Delete the log of old recalls; where it has partitions, whole months at once, and make the coming ones."""
+    step, table = StepReport("recalls"), RecallLog._meta.db_table
+    before = this_pass.before(this_pass.limits.recall_log_days)
+    if not this_pass.dry_run and is_parted(table):
+        make_months(table, "at", this_pass.now)
+        for month in old_months(table, before):
+            began = time.perf_counter()
+            if rows := drop_month(table, month):
+                step.add({"recalls": rows}, took_s=time.perf_counter() - began)
+    return _destroy_rows(this_pass, step, "recalls", RecallLog.objects.filter(at__lt=before))
 
 
 def expire_index_changes(this_pass: RetentionPass) -> StepReport:

@@ -15,9 +15,18 @@ from django.db.models.query import ValuesListIterable, get_related_populators
 from django.db.models.sql import InsertQuery, UpdateQuery
 
 
-def fetch(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """All rows of one SELECT; each %s in it is bound to a str, number or bytes of `params`."""
-    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+def repeated_cursor() -> Any:
+    """A cursor for statements that come again and again; PostgreSQL then keeps their plans."""
+    connection: Any = connections[DEFAULT_DB_ALIAS]
+    return connection.repeated_cursor() if connection.vendor == "postgresql" else connection.cursor()
+
+
+def fetch(sql: str, params: Sequence[Any], *, is_repeated: bool = False) -> list[tuple[Any, ...]]:
+    """All rows of one SELECT; each %s in it is bound to a str, number or bytes of `params`.
+
+    `is_repeated`: its best plan does not depend on the values, so PostgreSQL may keep it.
+    """
+    with repeated_cursor() if is_repeated else connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(sql, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
@@ -64,7 +73,7 @@ class CompiledQuery(Generic[T]):
     def rows(self, *values: str | int) -> list[T]:
         """Run the query with its `count` arguments."""
         statement = self._statement()
-        found: Any = fetch(statement.sql, bind(statement.places, values))
+        found: Any = fetch(statement.sql, bind(statement.places, values), is_repeated=True)
         if statement.converters:
             found = statement.compiler.apply_converters(found, statement.converters)
         return [statement.read(row) for row in found]
@@ -98,7 +107,7 @@ class CompiledUpdate:
     def run(self, *values: str | int) -> int:
         """Update the rows; returns how many matched."""
         sql, places = compiled_once(self, self._compile)
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        with repeated_cursor() as cursor:
             cursor.execute(sql, bind(places, values))
             changed: int = cursor.rowcount
         return changed
@@ -144,7 +153,7 @@ class CompiledInsert(Generic[M]):
         adapted: dict[tuple[int, int], Any] = {}
         params = [param for row in rows for param in self._params(row, connection, adapted)]
         returning = compiler.returning_fields
-        with connection.cursor() as cursor:
+        with repeated_cursor() as cursor:
             cursor.execute(sql, [*params, *compiler.returning_params])
             found = cursor.fetchall() if returning else [()] * len(rows)
         for row, values in zip(rows, found, strict=True):

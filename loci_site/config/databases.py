@@ -53,11 +53,11 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
     }
 
 
-def postgresql_settings(url: str, *, prepare_threshold: int = 0) -> dict[str, Any]:
+def postgresql_settings(url: str, *, prepare_threshold: int = 5) -> dict[str, Any]:
     """Settings for PostgreSQL from an address as libpq takes it; its query becomes connection options.
 
-    Without a threshold they suit a pooler that hands out a connection per transaction (PgBouncer): nothing is prepared
-    on the server and no cursor outlives its transaction.
+    They suit a pooler that hands out a connection per transaction (PgBouncer): no cursor outlives its transaction, and
+    what storage.postgresql finds behind one has nothing prepared.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
@@ -71,10 +71,6 @@ def postgresql_settings(url: str, *, prepare_threshold: int = 0) -> dict[str, An
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": True,
-        # The client fills in values itself unless told otherwise, and such a statement is never prepared.
-        "OPTIONS": {
-            "prepare_threshold": prepare_threshold or None,
-            "server_side_binding": bool(prepare_threshold),
-            **options,
-        },
+        # Only repeated_cursor() prepares: the ORM's other statements are put together with their values.
+        "OPTIONS": {"prepare_threshold": prepare_threshold or None, **options},
     }

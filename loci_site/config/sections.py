@@ -95,9 +95,9 @@ class Storage:
     )
     cache_mb: int = key(16, "SQLite page cache of each connection.", unit="MiB", low=1, high=4096)
     prepare_threshold: int = key(
-        0,
-        "Uses of a statement on a connection after which PostgreSQL keeps it prepared. 0: never, as a pooler that hands"
-        " out connections per transaction (PgBouncer) needs.",
+        5,
+        "Uses of a statement of recall or store on a connection after which PostgreSQL keeps its plan. 0: never. Behind a"
+        " pooler (PgBouncer) nothing is kept, whatever stands here.",
         low=0,
         high=1000,
     )

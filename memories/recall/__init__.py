@@ -117,7 +117,7 @@ def answer_query(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
-    state = read_index_state()
+    state = read_index_state((group.key,) if group is not None else ())
     if (
         encoder is not None
         and question.vector is not None

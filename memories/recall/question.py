@@ -239,7 +239,7 @@ def check_narrowing(narrowing: Narrowing) -> None:
 
 def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
     """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
-    encoder, indexed = encoder_for_index()
+    encoder, indexed = encoder_for_index(is_checked_later=True)
     if mode == "keyword":
         return encoder, ""
     if encoder is None:

@@ -16,21 +16,22 @@ def find_separately(
     visibility: Visibility,
     *,
     postings: PostingReader,
-    nearest: Callable[[Vector, RowReader], list[Hit]],
+    nearest: Callable[[Vector, RowReader, Collection[int]], list[Hit]],
     cosines: Callable[[Collection[int], Vector], dict[int, float]],
     limit: int,
     also: Collection[int] = (),
 ) -> HybridHits:
     """The best `limit` memories of each search that has a query, with their true scores in the other search.
 
-    `nearest` searches by vector, `cosines` scores memories by vector.
+    `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
+    the keys, so that it can read the scores along.
     """
     visible = RowReader(partial(read_visible, visibility=visibility))
     # While another core computes the vector.
     matches = find_matches(match, visibility, postings) if match is not None else NO_MATCHES
     words = best_words(matches, visible, limit=limit)
     query = resolve_vector(vector) if vector is not None else None
-    near = nearest(query, visible) if query is not None else []
+    near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []
     rows = visible({*(hit.key for hit in (*words, *near)), *also})
     return combine_hits(
         words,

@@ -184,9 +184,11 @@ def count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
     """The number of visible texts, their mean length and, if requested, their share."""
     groups, params = groups_sql(visibility, "s")
     if with_share:
-        [(count, words, everything)] = fetch(_TEXTS_AND_ALL.format(groups=groups), [*params, *params])
+        [(count, words, everything)] = fetch(
+            _TEXTS_AND_ALL.format(groups=groups), [*params, *params], is_repeated=True
+        )
     else:
-        [(count, words)] = fetch(_TEXTS.format(groups=groups), params)
+        [(count, words)] = fetch(_TEXTS.format(groups=groups), params, is_repeated=True)
         everything = count
     if not count:
         return VisibleTexts(0, 1.0, 0.0)

@@ -25,7 +25,8 @@ _COUNTS = (
 )
 # A place among rows that the caller may not see would tell of them. A bare column with a time would be read by Django.
 _VISIBLE = f"""
-SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END, COALESCE(m.valid_from, m.created_at)
+SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END,
+    CAST(COALESCE(m.valid_from, m.created_at) AS text)
 FROM memories_memory AS m JOIN search_row AS s ON s.key = m.key
 WHERE m.key {{in_list}} AND {{where}}
 """  # noqa: S608 - constants alone
@@ -53,9 +54,8 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
     where, params = render(visibility)
     sql = _VISIBLE.format(in_group=in_group, where=where, in_list=dialect().in_list)
-    return {
-        row[0]: RankingFields._make(row) for row in fetch(sql, [*groups, dialect().list_param(keys), *params])
-    }
+    found = fetch(sql, [*groups, dialect().list_param(keys), *params], is_repeated=True)
+    return {row[0]: RankingFields._make(row) for row in found}
 
 
 def render(v: Visibility) -> tuple[str, Params]:

@@ -40,7 +40,7 @@ from memories.store.neighbours import (
     Neighbour,
     NextStep,
 )
-from memories.store.pieces import one_index_state
+from memories.store.pieces import one_index_state, read_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
@@ -218,7 +218,7 @@ def write_drafts(
     now = timezone.now()
     executor = Executor(actor, now=now)
     hold_groups(group.key for group, _ in drafts)
-    with one_index_state():
+    with one_index_state(read_index_state({group.key for group, _ in drafts})):
         decisions = decide_and_write(actor, drafts, executor, now=now)
     return [_result(decision, executor) for decision in decisions]
 

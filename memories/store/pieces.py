@@ -1,7 +1,7 @@
 """Split texts into pieces and embed them, before any transaction begins."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from string import punctuation
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
@@ -48,7 +49,9 @@ class HeldState:
 
 
 _held_state: ContextVar[HeldState | None] = ContextVar("held_state", default=None)
-_INDEX_VALUES = CompiledQuery(lambda: IndexState.objects.order_by().values_list("name", "value"), 0)
+_STATE_NAMES = ("model", "default_scope", "withdrawn")
+# Of each database, as of the last time that all values were read.
+_last_models: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -106,14 +109,21 @@ def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
     return encoder_for_index(timeout_s=timeout_s)[0]
 
 
-def encoder_for_index(*, timeout_s: float | None = None) -> tuple[Encoder | None, str]:
-    """The encoder as available_encoder() returns it, and the id of the model whose vectors the index holds."""
-    indexed = indexed_model()
+def encoder_for_index(
+    *, timeout_s: float | None = None, is_checked_later: bool = False
+) -> tuple[Encoder | None, str]:
+    """The encoder as available_encoder() returns it, and the id of the model whose vectors the index holds.
+
+    `is_checked_later`: the caller reads the index's state afterwards, so that the model of the last time will do.
+    """
     try:
         encoder = get_encoder(timeout_s=timeout_s)
     except ModelUnavailable as absent:
         log.warning("no embedding model: %s", absent)
-        return None, indexed
+        return None, indexed_model()
+    if is_checked_later and _last_models.get(str(connection.settings_dict["NAME"])) == encoder.model_id:
+        return encoder, encoder.model_id
+    indexed = indexed_model()
     return encoder.of_model(indexed) or encoder, indexed
 
 
@@ -223,10 +233,29 @@ def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list
     return {name: [*column] for name, column in zip(names, zip(*pieces, strict=True), strict=True)}
 
 
-def read_index_state() -> Mapping[str, str]:
-    """All values of the indexes by name: `model`, and `withdrawn`, the stamp of the withdrawn texts; one query."""
+def read_index_state(groups: Collection[int] = ()) -> Mapping[str, str]:
+    """Values of the indexes by name: `model`, and `withdrawn`, the stamp of the withdrawn texts; one query.
+
+    With the stamps of these groups (by key); empty for a group that has none of its own.
+    """
+    stamps = [stamp_name(group) for group in groups]
     held = _held_values()
-    return dict(_INDEX_VALUES.rows()) if held is None else held
+    if held is not None and held.keys() >= {*stamps}:
+        return held
+    found = dict.fromkeys(stamps, "") | dict(read_rows(_state_query, [*_STATE_NAMES, *stamps]))
+    _last_models[str(connection.settings_dict["NAME"])] = found.get("model", "")
+    return found
+
+
+@cache
+def _state_query(count: int) -> CompiledQuery[tuple[str, str]]:
+    states = IndexState.objects.order_by()
+    return CompiledQuery(lambda *names: states.filter(name__in=names).values_list("name", "value"), count)
+
+
+def stamp_name(group: int) -> str:
+    """The name of the stamp of a group's withdrawn texts, where groups have stamps of their own (withdrawn.sql)."""
+    return f"withdrawn {group}"
 
 
 def _held_values() -> Mapping[str, str] | None:
@@ -235,9 +264,9 @@ def _held_values() -> Mapping[str, str] | None:
 
 
 @contextmanager
-def one_index_state(state: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Use this state of the indexes, or the one read now, in the whole block: for a writer's transaction or one answer."""
-    held = HeldState(read_index_state() if state is None else state)
+def one_index_state(state: Mapping[str, str]) -> Iterator[None]:
+    """Use this state of the indexes in the whole block: for a writer's transaction or one answer."""
+    held = HeldState(state)
     token = _held_state.set(held)
     try:
         yield

@@ -1,17 +1,47 @@
-"""Loci's database engine for PostgreSQL: Django's own backend, which also reports a COMMIT that failed."""
+"""Loci's database engine for PostgreSQL: Django's own backend, which reports a COMMIT that failed and keeps plans."""
 
 from typing import Any
 
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.base import ServerBindingCursor
 
 from storage.faults import report_failed_commit
+
+MAX_PREPARED = 300  # statements of a connection; stores and recalls have about fifty, some in several sizes
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection to PostgreSQL."""
 
     display_name = "PostgreSQL with pgvector"
+    keeps_plans = False
+
+    def init_connection_state(self) -> None:
+        """Find out whether statements may be prepared: not through a pooler, which may give each transaction another server process."""
+        super().init_connection_state()
+        connection: Any = self.connection
+        self.keeps_plans = connection.prepare_threshold is not None and is_direct(connection)
+        connection.prepared_max = MAX_PREPARED
+
+    def repeated_cursor(self) -> Any:
+        """A cursor for statements that come again and again: the server keeps their plans after some uses.
+
+        Values travel apart from the statement, so each must have a type that the server can tell.
+        """
+        self.ensure_connection()
+        if not self.keeps_plans or self.queries_logged:  # a log has values in the statements
+            return self.cursor()
+        with self.wrap_database_errors:
+            cursor = ServerBindingCursor(self.connection)  # type: ignore[call-arg]  # the stubs do not know psycopg 3
+        return self._prepare_cursor(cursor)  # type: ignore[attr-defined]  # the stubs leave it out
 
     def _commit(self) -> Any:
         with report_failed_commit():
             return super()._commit()  # type: ignore[misc]  # the stubs leave it out
+
+
+def is_direct(connection: Any) -> bool:
+    """True if the server itself answers: a pooler gives its clients process numbers of its own."""
+    with connection.cursor() as cursor:
+        own = cursor.execute("SELECT pg_backend_pid()").fetchone()[0]
+    return bool(own == connection.info.backend_pid)

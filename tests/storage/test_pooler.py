@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from access.models import Group
 from maintenance.cycle import RunPlan, run_cycle
 from memories.lifecycle.verbs import forget, restore
 from memories.recall import RecallRequest, recall
+from storage.postgresql import base
 from tests.memories.builders import kept
 from tests.memories.conftest import alice, encoder, ledger
 from tests.people import agent, person
@@ -51,6 +53,7 @@ def pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return result
 
     connection.ensure_connection()
+    monkeypatch.setattr(connection, "keeps_plans", False)  # as is_direct() finds behind a pooler
     monkeypatch.setattr(connection, "_set_autocommit", end_transaction)
     with connection.execute_wrapper(outside):
         yield found
@@ -70,17 +73,29 @@ def test_each_transaction_may_get_another_connection(alice: User, ledger: Group,
     assert set(pooled) == {0}
 
 
-@pytest.mark.parametrize(("threshold", "prepared"), [(0, 0), (2, 1)])
-def test_statements_are_prepared_after_as_many_uses_as_the_setting_says(
-    threshold: int, prepared: int
+@pytest.mark.parametrize(
+    ("threshold", "is_direct", "prepared"), [(None, True, 0), (2, True, 1), (2, False, 0)]
+)
+def test_repeated_statements_are_prepared_where_the_server_itself_answers(
+    threshold: int | None, is_direct: bool, prepared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = connection.copy()
-    options = {"prepare_threshold": threshold or None, "server_side_binding": bool(threshold)}
-    own.settings_dict["OPTIONS"] = {**own.settings_dict["OPTIONS"], **options}
+    own.settings_dict["OPTIONS"] = {**own.settings_dict["OPTIONS"], "prepare_threshold": threshold}
+    if not is_direct:
+        monkeypatch.setattr(base, "is_direct", lambda _: False)
     with closing(own):
         for number in range(4):
-            with own.cursor() as cursor:
+            with own.repeated_cursor() as cursor:
                 cursor.execute("SELECT slug FROM access_group WHERE key = %s", [number])
         with own.cursor() as cursor:
             cursor.execute("SELECT COUNT(*) FROM pg_prepared_statements")
             assert cursor.fetchone() == (prepared,)
+
+
+def test_a_pooler_is_known_by_its_own_process_number() -> None:
+    connection.ensure_connection()
+    server = connection.connection
+    pooler = SimpleNamespace(
+        cursor=server.cursor, info=SimpleNamespace(backend_pid=server.info.backend_pid + 1)
+    )
+    assert (base.is_direct(server), base.is_direct(pooler)) == (True, False)

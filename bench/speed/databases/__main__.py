@@ -1,6 +1,7 @@
 """Measure both databases in turn: `python -m bench.speed.databases --sizes 10k,100k --report docs/speed.md`.
 
-Built stores are kept under .proof/databases. Both databases answer the same questions in blocks in turn, in one process
+With `--only PostgreSQL --near 0` that database alone. Built stores are kept under .proof/databases; on PostgreSQL a million memories take about
+5.5 GB, and are filled by COPY (filling.py). Both databases answer the same questions in blocks in turn, in one process
 each, without HTTP: what differs is the database. Times are on the clock.
 """
 
@@ -8,6 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from bench.speed.databases.report import as_tables, put_tables
 CACHE = FOLDER / "databases"
 ROUNDS, BLOCK = 5, 20  # blocks of questions for each group and database, and questions in each
 STORES, CLIENTS_S, ROWS = 60, 10.0, 512
+DATABASES = ("SQLite", "PostgreSQL")
 # m, ef_construction, ef_search of an approximate index.
 PARAMETERS = ((16, 64, 100), (24, 128, 40), (24, 128, 100), (24, 128, 200))
 COMPARED = 200  # questions
@@ -70,8 +73,12 @@ def main() -> None:
     )
     parser.add_argument("--sizes", type=sizes, default="10k,100k", help="memories in the store")
     parser.add_argument(
-        "--near", type=parse_size, default="50k", help="vectors in one group for the approximate index"
+        "--near",
+        type=lambda word: 0 if word == "0" else parse_size(word),
+        default="50k",
+        help="vectors in one group for the approximate index; 0 for none",
     )
+    parser.add_argument("--only", choices=DATABASES, help="measure one database")
     parser.add_argument("--report", type=Path, help="put the tables between the marks of this page")
     options = parser.parse_args()
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -79,8 +86,10 @@ def main() -> None:
     server.start() if (server.data / "PG_VERSION").exists() else server.make()
     try:
         largest = max(options.sizes)
+        names = [options.only] if options.only else DATABASES
         measured = {
-            size: measure(size, server, near=options.near if size == largest else 0) for size in options.sizes
+            size: measure(size, server, names, near=options.near if size == largest else 0)
+            for size in options.sizes
         }
     finally:
         server.stop()
@@ -90,9 +99,9 @@ def main() -> None:
         put_tables(options.report, tables)
 
 
-def measure(size: int, server: PostgresServer, *, near: int) -> Found:
-    """Fill both stores, then ask both in turn; `near` vectors are compared with and without an approximate index."""
-    homes = {"SQLite": _home(size, None), "PostgreSQL": _home(size, server)}
+def measure(size: int, server: PostgresServer, names: Sequence[str], *, near: int) -> Found:
+    """Fill the stores, then ask them in turn; `near` vectors are compared with and without an approximate index."""
+    homes = {name: _home(size, server if name == "PostgreSQL" else None) for name in names}
     found: dict[str, Found] = {name: {"recall": {}} for name in homes}
     groups = [name for name, count in sizes_of_groups(size).items() if not name.startswith("small")]
     with ExitStack() as stack, tqdm(desc=f"{size:,} memories", unit="order") as bar:
@@ -119,7 +128,7 @@ def measure(size: int, server: PostgresServer, *, near: int) -> Found:
                 n: ask(name, "clients", count=n, seconds=CLIENTS_S)["rate"] for n in (1, 8)
             }
             found[name]["import"] = ask(name, "bring", rows=ROWS)["rate"]
-        if near:
+        if near and "PostgreSQL" in workers:
             ask("PostgreSQL", "load_near", rows=near)
             found["PostgreSQL"]["near"] = [
                 {**_near(ask, *parameters), "rows": near, "parameters": parameters}

@@ -22,10 +22,16 @@ def put_tables(page: Path, tables: str) -> None:
 
 def as_tables(measured: dict[int, Found]) -> str:
     """One table of times and rates, and one of approximate indexes where a group is large."""
-    lines = [f"{machine()}.", "", "| memories | measured | SQLite | PostgreSQL |", "|---:|---|---:|---:|"]
+    names = list(next(iter(measured.values())))
+    lines = [
+        f"{machine()}.",
+        "",
+        f"| memories | measured | {' | '.join(names)} |",
+        "|---:|---|" + "---:|" * len(names),
+    ]
     for size, found in measured.items():
-        lines += [f"| {size:,} | {what} | {a} | {b} |" for what, a, b in _rows(found)]
-    near = [each for found in measured.values() for each in found["PostgreSQL"].get("near", [])]
+        lines += [f"| {size:,} | {' | '.join(row)} |" for row in _rows([*found.values()])]
+    near = [each for found in measured.values() for each in found.get("PostgreSQL", {}).get("near", [])]
     if near:
         lines += [
             "",
@@ -36,20 +42,20 @@ def as_tables(measured: dict[int, Found]) -> str:
     return "\n".join(lines)
 
 
-def _rows(found: Found) -> list[tuple[str, str, str]]:
-    both = (found["SQLite"], found["PostgreSQL"])
+def _rows(databases: list[Found]) -> list[tuple[str, ...]]:
     rows = [
-        (f"recall in a group of {group}, ms p50 / p95", *(_ms(each["recall"][group]) for each in both))
-        for group in both[0]["recall"]
+        (f"recall in a group of {group}, ms p50 / p95", *(_ms(each["recall"][group]) for each in databases))
+        for group in databases[0]["recall"]
     ]
-    rows.append(("store in the largest group, ms p50 / p95", *(_ms(each["store"]) for each in both)))
+    rows.append(("store in the largest group, ms p50 / p95", *(_ms(each["store"]) for each in databases)))
     rows += [
-        (f"stores/s, {n} client{'s' if n > 1 else ''}", *(f"{each['clients'][n]:.0f}" for each in both))
+        (f"stores/s, {n} client{'s' if n > 1 else ''}", *(f"{each['clients'][n]:.0f}" for each in databases))
         for n in (1, 8)
     ]
-    rows.append(("import with embedding, rows/s", *(f"{each['import']:.0f}" for each in both)))
-    if all(each["fill"]["rows/s"] for each in both):
-        rows.append(("rows/s with ready vectors, no log", *(f"{each['fill']['rows/s']:,}" for each in both)))
+    rows.append(("import with embedding, rows/s", *(f"{each['import']:.0f}" for each in databases)))
+    if all(each["fill"]["rows/s"] for each in databases):
+        filled = (f"{each['fill']['rows/s']:,}" for each in databases)
+        rows.append(("rows/s with ready vectors, no log", *filled))
     return rows
 
 

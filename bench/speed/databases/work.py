@@ -25,6 +25,7 @@ from django.db import connection, connections  # noqa: E402
 
 from access.groups import create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
+from bench.speed.databases.filling import fill_by_copy  # noqa: E402
 from bench.speed.databases.groups import sizes_of_groups  # noqa: E402
 from bench.speed.store import ROWS_AT_ONCE, Vectors, mixed_vectors, seed_vectors, write  # noqa: E402
 from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
@@ -70,13 +71,20 @@ class Bench:
         texts = make_texts(self.vocabulary, self.size, seed=self.size)
         group_keys = [keys[name] for name, count in self.groups.items() for _ in range(count)]
         began = time.perf_counter()
-        write(texts, group_keys, self.seeds)
+        if connection.vendor == "postgresql":
+            model = self.encoder.model_id
+            fill_by_copy(texts, group_keys, self.seeds, model=model, report=self._report)
+        else:
+            write(texts, group_keys, self.seeds)
         filled = time.perf_counter()
         search_index().tend()
         tended = time.perf_counter()
         self.questions = self._questions(texts)
         file.write_text(json.dumps(self.questions), encoding="utf-8")
         return {"rows/s": round(self.size / (filled - began)), "indexes, s": round(tended - filled, 1)}
+
+    def _report(self, step: str) -> None:
+        print(f"{time.perf_counter():.0f} s: {step}", file=sys.stderr, flush=True)
 
     def _questions(self, texts: list[tuple[str, int]]) -> dict[str, list[str]]:
         dice, at, found = random.Random(4), 0, dict[str, list[str]]()

@@ -20,11 +20,12 @@ from memories.search.moments import find_dated
 from memories.search.postgresql.large_rooms import tend_large_rooms
 from memories.search.postgresql.postings import GIN_POSTINGS
 from memories.search.postgresql.prefix import find_newest, keep_visible_words, read_index_words
-from memories.search.postgresql.vectors import find_nearest, score_memories
+from memories.search.postgresql.vectors import Visible, find_nearest
 from memories.search.query_terms import Match
 from memories.search.rows import RowReader, read_visible
 from memories.search.schema import apply_index_schema, created_names, fill_search_rows
 from storage.compiled_queries import fetch
+from storage.postgresql.months import check_references
 
 _NAMES = """
 SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
@@ -64,13 +65,20 @@ class PostgresqlEngine:
         also: Collection[int] = (),
     ) -> HybridHits:
         """The best `limit` memories of each search that has a query, with their true scores in the other search."""
+        scores: dict[int, float] = {}
+
+        def nearest(query: Vector, visible: Visible, scored: Collection[int]) -> list[Hit]:
+            found, read = find_nearest(query, visibility, visible, limit=limit, scored=scored)
+            scores.update(read)
+            return found
+
         return find_separately(
             match,
             vector,
             visibility,
             postings=GIN_POSTINGS,
-            nearest=lambda query, visible: find_nearest(query, visibility, visible, limit=limit),
-            cosines=score_memories,
+            nearest=nearest,
+            cosines=lambda keys, query: {key: scores[key] for key in keys if key in scores},
             limit=limit,
             also=also,
         )
@@ -82,7 +90,7 @@ class PostgresqlEngine:
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
         visible = RowReader(partial(read_visible, visibility=visibility))
-        return find_nearest(vector, visibility, visible, limit=limit)
+        return find_nearest(vector, visibility, visible, limit=limit)[0]
 
     def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
         """The newest `limit` memories of the periods, newest first."""
@@ -136,7 +144,8 @@ class PostgresqlEngine:
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic():
-            check_references()
+            with connection.cursor() as cursor:
+                check_references(cursor)
             apply_index_schema(connection)
             stop_writers()
             fill_search_rows(connection)
@@ -164,13 +173,6 @@ def stop_writers() -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
-
-
-def check_references() -> None:
-    """Check now what the transaction's end would: no index is made on a table with checks to come."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def fill_vectors() -> int:

@@ -34,7 +34,7 @@ class Stems:
             return
         if len(self._known) > MAX_STEMS:
             self._known = {}
-        found = fetch(_STEMS, [new])
+        found = fetch(_STEMS, [new], is_repeated=True)
         self._known |= {term: tuple(stems) for term, stems in found}
 
     def of(self, term: str) -> tuple[str, ...]:

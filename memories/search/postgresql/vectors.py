@@ -1,7 +1,7 @@
 """Nearest memories by pgvector: filter first, then compare what is left."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -11,17 +11,19 @@ from memories.search.base import Hit, RankingFields, Vector
 from memories.search.postgresql.large_rooms import MOST_SEARCHED, SEARCHED, large_rooms
 from memories.search.postgresql.lexemes import rooms_of
 from memories.search.rows import needs_rows, placeholders, render, standing_condition
-from memories.types import State
+from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
 Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
 
+_ASKED = "WITH asked AS MATERIALIZED (SELECT %s::halfvec(384) AS h)"
+_DISTANCE = "h <=> (SELECT asked.h FROM asked)"
 # "+ 0" keeps the planner from an approximate index, which looks for the nearest first and filters afterwards.
-_EXACT = """
-(SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
-WHERE room = ANY(%s) {narrow} ORDER BY (h <=> %s::halfvec(384)) + 0 LIMIT %s)
-"""
+_EXACT = f"""
+(SELECT memory, ({_DISTANCE}) + 0 AS distance, FALSE AS is_score FROM piece_search
+WHERE room = ANY(%s) {{narrow}} ORDER BY distance LIMIT %s)
+"""  # noqa: S608 - constants alone
 # The room is part of the text, so that the planner sees that the room's own index serves.
 _APPROXIMATE = """
 SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
@@ -31,20 +33,20 @@ _SEARCHED = (
     "SELECT set_config('hnsw.ef_search', %s, TRUE), set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"
 )
 _ROWS = "AND memory IN (SELECT m.key FROM memories_memory AS m WHERE {where})"
-_SCORES = """
-SELECT memory, 1 - MIN(h <=> %s::halfvec(384)) FROM piece_search WHERE memory = ANY(%s) GROUP BY memory
-"""
+_SCORES = f"(SELECT memory, MIN({_DISTANCE}), TRUE FROM piece_search WHERE memory = ANY(%s) GROUP BY memory)"  # noqa: S608 - constants alone
 Distances = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
 class NearQuery:
-    """A query for the pieces of a Visibility near a vector."""
+    """A query for the pieces of a Visibility near a vector; `scored` are memories whose cosines are read along."""
 
     vector: str
     rooms: list[int]
     narrow: str
     params: list[Any]
+    scored: Collection[int] = ()
+    scores: dict[int, float] = field(default_factory=dict)
 
     def pieces(self, count: int) -> Distances:
         """Memory and distance of the `count` nearest pieces of the rooms, and more; by an index where a room has one."""
@@ -60,15 +62,19 @@ class NearQuery:
 
     def by_comparing(self, rooms: Sequence[int], count: int) -> Distances:
         """The nearest pieces among all of the rooms. Own rows and global ones apart, which the planner would not do."""
-        parts = [
-            part for part in ([room for room in rooms if room], [room for room in rooms if not room]) if part
-        ]
-        if not parts:
+        halves = [room for room in rooms if room], [room for room in rooms if not room]
+        parts = [part for part in halves if part]
+        statements = [_EXACT.format(narrow=self.narrow)] * len(parts)
+        values = [value for part in parts for value in (part, *self.params, count)]
+        scored = [key for key in self.scored if key not in self.scores]
+        if scored:
+            statements.append(_SCORES)
+            values.append(scored)
+        if not statements:
             return []
-        sql = " UNION ALL ".join([_EXACT.format(narrow=self.narrow)] * len(parts))
-        each = [[self.vector, part, *self.params, self.vector, count] for part in parts]
-        found: Any = fetch(sql, [value for values in each for value in values])
-        return list(found)
+        found = fetch(f"{_ASKED} {' UNION ALL '.join(statements)}", [self.vector, *values])
+        self.scores.update({memory: 1 - distance for memory, distance, is_score in found if is_score})
+        return [(memory, distance) for memory, distance, is_score in found if not is_score]
 
     def by_index(self, room: int, count: int) -> Distances:
         """About the nearest pieces of a large room."""
@@ -79,9 +85,11 @@ class NearQuery:
         return list(found)
 
 
-def find_nearest(vector: Vector, visibility: Visibility, visible: Visible, *, limit: int) -> list[Hit]:
-    """The `limit` visible memories whose best piece is nearest, best first."""
-    query = NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility))
+def find_nearest(
+    vector: Vector, visibility: Visibility, visible: Visible, *, limit: int, scored: Collection[int] = ()
+) -> tuple[list[Hit], dict[int, float]]:
+    """The `limit` visible memories whose best piece is nearest, best first, and the cosines of `scored` by key."""
+    query = NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)
     count = int(limit * SLACK)
     while True:
         rows = sorted(query.pieces(count), key=lambda row: (row[1], row[0]))
@@ -91,18 +99,18 @@ def find_nearest(vector: Vector, visibility: Visibility, visible: Visible, *, li
         seen = visible(best)
         hits = [Hit(key, cosine) for key, cosine in best.items() if key in seen]
         if len(hits) >= limit or len(rows) < count:
-            return hits[:limit]
+            return hits[:limit], query.scores
         count *= GROWTH
 
 
-def score_memories(keys: Collection[int], vector: Vector) -> dict[int, float]:
-    """Cosine of each memory's best piece, by key; memories without vectors are left out."""
-    return dict(fetch(_SCORES, [vector_text(vector), [*keys]])) if keys else {}
-
-
 def narrowing(v: Visibility) -> tuple[str, list[Any]]:
-    """A Visibility as conditions on piece_search beside the room; what its columns cannot express goes to the rows."""
+    """A Visibility as conditions on piece_search beside the room, which let through all of its rows and perhaps more.
+
+    Read on the rows themselves are only conditions that its columns cannot express and that leave few of a room.
+    """
     standing = standing_condition(v)
+    if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
+        standing = ">= 1"  # and more; which trusts count is seen on the rows
     if not standing or needs_rows(v) or v.retracted_types:
         where, params = render(v)
         return _ROWS.format(where=where), params

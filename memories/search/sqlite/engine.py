@@ -87,7 +87,7 @@ class SqliteEngine:
             vector,
             visibility,
             postings=FTS_POSTINGS,
-            nearest=lambda query, _: self._find_nearest(table, query, visibility, limit),
+            nearest=lambda query, *_: self._find_nearest(table, query, visibility, limit),
             cosines=lambda keys, query: score_vectors(keys, query, table=table),
             limit=limit,
             also=also,

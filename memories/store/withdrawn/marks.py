@@ -1,7 +1,8 @@
 """Tombstones' marks in memory, by group, and the texts that match them.
 
 A random stamp, which triggers change with every withdrawal, tells each process whether its copies are still true: one
-short query, and no other while nothing was withdrawn. A copy has a group's own tombstones and those of global texts, so
+short query, and no other while nothing was withdrawn. On PostgreSQL each group has one of its own, so that withdrawals
+in different groups do not wait for the same row. A copy has a group's own tombstones and those of global texts, so
 a group's reads do not grow with what others withdraw.
 """
 
@@ -19,7 +20,7 @@ from access.actor import READ, Actor
 from access.models import Group
 from memories.language.dress import is_in_one_case
 from memories.models import Tombstone, TombstoneKind
-from memories.store.pieces import read_index_state
+from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.reach import EFFECTS, Effect, Likeness, bars
 from memories.store.withdrawn.tombstones import (
     TombstoneKey,
@@ -120,14 +121,17 @@ _texts: OrderedDict[bytes, tuple[TextMarks, ...]] = OrderedDict()
 _lock = Lock()
 
 
-def read_stamp() -> str:
-    """The stamp of the withdrawn texts; empty as long as there was none."""
-    return read_index_state().get("withdrawn", "")
+def read_stamp(group: int) -> str:
+    """The stamp of the withdrawn texts that a group's are compared with: its own and global ones; empty if there was none."""
+    if group == OF_ALL_GROUPS:
+        return read_index_state().get("withdrawn", "")
+    state = read_index_state((group,))
+    return state[stamp_name(group)] + state.get("withdrawn", "")
 
 
 def read_marks(group: int) -> Marks:
     """The tombstones in force for a group's texts; reads only the stamp unless it changed."""
-    stamp, known = read_stamp(), _marks.get(group)
+    stamp, known = read_stamp(group), _marks.get(group)
     if known is not None and stamp == known.stamp:
         return known
     if not stamp:

@@ -86,7 +86,7 @@ _GLOBAL = "scope = 'global'"
 
 def read_withdrawn(group: int) -> WithdrawnRows:
     """A group's retracted and rejected memories and all groups' global ones; nothing but the stamp is read unless it changed."""
-    stamp, known = read_stamp(), _rows.get(group)
+    stamp, known = read_stamp(group), _rows.get(group)
     if known is not None and stamp == known.stamp:
         return known
     if not stamp:

@@ -209,12 +209,11 @@ def test_a_postgresql_address_is_taken_apart() -> None:
 
 def test_statements_are_prepared_where_the_setting_says_so(tmp_path: Path) -> None:
     address = {"LOCI_HOME": str(tmp_path), "DATABASE_URL": "postgresql://ann@h/loci"}
-    options = all_databases(load_config(address))["default"]["OPTIONS"]
-    assert (options["prepare_threshold"], options["server_side_binding"]) == (None, False)
-    options = all_databases(load_config(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "5"}))["default"][
-        "OPTIONS"
-    ]
-    assert (options["prepare_threshold"], options["server_side_binding"]) == (5, True)
+
+    def threshold(**variables: str) -> object:
+        return all_databases(load_config(address | variables))["default"]["OPTIONS"]["prepare_threshold"]
+
+    assert (threshold(), threshold(LOCI_STORAGE_PREPARE_THRESHOLD="0")) == (5, None)
     (error,) = errors_of(address | {"LOCI_STORAGE_PREPARE_THRESHOLD": "-1"})
     assert "LOCI_STORAGE_PREPARE_THRESHOLD is '-1'" in error
 

@@ -18,7 +18,7 @@ from tests.memories.builders import row
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 # Group, the index's model (twice), names of entities, how far it is, how many texts, words, what is visible, answer,
 # conflicts of what is answered.
-MOST = 10
+MOST = 9
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 
 from access.actor import Actor
 from access.audit import append
@@ -16,7 +16,7 @@ from access.audit.operations import Operation
 from access.audit.verify import is_log_whole
 from access.models import AuditEntry, Group
 from memories.draft import Draft
-from memories.lifecycle.verbs import forget, restore
+from memories.lifecycle.verbs import forget, restore, retract
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store import StoreResult, prepare_store, store, store_prepared
@@ -181,3 +181,22 @@ def test_turns_of_sixteen_writers_have_a_place_each(alice: User, ledger: Group) 
     assert sorted(Memory.objects.values_list("position", flat=True)) == list(range(16))
     assert is_log_whole()
     assert search_index().find_errors() == []
+
+
+@pytest.mark.postgresql
+def test_withdrawals_in_two_groups_do_not_wait_for_each_other(alice: User, ledger: Group) -> None:
+    actor, _ = person(alice), Group.objects.create(slug="harbour")
+    first, second = (
+        kept(actor, "The crane lifts 40 tons.", group=group, scope="group") for group in ("ledger", "harbour")
+    )
+
+    def withdraw() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '5s'")
+        retract(actor, second.id)
+
+    with transaction.atomic():
+        retract(actor, first.id)
+        answers = at_once([withdraw])
+    assert answers == [None]
+    assert {*Memory.objects.values_list("state", flat=True)} == {"retracted"}

@@ -7,7 +7,7 @@ DECLARE found record;
 BEGIN
     FOR found IN
         SELECT held.relname, kept.attname FROM pg_attribute AS kept JOIN pg_class AS held ON held.oid = kept.attrelid
-        WHERE held.relkind = 'r' AND held.relnamespace = current_schema()::regnamespace AND kept.attnum > 0
+        WHERE held.relkind IN ('r', 'p') AND held.relnamespace = current_schema()::regnamespace AND kept.attnum > 0
             AND NOT kept.attisdropped AND COALESCE(kept.attstattarget, -1) <> 0
             AND kept.atttypid IN ('text'::regtype, 'jsonb'::regtype, 'tsvector'::regtype)
     LOOP

@@ -1,11 +1,22 @@
--- The stamp of the withdrawn texts: a random value that changes with each of them, so that every process knows whether
--- what it has read of them is still true. Random, not counted: a change that was rolled back leaves no value behind.
+-- Stamps of the withdrawn texts: random values that change with each of them, so that every process knows whether what it
+-- has read of them is still true. Random, not counted: a change that was rolled back leaves no value behind. One for each
+-- group, "withdrawn KEY", so that no group's withdrawals wait for another's, and "withdrawn" for global texts.
 -- Idempotent: run by a migration and again after every migrate.
 
 -- name: withdrawn_stamp
 CREATE OR REPLACE FUNCTION withdrawn_stamp() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE names text[];
 BEGIN
-    INSERT INTO index_state (name, value) VALUES ('withdrawn', gen_random_uuid()::text)
+    IF TG_OP <> 'INSERT' THEN
+        names := ARRAY['withdrawn ' || OLD.group_id, CASE OLD.scope WHEN 'global' THEN 'withdrawn' END];
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        names := names || ARRAY['withdrawn ' || NEW.group_id, CASE NEW.scope WHEN 'global' THEN 'withdrawn' END];
+    END IF;
+    -- The shared one last, to hold it shortly.
+    INSERT INTO index_state (name, value)
+    SELECT asked, gen_random_uuid()::text FROM unnest(names) AS asked WHERE asked IS NOT NULL
+    GROUP BY asked ORDER BY asked DESC
     ON CONFLICT (name) DO UPDATE SET value = excluded.value;
     RETURN NULL;
 END $$;
