@@ -25,7 +25,7 @@ from memories.review.instructions import propose_instructions
 from memories.sessions.context_pack import get_context
 from sources.exporting.atomic_file import replace_file
 from sources.rooms.daily import CONTEXT, STANDING, write_daily
-from sources.watching.folders import rooms_folder
+from sources.watching.folders import may_be_plain, rooms_folder
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,9 @@ def refresh_rooms() -> None:
 
 
 def roomed_groups() -> Iterator[tuple[str, Group]]:
-    """The groups with a room: named in the settings, neither private nor archived."""
+    """The groups with a room: named in the settings, neither private nor archived. None beside an encrypted store."""
+    if not may_be_plain():
+        return
     files = settings.LOCI.files
     slugs = dict.fromkeys((*files.rooms, *files.daily_log))
     groups = Group.objects.filter(slug__in=slugs, private=False, archived=False)

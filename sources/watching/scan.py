@@ -22,10 +22,11 @@ from sources.watching.file_to_memory import (
     store_new,
     take_pair,
 )
-from sources.watching.folders import folder_actor, note_scanned
+from sources.watching.folders import ALLOW, ENCRYPTED, folder_actor, may_be_plain, note_scanned
 from sources.watching.matching import Matches, match_sections
 from sources.watching.memory_to_file import write_back
 from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_gone
+from sources.watching.new_notes import write_new_notes
 from sources.watching.note_text import NoteText, SectionText, read_note
 from sources.watching.replacing import sha_of
 from storage.ids import new_id
@@ -67,6 +68,8 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> Folder
         return FolderReport(note=folder.note)
     if folder.group.private or folder.group.archived:
         return stop(folder, WatchState.PAUSED, "its group is private or archived")
+    if not may_be_plain():
+        return stop(folder, WatchState.PAUSED, f"{ENCRYPTED} {ALLOW}")
     try:
         look = look_through(folder, Path(folder.path), now.timestamp())
         check_there(folder)
@@ -176,6 +179,7 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
     propose_instruction_files(actor, folder, outcome, [row for row, _ in look.read], plan.notes)
     if folder.mode == WatchMode.SYNC:
         write_back(Path(folder.path), outcome, plan.notes)
+        write_new_notes(folder, outcome)
     outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
     written = {id(row.file): row.file for row, _ in outcome.writes}
     note_problems(plan.notes, outcome, [*(row for row, _ in look.read), *written.values()])
