@@ -61,7 +61,10 @@ class PostgresqlChunks:
             rows = fetch(_ROWS_ALONE, [[*keys], group_key])
         else:
             rows = fetch(_ROWS, [model, vector_text(vector), [*keys], group_key])
-        return [FoundChunk(*row[:4], float(row[4])) for row in rows]
+        return [
+            FoundChunk(key, content, words, weight, float(cosine))
+            for key, content, words, weight, cosine in rows
+        ]
 
 
 def queries_of(terms: Sequence[str], group_key: int) -> list[str]:

@@ -38,7 +38,7 @@ class SqliteChunks:
         """For each term the keys and lengths of the chunks that have it; one statement."""
         expressions = json.dumps([expression_of([term], COLUMNS) for term in terms])
         rows = fetch(_POSTINGS, [group_key, expressions])
-        return [tuple((row or " ").split(" ")) for (row,) in rows]  # type: ignore[misc]  # two parts each
+        return [tuple((row or " ").split(" ")) for (row,) in rows]
 
     def counts(self, terms: Sequence[str], group_key: int, *, most: int) -> list[int]:
         """For each term the number of chunks with it."""
@@ -57,7 +57,10 @@ class SqliteChunks:
             len(rows), DIMENSIONS
         )
         cosines = vectors @ vector if vector is not None else np.zeros(len(rows))
-        return [FoundChunk(*row[:4], float(cosine)) for row, cosine in zip(rows, cosines, strict=True)]
+        return [
+            FoundChunk(key, content, words, weight, float(cosine))
+            for (key, content, words, weight, _), cosine in zip(rows, cosines, strict=True)
+        ]
 
 
 INDEX: Final = SqliteChunks()
