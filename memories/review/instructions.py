@@ -67,7 +67,7 @@ def with_part(current: str, former: str, text: str) -> str:
     return "\n\n".join(filter(None, (current, text)))
 
 
-def former_text(group: Group, subject: str, *, before: int | None = None) -> str:
+def former_text(group: Group, subject: str, *, before: int = 0) -> str:
     """The text of the file that a curator accepted last, before the proposal with this key; empty if none."""
     accepted = Proposal.objects.filter(
         verb=INSTRUCTIONS, group=group, subject=subject, status=ProposalStatus.APPROVED
