@@ -37,14 +37,16 @@ def test_a_repository_with_instructions_gives_proposals_and_memories(tmp_path: P
     write(root / "CLAUDE.md", "@AGENTS.md\n")
     write(root / "AGENTS.md", "# Rules\nWrite tests first.\n")
     write(root / ".claude" / "rules" / "api.md", "---\npaths:\n  - api/**\n---\nName errors.\n")
+    write(root / "node_modules" / "x" / "AGENTS.md", "Not ours.\n")
     write(root / "README.md", "# Ports\nThe ledger listens on 8081.\n")
     trial = imported(root, dry_run=True)
-    assert (trial.created, trial.proposed, Proposal.objects.count()) == (1, 1, 0)
+    assert (trial.created, trial.proposed, Proposal.objects.count()) == (1, 2, 0)
     first = imported(root)
-    assert (first.created, first.proposed, len(first.faults)) == (1, 1, 0)
+    assert (first.created, first.proposed, len(first.faults)) == (1, 2, 0)
     assert first.skipped == {"instruction files that only lead to others": 1}
-    assert "1 instruction file proposed" in first.as_text()
-    [proposal] = Proposal.objects.all()
+    assert "2 instruction files proposed" in first.as_text()
+    rule, proposal = Proposal.objects.order_by("key")
+    assert rule.arguments["text"] == "For the files api/**:\n\nName errors."
     assert proposal.arguments["text"] == "# Rules\nWrite tests first."
     assert (proposal.group.slug, proposal.subject) == (
         "ledger",
@@ -53,7 +55,7 @@ def test_a_repository_with_instructions_gives_proposals_and_memories(tmp_path: P
     assert Group.objects.get(slug="ledger").instructions == ""
     assert "Write tests" not in " ".join(Memory.objects.values_list("content", flat=True))
     second = imported(root)
-    assert (second.proposed, second.unchanged, second.run) == (0, 2, "")
+    assert (second.proposed, second.unchanged, second.run) == (0, 3, "")
 
 
 def test_undoing_the_import_withdraws_the_proposal_and_it_can_be_imported_again(

@@ -15,7 +15,7 @@ from memories.draft import Draft
 from memories.types import Type
 from sources.importing.formats.chats.turns import Conversation, turn_record
 from sources.importing.formats.notes.folders import PROBED, FoundNote, draft_of, head_of, notes_of
-from sources.importing.formats.notes.instructions import instruction_record, is_instruction
+from sources.importing.formats.notes.instructions import instruction_records, is_instruction
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import first_object, parse_line
 from sources.importing.reading.file_tree import FileTree
@@ -74,9 +74,7 @@ def is_transcript_line(line: dict[str, Any]) -> bool:
 def read_claude_code(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """Topic files and free lines of the index, then the turns of transcripts if the rules ask for them."""
     with FileTree(path) as tree:
-        for name in tree.names(".md", ".mdc"):
-            if is_instruction(name):
-                yield instruction_record(tree, name)
+        yield from instruction_records(tree, project_of)
         for found in notes_of(tree):
             if found.stem == PurePosixPath(INDEX).stem:
                 yield from index_records(found)

@@ -1,13 +1,14 @@
 """Instruction files of agents' clients: CLAUDE.md, AGENTS.md, rules. They are proposed for a group's instructions."""
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
 from access.errors import LociError
 from sources.importing.drafts import InstructionsText
 from sources.importing.formats.notes.front_matter import split_note
-from sources.importing.reading.file_tree import FileTree
+from sources.importing.reading.file_tree import FileTree, is_hidden
 from sources.importing.reading.values import list_of, text_of
 from sources.importing.records import SourceRecord
 
@@ -22,6 +23,19 @@ def is_instruction(name: str) -> bool:
     """True for an instruction file, by its name in its tree."""
     base = PurePosixPath(name).name.lower()
     return base in NAMES or base.endswith(".mdc") or any(part in f"/{name}" for part in RULES)
+
+
+def instruction_records(tree: FileTree, place_of: Callable[[str], str]) -> Iterator[SourceRecord]:
+    """The instruction files of a tree, rules in hidden folders too; those of packages are not the reader's."""
+    for name in tree.names(".md", ".mdc"):
+        is_read = not is_hidden(name) or any(part in f"/{name}" for part in RULES)
+        if is_instruction(name) and is_read and "node_modules" not in PurePosixPath(name).parts:
+            yield instruction_record(tree, name, place=place_of(name))
+
+
+def folder_of(name: str) -> str:
+    """The folder of a file in its tree, "" at the top."""
+    return name.rpartition("/")[0]
 
 
 def instruction_record(tree: FileTree, name: str, *, place: str = "") -> SourceRecord:

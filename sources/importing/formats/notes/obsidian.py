@@ -10,7 +10,7 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
 from sources.importing.formats.notes.folders import notes_of, section_records, source_of_tree
-from sources.importing.formats.notes.instructions import instruction_record, is_instruction
+from sources.importing.formats.notes.instructions import folder_of, instruction_records, is_instruction
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
@@ -40,12 +40,12 @@ def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     links: dict[tuple[str, str], None] = {}
     titles: dict[str, str] = {}
     with FileTree(path) as tree:
+        yield from instruction_records(tree, folder_of)
         for found in notes_of(tree):
+            if is_instruction(found.name):
+                continue
             if is_left_out(found.name):
                 yield SourceRecord(skipped=LEFT_OUT)
-                continue
-            if is_instruction(found.name):
-                yield instruction_record(tree, found.name, place=found.folder)
                 continue
             titles[found.stem.lower()] = found.stem
             text = CODE.sub(" ", found.note.body)
