@@ -20,10 +20,10 @@ from memories.models import Memory
 from memories.queries.versions import heads_of
 from memories.types import State, Trust, Type
 from sources.importing.formats.notes.locus import ENDINGS, title_of
-from sources.importing.formats.notes.sections import slug_of
 from sources.importing.reading.values import ref_of
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode
 from sources.sharing.notes import SLUG_CHARS, note_of
+from sources.slug import slug_of
 from sources.watching.disk import signature_of
 from sources.watching.file_to_memory import ROWS_AT_ONCE, ScanOutcome
 from sources.watching.folders import SOURCE

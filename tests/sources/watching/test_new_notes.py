@@ -10,6 +10,7 @@ from access.errors import Conflict, NotPermitted
 from access.groups import create_group
 from access.models import Group
 from access.tokens import operator
+from loci_site.config.checks import encryption_messages
 from memories.draft import Draft, EditDraft
 from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import approve, purge
@@ -164,6 +165,7 @@ def test_an_encrypted_store_has_no_plain_files_unless_the_settings_say_so(
     assert not is_something_wanted()
     refresh_rooms()
     assert not (tmp_path / "rooms").exists()
+    assert "loci.W006" in [message.id for message in encryption_messages(settings.LOCI)]
     settings.LOCI = replace(settings.LOCI, files=replace(files, beside_encryption=True))
     assert add_folder(operator(), other, group="ledger").state == WatchState.ACTIVE
     refresh_rooms()
