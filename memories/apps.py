@@ -22,7 +22,8 @@ class MemoriesConfig(AppConfig):
             purge_stored_answers,
             purge_thread_names,
         )
-        from memories.search import checks  # noqa: F401, PLC0415 - registers itself
+        from memories.review import instructions  # noqa: F401, PLC0415 - registers itself
+        from memories.search import checks  # noqa: F401, PLC0415 - as above
         from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
         from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above

@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
@@ -218,8 +218,17 @@ def register_group_text_check(check: GroupTextCheck) -> None:
         GROUP_TEXT_CHECKS.append(check)
 
 
-def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
+def update_group(
+    actor: Actor,
+    slug: str,
+    change: GroupChange,
+    *,
+    right: str = ADMIN,
+    details: Mapping[str, str] | None = None,
+) -> Group:
     """Change a group and log the old values; if nothing differs, nothing is written. One transaction.
+
+    `right` is less than ADMIN where a curator accepts proposed instructions; `details` are added to the log row.
 
     Raises:
         GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
@@ -227,7 +236,7 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
         SensitiveText: the title or the instructions hold a secret.
         Conflict: the title or the instructions repeat a text that was withdrawn in the group.
     """
-    found = find_group(actor, slug, right=ADMIN)
+    found = find_group(actor, slug, right=right)
     check_change(change)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     if "guard" in wanted:
@@ -255,7 +264,7 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
                 Operation.GROUP,
                 group=group.id,
                 subject=f"group:{slug}",
-                payload={"action": "update", "changes": changed},
+                payload={"action": "update", "changes": changed, **(details or {})},
             )
     return group
 

@@ -128,9 +128,9 @@ def decide_proposal(
     done = decide(actor, chosen, dry_run=body.dry_run)
     return answer(
         {
-            "proposal": proposal_json(find_proposal(actor, proposal_id)),
+            "proposal": (decided := proposal_json(find_proposal(actor, proposal_id))),
             "consequences": list(done.consequences),
-            "memory": str(done.id),
+            "memory": str(done.id) if decided["memory"] else None,
             "dry_run": body.dry_run,
         }
     )

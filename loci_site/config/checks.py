@@ -92,10 +92,23 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
                 id="loci.W003",
             )
         ]
+    files = config.files
+    found: list[CheckMessage] = []
+    if (files.watch or files.rooms or files.daily_log) and not files.beside_encryption:
+        found.append(
+            Warning(
+                "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be.",
+                hint="Set files.beside_encryption = true if that is meant.",
+                id="loci.W006",
+            )
+        )
     path = config.storage.key_file
     if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & OTHER_USERS:
-        return []
-    return [Warning(f"Other users can read the key {path}.", hint=f"Run `chmod 600 {path}`.", id="loci.W004")]
+        return found
+    return [
+        *found,
+        Warning(f"Other users can read the key {path}.", hint=f"Run `chmod 600 {path}`.", id="loci.W004"),
+    ]
 
 
 def sqlite_messages(driver: Driver) -> list[CheckMessage]:

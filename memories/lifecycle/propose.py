@@ -18,7 +18,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
-from access.groups.guarding import guard_unreviewed
+from access.groups.guarding import guard_unreviewed, mask_all, policy_of
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
@@ -44,7 +44,8 @@ class ProposalKind:
 
     `label` is its sentence on the card, `carry_out` runs it with the rights of the curator who approves it, and
     `version` returns the target's version as it is now, empty if the target is gone. `undone_from` is the operation of
-    the audit row from which the Review undoes it; None: it cannot be undone there.
+    the audit row from which the Review undoes it; None: it cannot be undone there. A kind about no memory has `compare`,
+    the target's text now and as it would be, and `name`, which lists show.
     """
 
     verb: str
@@ -52,6 +53,8 @@ class ProposalKind:
     carry_out: Callable[[Actor, Proposal, str], ChangeResult]
     version: Callable[[Proposal], str]
     undone_from: Operation | None = None
+    compare: Callable[[Proposal], tuple[str, str]] | None = None
+    name: Callable[[Proposal], str] | None = None
 
 
 KINDS: Final[dict[str, ProposalKind]] = {}
@@ -124,10 +127,19 @@ def propose(
     arguments: dict[str, Any] | None = None,
     reason: str = "",
     now: datetime | None = None,
+    allows_instructions: bool = False,
 ) -> Proposal:
-    """Record a proposal, and log it, in one transaction. The same one again returns the one that waits already."""
+    """Record a proposal, and log it, in one transaction. The same one again returns the one that waits already.
+
+    `allows_instructions`: its text is meant to instruct agents, and the person who decides reads it. What else the guard
+    finds is masked instead of refused.
+    """
     reason, now = clean_reason(reason), now or timezone.now()
-    arguments = guard_unreviewed(group, arguments or {}, field="content")
+    arguments = (
+        mask_all(arguments or {}, policy_of(group), spares_instructions=True)
+        if allows_instructions
+        else guard_unreviewed(group, arguments or {}, field="content")
+    )
     refuse_withdrawn_reason(actor, group, reason)
     expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
     with transaction.atomic():

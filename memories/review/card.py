@@ -90,6 +90,7 @@ class ProposedChange:
     parts: tuple[DiffPart, ...] = ()
     effects: tuple[str, ...] = ()
     refusal: str = ""
+    name: str = ""  # of what it is about, if that is no memory
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Card:
 
     kind: CardKind
     id: UUID
-    memory: Memory
+    memory: Memory | None  # None: a proposal about something else, such as a group's instructions
     origin: Authorship
     beside: tuple[ComparedMemory, ...]
     choices: tuple[Choice, ...]
@@ -115,7 +116,12 @@ class Card:
 
     @property
     def previewed_verb(self) -> str:
-        """The decision whose effect on recall is shown first; for a disputed memory, which recall returns, rejecting."""
+        """The decision whose effect on recall is shown first; for a disputed memory, which recall returns, rejecting.
+
+        Empty if nothing is recalled.
+        """
+        if self.memory is None:
+            return ""
         return "reject" if self.kind == CardKind.DISPUTED else self.choices[0].verb
 
 
@@ -181,9 +187,14 @@ def proposal_card(actor: Actor, id_: UUID) -> Card:
         NotFound, NotPermitted: the actor may not see it, or may not decide about it.
     """
     proposal = find_proposal(actor, id_, right=CURATE)
-    memory = target_of(proposal)
     token = ApiToken.objects.filter(id=proposal.token).first() if proposal.token else None
     origin = Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
+    if KINDS[proposal.verb].compare is not None:
+        return Card(
+            CardKind.PROPOSAL, proposal.id, None, origin, (), proposal_choices(proposal, is_recalled=False),
+            reason=proposal.reason, proposed=proposed_text(actor, proposal),
+        )  # fmt: skip
+    memory = target_of(proposal)
     return Card(
         kind=CardKind.PROPOSAL, id=proposal.id, memory=memory, origin=origin,
         beside=tuple(compare_proposed(actor, proposal, memory)), choices=proposal_choices(proposal),
@@ -201,8 +212,20 @@ def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> Propose
     text = next(
         (str(proposal.arguments[name]) for name in ("successor", "content") if name in proposal.arguments), ""
     )
+    return tried(actor, proposal, text, diff_words(memory.content, text) if text else ())
+
+
+def proposed_text(actor: Actor, proposal: Proposal) -> ProposedChange:
+    """What approving a proposal about no memory would do."""
+    compare, name = KINDS[proposal.verb].compare, KINDS[proposal.verb].name
+    now, then = compare(proposal) if compare is not None else ("", "")
+    change = tried(actor, proposal, then, diff_words(now, then))
+    return replace(change, name=name(proposal) if name is not None else "")
+
+
+def tried(actor: Actor, proposal: Proposal, text: str, parts: tuple[DiffPart, ...]) -> ProposedChange:
+    """A proposal with the consequences of approving it, tried and rolled back."""
     kind = KINDS[proposal.verb]
-    parts = diff_words(memory.content, text) if text else ()
     try:
         would = decide(actor, ReviewDecision("approve", proposal=proposal.id), dry_run=True)
     except LociError as refusal:
@@ -210,12 +233,15 @@ def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> Propose
     return ProposedChange(proposal, kind.label, text, parts, would.consequences)
 
 
-def proposal_choices(proposal: Proposal) -> tuple[Choice, ...]:
-    """Approve and reject; the effect of undoing them is that the proposal waits again."""
+def proposal_choices(proposal: Proposal, *, is_recalled: bool = True) -> tuple[Choice, ...]:
+    """Approve and reject; the effect of undoing them is that the proposal waits again.
+
+    `is_recalled`: it is about a memory, so that its effect on recall can be shown.
+    """
     undo = "it is as before, and the proposal waits again" if KINDS[proposal.verb].undone_from else ""
     again = "the proposal waits again"
     return (
-        replace(CHOICES["approve"], undo=undo),
+        replace(CHOICES["approve"], undo=undo, preview=CHOICES["approve"].preview if is_recalled else ""),
         replace(CHOICES["reject"], undo=again, preview=""),
     )
 

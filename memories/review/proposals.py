@@ -93,7 +93,7 @@ def approve_proposal(
     why = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
     done = KINDS[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
-    entries = undoing_entries(proposal.verb, done)
+    entries = undoing_entries(proposal, done)
     return done, (name, *entries) if entries else ()
 
 
@@ -137,6 +137,8 @@ def reopen(actor: Actor, entry: AuditEntry, payload: dict[str, Any]) -> tuple[st
     if proposal.memory is not None and proposal.status == ProposalStatus.APPROVED:
         head = head_of(proposal.memory)
         new |= {"memory": head, "version": memory_version(head)}
+    elif proposal.memory is None:
+        new |= {"version": KINDS[proposal.verb].version(proposal)}
     reopened = Proposal.objects.filter(pk=proposal.pk, status=payload["action"], status__in=decided)
     if reopened.update(**new) != 1:
         raise Conflict("The proposal has changed since.", hint="Nothing was changed.")
@@ -160,10 +162,11 @@ def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
     return closed
 
 
-def undoing_entries(verb: str, done: ChangeResult) -> tuple[str, ...]:
+def undoing_entries(proposal: Proposal, done: ChangeResult) -> tuple[str, ...]:
     """The names of the audit rows from which the Review undoes a change."""
-    operation = KINDS[verb].undone_from
-    rows = AuditEntry.objects.filter(origin=OWN, memory_id=done.id, operation=operation)
+    operation = KINDS[proposal.verb].undone_from
+    about = {"memory_id": done.id} if proposal.memory is not None else {"group": proposal.group.id}
+    rows = AuditEntry.objects.filter(origin=OWN, operation=operation, **about)
     return tuple(row.name for row in rows.order_by("-key")[:1]) if operation else ()
 
 

@@ -68,15 +68,23 @@ class CardCount:
 class DeckEntry:
     """One card in the deck's list; `id` is the memory's, the link's or the proposal's, `other` a link's second memory.
 
-    Of the memories only the listed columns are loaded; the others are deferred.
+    Of the memories only the listed columns are loaded; the others are deferred. A proposal about no memory has the text
+    `about` instead.
     """
 
     kind: CardKind
     id: UUID
-    memory: Memory
+    memory: Memory | None
     since: datetime
+    group: Group
     other: Memory | None = None
     verb: str = ""  # of a proposal
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the list shows of it."""
+        return self.memory.content if self.memory is not None else self.about
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
 
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
-    """The proposals about memories that wait and are neither expired nor stale, oldest first; at most CAP + 1."""
+    """The proposals that have a card and are neither expired nor stale, oldest first; at most CAP + 1."""
     return [row for row in find_waiting_proposals(groups) if not is_stale(row)]
 
 
@@ -186,11 +194,14 @@ def find_stale_proposals(actor: Actor) -> list[UUID]:
 
 
 def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:
-    """The proposals about memories that wait and are not expired, oldest first; at most CAP + 1."""
-    rows = waiting_proposals(timezone.now()).filter(memory__isnull=False)
+    """The proposals that have a card and are not expired, oldest first; at most CAP + 1."""
+    comparing = [kind.verb for kind in KINDS.values() if kind.compare is not None]
+    rows = waiting_proposals(timezone.now()).filter(Q(memory__isnull=False) | Q(verb__in=comparing))
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    rows = rows.select_related("memory").defer("memory__content", "memory__context", "memory__filter")
+    rows = rows.select_related("memory", "group").defer(
+        "memory__content", "memory__context", "memory__filter"
+    )
     return list(rows.order_by("key")[: CAP + 1])
 
 
@@ -261,10 +272,8 @@ def read_entries(
             return link_entry(kind, links[key], rows[ends[key].source], rows[ends[key].target])
         if kind is CardKind.PROPOSAL:
             proposal = proposals[key]
-            return DeckEntry(
-                kind, proposal.id, rows[about[key]], proposal.created_at, verb=KINDS[proposal.verb].label
-            )
-        return DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at)
+            return proposal_entry(proposal, rows.get(about[key]))
+        return DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at, rows[key].group)
 
     return tuple(entry(kind, key) for kind, key in chosen)
 
@@ -272,4 +281,13 @@ def read_entries(
 def link_entry(kind: CardKind, link: Link, source: Memory, target: Memory) -> DeckEntry:
     """A link's entry, with the newer memory first."""
     newer, older = (source, target) if source.key > target.key else (target, source)
-    return DeckEntry(kind, link.id, newer, link.created_at, older)
+    return DeckEntry(kind, link.id, newer, link.created_at, newer.group, older)
+
+
+def proposal_entry(proposal: Proposal, memory: Memory | None) -> DeckEntry:
+    """A proposal's entry."""
+    kind = KINDS[proposal.verb]
+    return DeckEntry(
+        CardKind.PROPOSAL, proposal.id, memory, proposal.created_at, proposal.group, verb=kind.label,
+        about=kind.name(proposal) if kind.name is not None else "",
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from memories.lifecycle.target import require_person, require_right
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
 from memories.models import Link, LinkStatus
 from memories.queries.versions import find_memory
+from memories.review.instructions import undo_instructions
 from memories.review.links import visible_links
 from memories.review.proposals import find_proposal, reopen
 from memories.review.sensitive import undo_keep
@@ -64,6 +65,9 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
     if entry is not None and entry.operation == Operation.PROPOSE and hasattr(entry, "payload_row"):
         find_proposal(actor, entry.payload["proposal"], right=CURATE)
         return entry
+    if entry is not None and is_accepted(entry):
+        find_proposal(actor, entry.payload["proposal"], right=CURATE)
+        return entry
     if entry is None or entry.memory_id is None:
         raise NotFound("The audit log has no such row about a memory that you may see.", field="entries")
     memory = find_memory(actor, entry.memory_id, field="entries")
@@ -71,6 +75,13 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
     if entry.operation not in UNDO or not hasattr(entry, "payload_row"):
         raise Conflict(f"'{entry.operation}' cannot be undone from here.", hint="Nothing was changed.")
     return entry
+
+
+def is_accepted(entry: AuditEntry) -> bool:
+    """True for a group's change by which a curator accepted a proposal."""
+    return (
+        entry.operation == Operation.GROUP and hasattr(entry, "payload_row") and "proposal" in entry.payload
+    )
 
 
 def writes_text(entry: AuditEntry) -> bool:
@@ -92,6 +103,11 @@ def undo_change(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 def undo_proposal(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Reopen a decided proposal."""
     return reopen(actor, entry, entry.payload)
+
+
+def undo_group_change(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """Take back instructions that a curator accepted."""
+    return undo_instructions(actor, find_proposal(actor, entry.payload["proposal"], right=CURATE), entry)
 
 
 def reopen_link(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
@@ -138,4 +154,5 @@ UNDO: Final[dict[str, Callable[[Actor, AuditEntry], tuple[str, ...]]]] = {
     Operation.LINK: reopen_link,
     Operation.PROPOSE: undo_proposal,
     Operation.GUARD: undo_keep,
+    Operation.GROUP: undo_group_change,
 }

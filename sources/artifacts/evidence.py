@@ -6,7 +6,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
 from access.actor import READ, Actor
 from access.errors import InvalidInput
@@ -20,7 +19,6 @@ from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall.question import choose_encoder, understand
 from memories.store.pieces import available_encoder
-from sources.artifacts.schema import CHUNKS, check_searchable
 from sources.artifacts.search import ChunkHit, find_chunks
 from sources.models import Chunk, ChunkProof
 
@@ -124,7 +122,6 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
     wanted = check_kinds(kinds)
     if EVIDENCE not in wanted:
         return WideAnswer(recall(actor, request))
-    check_searchable()
     if request.ids:
         raise InvalidInput(
             "Evidence has no ids here: ask a question.", hint="Leave out kinds.", field="kinds"
@@ -178,7 +175,7 @@ def evidence_in(
 
 def evidence_text(group: Group, query: str, token_budget: int) -> str:
     """The section of a context pack with chunks of files; empty without any."""
-    if not query.strip() or not CHUNKS.statements(connection.vendor) or not group.artifacts.exists():
+    if not query.strip() or not group.artifacts.exists():
         return ""
     found = evidence_in(group, query, most=3, token_budget=token_budget)
     return "\n".join(item.between_marks() for item in found.items)

@@ -35,7 +35,6 @@ from sources.artifacts.reading.files import (
     read_text,
     walk_files,
 )
-from sources.artifacts.schema import check_searchable
 from sources.artifacts.writing import ReadFile, WrittenFile, retire_artifacts, write_file_chunks
 from sources.models import Artifact, ArtifactState, FileKind
 
@@ -108,7 +107,6 @@ def ingest_path(
         Conflict: more than half of the known files are gone.
         NotPermitted, GroupNotFound: the actor may not write in the group.
     """
-    check_searchable()
     place = path.expanduser().resolve()
     if not place.exists():
         raise NotFound(f"There is no file or folder '{path}'.", field="path")
@@ -237,7 +235,6 @@ def ingest_content(
         InvalidInput, TooLarge: a path or a size is not allowed, or a file is no text.
         NotPermitted, GroupNotFound: the actor may not write in the group.
     """
-    check_searchable()
     checked = [(check_path(path), data) for path, data in files]
     for path, data in checked:
         if len(data) > MAX_DOCUMENT_BYTES:

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from access.actor import Actor
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.store.pieces import claim_index, indexed_model
-from sources.artifacts.schema import CHUNKS
 from sources.models import Chunk, ChunkState
 
 BATCH_CHUNKS: Final = 64
@@ -29,7 +28,7 @@ def owed_chunks(model: str) -> QuerySet[Chunk]:
 
 def is_waiting() -> bool:
     """True if live chunks lack a vector of the index's model; one indexed query."""
-    return bool(CHUNKS.statements(connection.vendor)) and owed_chunks(indexed_model()).exists()
+    return owed_chunks(indexed_model()).exists()
 
 
 def embed_waiting(actor: Actor) -> str | None:

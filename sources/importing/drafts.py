@@ -6,21 +6,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
+from django.db import transaction
+
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import LociError, NotPermitted
+from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import mask_words
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft
+from memories.review.instructions import propose_instructions
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Type
 from sources.importing.importer import LineRules, Waiting
 from sources.importing.lines import LineFault, StrictStop
 from sources.importing.relations import import_relation
-from sources.importing.reports import RELATED, SAMPLE_TEXTS, LinesReport, sample_of
+from sources.importing.reports import PROPOSED, RELATED, SAMPLE_TEXTS, LinesReport, sample_of
 from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
@@ -34,10 +38,22 @@ RELATION_WAITS = "relations of an import that waits for a person: import again w
 
 
 @dataclass(frozen=True)
+class InstructionsText:
+    """The text of an instruction file, such as CLAUDE.md: proposed for the instructions of a group.
+
+    `file` names it among the files of its source.
+    """
+
+    text: str
+    file: str
+    group: str | None = None
+
+
+@dataclass(frozen=True)
 class NumberedDraft:
     """The draft of a line, or the reason why it has none. A file without lines numbers its texts from 1.
 
-    `skipped` is the reason why a line is left out on purpose. A line may be a `relation` instead.
+    `skipped` is the reason why a line is left out on purpose. A line may be a `relation` or an instruction file instead.
     """
 
     number: int
@@ -45,30 +61,34 @@ class NumberedDraft:
     why: str = ""
     skipped: str = ""
     relation: RelationDraft | None = None
+    instructions: InstructionsText | None = None
 
 
 @dataclass
 class DraftBatch:
-    """Consecutive lines: drafts and relations with their line numbers, rejected lines, skipped ones by reason."""
+    """Consecutive lines: drafts, relations and instruction files with their line numbers, rejected lines, skipped ones by reason."""
 
     numbers: list[int] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
     relations: list[tuple[int, RelationDraft]] = field(default_factory=list)
+    instructions: list[tuple[int, InstructionsText]] = field(default_factory=list)
     faults: list[LineFault] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     last: int = 0  # number of the last line
     chars: int = 0  # of the drafts' texts
 
     def __len__(self) -> int:
-        return len(self.numbers) + len(self.faults) + len(self.relations)
+        return len(self.numbers) + len(self.faults) + len(self.relations) + len(self.instructions)
 
     def add(self, line: NumberedDraft) -> None:
-        """Add a line: its draft or relation, or the reason why it has none."""
+        """Add a line: its draft, relation or instructions, or the reason why it has none."""
         self.last = line.number
         if line.skipped:
             self.skipped[line.skipped] += 1
         elif line.relation is not None:
             self.relations.append((line.number, line.relation))
+        elif line.instructions is not None:
+            self.instructions.append((line.number, line.instructions))
         elif line.draft is None:
             self.faults.append(LineFault(line.number, line.why))
         else:
@@ -97,7 +117,7 @@ class DraftIntake:
         self.actor = replace(self.actor, run=self.run)
 
     def take(self, part: DraftBatch, *, on_progress: Callable[[int], object] | None) -> None:
-        """Store a batch's drafts, then its relations."""
+        """Store a batch's drafts, then its relations; propose its instructions."""
         result = store_many(
             self.actor,
             part.drafts if self.rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
@@ -122,7 +142,9 @@ class DraftIntake:
         rest = (draft for at, draft in enumerate(part.drafts) if at not in unstored)
         while len(self.sample) < SAMPLE_TEXTS and (draft := next(rest, None)) is not None:
             self.sample.append(sample_of(draft))
-        self.faults += sorted([*part.faults, *refused, *self._relate(part)], key=lambda fault: fault.line)
+        self.faults += sorted(
+            [*part.faults, *refused, *self._relate(part), *self._propose(part)], key=lambda fault: fault.line
+        )
         if on_progress is not None:
             on_progress(part.last)
 
@@ -137,6 +159,20 @@ class DraftIntake:
                 yield LineFault(number, str(error))
             else:
                 self.counts[RELATED if is_new else Outcome.UNCHANGED] += 1
+
+    def _propose(self, part: DraftBatch) -> Iterator[LineFault]:
+        for number, found in part.instructions:
+            try:
+                with transaction.atomic():
+                    resolved = find_or_create_group(self.actor, found.group, right=WRITE)
+                    is_new = propose_instructions(self.actor, resolved.group, found.text, file=found.file)
+                    transaction.set_rollback(self.dry_run)
+                if self.dry_run and resolved.created:
+                    leave_uncreated(self.actor, resolved)
+            except LociError as error:
+                yield LineFault(number, f"{found.file}: {error}")
+            else:
+                self.counts[PROPOSED if is_new else Outcome.UNCHANGED] += 1
 
     def hold(self, draft: Draft) -> str:
         """Why a draft waits for a person; "" if it need not."""
@@ -161,6 +197,7 @@ class DraftIntake:
             queued=counts[Outcome.QUEUED],
             faults=tuple(self.faults),
             related=counts[RELATED],
+            proposed=counts[PROPOSED],
             skipped=dict(self.skipped),
             findings=dict(self.findings),
             sample=tuple(self.sample),

@@ -29,11 +29,12 @@ class StrictStop(InvalidInput):
 
 @dataclass(frozen=True)
 class RawLine:
-    """A line of a file: its JSON object, or the reason why it has none."""
+    """A line of a file: its JSON object, or the reason why it has none. `nul_in` is the column with a NUL character, if any."""
 
     number: int
     value: dict[str, Any]
     why: str = ""
+    nul_in: str = ""
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -119,7 +120,24 @@ def parse_line(number: int, raw: bytes) -> RawLine:
     # Only an escape can produce a lone surrogate; no database accepts one.
     if b"\\u" in raw and _has_lone_surrogate(value):
         return RawLine(number, {}, "it contains a lone surrogate, which is not a valid character")
-    return RawLine(number, value)
+    return RawLine(number, value, nul_in=column_with_nul(value) if b"\\u0000" in raw else "")
+
+
+def column_with_nul(value: dict[str, Any]) -> str:
+    """The column of a line's row, or else its key, that contains a NUL character; "" if none does."""
+    row = value.get("row")
+    columns = {**value, **row, "row": None} if isinstance(row, dict) else value
+    found = next((name for name, each in columns.items() if has_nul(name) or has_nul(each)), "")
+    return found.replace("\x00", "\ufffd")
+
+
+def has_nul(value: Any) -> bool:
+    """True if a JSON value has a text, or a key, with a NUL character, which no text may have."""
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any(has_nul(name) or has_nul(each) for name, each in value.items())
+    return isinstance(value, list) and any(map(has_nul, value))
 
 
 def _has_lone_surrogate(value: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from access.actor import Actor
 from access.errors import LociError
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
-from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
+from sources.importing.drafts import InstructionsText, NumberedDraft, import_drafts, numbered_draft
 from sources.importing.importer import NOWHERE, Importer, LineRules, Recognition, Waiting
 from sources.importing.reading.json_stream import JsonFault
 from sources.importing.reports import LinesReport
@@ -25,7 +25,7 @@ OTHER_PLACE = "places that the map leaves out"
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """One thing that a reader found: a draft or a relation, or why it is neither.
+    """One thing that a reader found: a draft, a relation or an instruction file, or why it is none of them.
 
     `why`: it is broken, which is reported. `skipped`: it is left out on purpose. `place` is where it belongs at its origin:
     a project, a user, a folder. `at` is its time, if the draft does not have it.
@@ -33,6 +33,7 @@ class SourceRecord:
 
     draft: Draft | None = None
     relation: RelationDraft | None = None
+    instructions: InstructionsText | None = None
     why: str = ""
     skipped: str = ""
     place: str = ""
@@ -63,6 +64,10 @@ def settle_one(number: int, record: SourceRecord, rules: LineRules) -> NumberedD
     if record.relation is not None:
         relation = record.relation
         return NumberedDraft(number, None, relation=replace(relation, group=group or relation.group))
+    if record.instructions is not None:
+        found = record.instructions
+        named = replace(found, group=group or found.group, file=f"{rules.source}#{found.file}")
+        return NumberedDraft(number, None, instructions=named)
     if record.draft is None:
         return NumberedDraft(number, None, "it is empty")
     moment = record.draft.valid_from or record.at

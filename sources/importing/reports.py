@@ -13,6 +13,7 @@ from sources.format import counts_text
 from sources.importing.lines import LineFault
 
 RELATED: Final = "related"  # the count of new relations
+PROPOSED: Final = "proposed"  # of instruction files that wait in the Review
 SAMPLE_TEXTS: Final = 5
 SAMPLE_CHARS: Final = 200
 
@@ -65,6 +66,7 @@ class LinesReport:
     queued: int
     faults: tuple[LineFault, ...]
     related: int = 0
+    proposed: int = 0  # instruction files
     skipped: dict[str, int] = field(default_factory=dict)
     sample: tuple[dict[str, str], ...] = ()
     run: str = ""
@@ -79,16 +81,18 @@ class LinesReport:
             ("restated", self.reinforced),
             ("waiting for a curator", self.queued),
             ("relations", self.related),
+            ("instruction files to decide about in the Review", self.proposed),
         ]
         return [(words, count) for words, count in results if count]
 
     def as_text(self) -> str:
         """All results in one sentence."""
         relations = f"{format_count(self.related, 'relation')}, " if self.related else ""
+        proposed = f"{format_count(self.proposed, 'instruction file')} proposed, " if self.proposed else ""
         left_out = "".join(f"\n  {count} left out: {why}" for why, count in sorted(self.skipped.items()))
         return (
             f"{format_count(self.lines, self.unit)} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
-            f"{self.reinforced} restated, {self.queued} waiting for a curator, {relations}{len(self.faults)} not stored."
+            f"{self.reinforced} restated, {self.queued} waiting for a curator, {relations}{proposed}{len(self.faults)} not stored."
             f"{left_out}"
             f"{found_text(self.findings)}"
         )

@@ -24,9 +24,10 @@ from memories.lifecycle.undo.write import (
     refuse_held,
     refuse_used,
 )
-from memories.lifecycle.undo.write_undo import undo_reinforce, undo_store
-from memories.models import Memory
+from memories.lifecycle.undo.write_undo import undo_proposal, undo_reinforce, undo_store
+from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.versions import head_of
+from memories.review.proposals import find_proposal
 from memories.store.derived import find_reach, withdraw_derived
 from memories.store.policy import Change
 from memories.types import State
@@ -37,7 +38,7 @@ REASON: Final = "the import was undone"
 ROWS_AT_ONCE: Final = 200
 WRITES_AT_ONCE: Final = 25
 # Relations first, since they lead to entities; then what was confirmed or reworded; new memories last.
-ORDER: Final = (Operation.RELATE, Operation.REINFORCE, Operation.MERGE, Operation.STORE)
+ORDER: Final = (Operation.PROPOSE, Operation.RELATE, Operation.REINFORCE, Operation.MERGE, Operation.STORE)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def in_parts(writes: Iterator[PastWrite]) -> Iterator[list[PastWrite]]:
 
 def undo_one(actor: Actor, write: PastWrite, result: UndoneImport) -> None:
     """Take one write back as a whole, or note why it stays."""
-    memory = str(write.main.memory_id)
+    memory = str(write.main.memory_id or write.main.subject)
     try:
         with transaction.atomic():
             if not all(hasattr(row, "payload_row") for row in write.rows):
@@ -160,6 +161,14 @@ def undo_stored(actor: Actor, write: PastWrite) -> object:
     return hide(actor, new)
 
 
+def undo_proposed(actor: Actor, write: PastWrite) -> object:
+    """Withdraw an instruction file. Nobody declined it, so another import may propose it again."""
+    id_ = find_proposal(actor, write.payload["proposal"], right=WRITE).id
+    lines = undo_proposal(actor, write)
+    Proposal.objects.filter(id=id_).update(status=ProposalStatus.STALE)
+    return lines
+
+
 def undo_wording(actor: Actor, write: PastWrite) -> object:
     """Hide another wording that the import brought of a memory."""
     wording = find_version(actor, write.main.memory_id or "", right=WRITE)
@@ -178,6 +187,7 @@ def hide(actor: Actor, memory: Memory) -> object:
 
 
 HOW_UNDONE: Final[dict[Operation, Callable[[Actor, PastWrite], object]]] = {
+    Operation.PROPOSE: undo_proposed,
     Operation.RELATE: undo_relation,
     Operation.REINFORCE: undo_reinforce,
     Operation.MERGE: undo_wording,

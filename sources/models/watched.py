@@ -29,6 +29,7 @@ class WatchedFolder(models.Model):
 
     `name` is unique and part of the memories' source; `marker` is the content of the folder's marker file. `note` says why
     the folder is not read. `gone_meant`: a person said that what is gone is meant to be. `from_config`: config.toml names it.
+    `written_seq` is how far the group's audit log was read for new memories, in mode sync.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -47,6 +48,7 @@ class WatchedFolder(models.Model):
     added_by = models.CharField(max_length=300)
     created_at = models.DateTimeField(default=timezone.now)
     scanned_at = models.DateTimeField(null=True)
+    written_seq = models.BigIntegerField(null=True)
 
     class Meta:
         ordering = ["name"]
@@ -65,7 +67,7 @@ class WatchedFile(models.Model):
     """A file as last read: its path, the SHA-256 of its bytes, and of the bytes that Loci wrote last.
 
     `signature` is what the file system says of it; while it is the same, the file is not read again. `problem` says why it
-    is not kept in step, in whole or in part. `gone_since` is when a scan first did not find it.
+    is not kept in step, in whole or in part. `gone_since` is when a scan first did not find it. `is_made`: Loci made the file.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -76,6 +78,7 @@ class WatchedFile(models.Model):
     signature = models.CharField(max_length=100, blank=True, default="")
     problem = models.TextField(blank=True, default="")
     gone_since = models.DateTimeField(null=True)
+    is_made = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(name="watched_file_once", fields=["folder", "path"])]

@@ -13,6 +13,7 @@ from sources.models import WatchedFile
 from sources.rooms.daily import CONTEXT, FOLDER, STANDING, take_out
 from sources.watching.disk import read_plain
 from sources.watching.folders import rooms_folder
+from sources.watching.replacing import sha_of
 
 
 class FilesOnDisk:
@@ -33,6 +34,7 @@ class FilesOnDisk:
             remains.append(
                 f"the rooms on disk could not be cleared: {getattr(error, 'strerror', None) or error}"
             )
+        checked += delete_made(texts)
         remains += [
             f"the watched file {path} has the text; it is not stored again, but only you can delete it there"
             for path in files_with(texts)
@@ -66,18 +68,36 @@ def clear_rooms(ids: frozenset[UUID], needles: list[bytes], texts: tuple[str, ..
         yield f"instructions of rooms: {instructions} without the text now"
 
 
+def delete_made(texts: tuple[str, ...]) -> Iterator[str]:
+    """Delete the files with one of the texts that Loci made and nobody has changed since."""
+    deleted = 0
+    for row, path, raw in list(found_in(texts)):
+        if row.is_made and sha_of(raw) == row.written:
+            path.unlink(missing_ok=True)
+            row.delete()
+            deleted += 1
+    if deleted:
+        yield f"files in watched folders: {deleted} deleted"
+
+
 def files_with(texts: tuple[str, ...]) -> Iterator[str]:
-    """The watched files with the words of one of the texts, ignoring white space."""
+    """The paths of the watched files with the words of one of the texts, ignoring white space."""
+    return (str(path) for _, path, _ in found_in(texts))
+
+
+def found_in(texts: tuple[str, ...]) -> Iterator[tuple[WatchedFile, Path, bytes]]:
+    """The watched files with the words of one of the texts, with their paths and bytes."""
     wanted = [words for text in texts if (words := squeezed(text))]
     rows: QuerySet[WatchedFile] = WatchedFile.objects.select_related("folder")
     for row in rows.iterator(chunk_size=500):
         path = Path(row.folder.path) / row.path
         try:
-            found = squeezed(read_plain(path).decode("utf-8"))
+            raw = read_plain(path)
+            found = squeezed(raw.decode("utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
         if any(bare(text, row) in found for text in wanted):
-            yield str(path)
+            yield row, path, raw
 
 
 def bare(text: str, row: WatchedFile) -> str:

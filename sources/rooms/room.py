@@ -16,16 +16,16 @@ from django.db.models import Count, Max
 
 from access.actor import ALL_SCOPES, Actor, Via
 from access.errors import LociError
-from access.groups import GroupChange, update_group
 from access.models import Group
 from memories.language.plurals import format_memory_count
 from memories.models import Memory, Thread
 from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by
+from memories.review.instructions import propose_instructions
 from memories.sessions.context_pack import get_context
 from sources.exporting.atomic_file import replace_file
 from sources.rooms.daily import CONTEXT, STANDING, write_daily
-from sources.watching.folders import rooms_folder
+from sources.watching.folders import may_be_plain, rooms_folder
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,9 @@ def refresh_rooms() -> None:
 
 
 def roomed_groups() -> Iterator[tuple[str, Group]]:
-    """The groups with a room: named in the settings, neither private nor archived."""
+    """The groups with a room: named in the settings, neither private nor archived. None beside an encrypted store."""
+    if not may_be_plain():
+        return
     files = settings.LOCI.files
     slugs = dict.fromkeys((*files.rooms, *files.daily_log))
     groups = Group.objects.filter(slug__in=slugs, private=False, archived=False)
@@ -105,7 +107,8 @@ def dict_in(about: dict[str, Any], name: str) -> dict[str, Any]:
 def keep_instructions(room: Path, group: Group, last: str) -> str:
     """Synchronise CLAUDE.md with the group's instructions; returns the hash of the common text, or `last` if they differ.
 
-    Whichever was changed since they were the same goes to the other side. If both were, both stay.
+    Instructions that changed are written into the file. A file that changed is proposed as the instructions, and both stay
+    as they are until a curator decides.
     """
     path = room / STANDING
     try:
@@ -118,10 +121,7 @@ def keep_instructions(room: Path, group: Group, last: str) -> str:
     if said is None or (digest(said) == last and stored):
         write_if_new(path, stored + "\n")
         return digest(stored)
-    if not stored or digest(stored) == last:
-        update_group(ROOMS, group.slug, GroupChange(instructions=said))
-        return digest(said)
-    logger.warning("%s and the instructions of '%s' were changed both; neither is written.", path, group.slug)
+    propose_instructions(ROOMS, group, said, file=f"rooms/{group.slug}/{STANDING}", is_whole=True)
     return last
 
 

@@ -1,7 +1,7 @@
 """From file to memory: new sections are stored, changed ones become versions, conflicts become proposals."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -15,13 +15,15 @@ from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.propose import FILE_TEXT, propose
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.versions import heads_of
+from memories.review.instructions import propose_instructions
 from memories.store.bulk import store_many
 from memories.types import Scope, State, Trust
+from sources.importing.formats.notes.instructions import instruction_text, is_instruction
 from sources.importing.reading.values import ref_of
 from sources.models import WatchedFile, WatchedFolder, WatchedSection
 from sources.watching.folders import SOURCE
 from sources.watching.missing import confirm_again
-from sources.watching.note_text import SectionText
+from sources.watching.note_text import NoteText, SectionText
 
 HIDDEN = (Trust.REJECTED, Trust.QUARANTINED)
 ROWS_AT_ONCE = 500
@@ -201,6 +203,29 @@ def store_new(actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, new: Se
         payload = {"counts": outcomes | {"refused": len(refused)}}
         subject = f"source:{SOURCE}{folder.name}"
         audit.append(actor, Operation.IMPORT, subject=subject, payload=payload)
+
+
+def propose_instruction_files(
+    actor: Actor,
+    folder: WatchedFolder,
+    outcome: ScanOutcome,
+    files: Iterable[WatchedFile],
+    notes: Mapping[int, NoteText],
+) -> None:
+    """Propose the instruction files among the files read for the group's instructions."""
+    for file in files:
+        note = notes.get(id(file))
+        text = instruction_text(note.text) if note is not None and is_instruction(file.path) else ""
+        if not text:
+            continue
+        try:
+            is_new = propose_instructions(
+                actor, folder.group, text, file=f"{SOURCE}{folder.name}#{file.path}"
+            )
+        except LociError as error:
+            outcome.blame(file, str(error))
+        else:
+            outcome.counts["proposed"] += is_new
 
 
 def draft_for(folder: WatchedFolder, new: NewSection, ref: str) -> Draft:

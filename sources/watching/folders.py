@@ -26,6 +26,8 @@ from storage.ids import new_id
 
 SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily log leaves these memories out
 NAME_CHARS: Final = 60
+ENCRYPTED: Final = "The store is encrypted, and files beside it would not be."
+ALLOW: Final = "Set files.beside_encryption = true if that is meant."
 WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
 
 
@@ -43,10 +45,12 @@ def add_folder(
 
     Raises:
         NotFound, InvalidInput: the path is no folder, or one that is not watched; the mode is not allowed.
-        Conflict: it lies in a watched folder, or has one in it.
+        Conflict: it lies in a watched folder, or has one in it; or the store is encrypted.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used, or is private.
     """
     check_machine(actor)
+    if not may_be_plain():
+        raise Conflict(ENCRYPTED, hint=ALLOW, field="path")
     if mode not in WatchMode.values:
         raise InvalidInput(
             f"'{mode[:40]}' is not a mode.", hint=f"Use {', '.join(WatchMode.values)}.", field="mode"
@@ -113,6 +117,11 @@ def check_path(path: Path) -> Path:
 def rooms_folder() -> Path:
     """The folder that contains the rooms."""
     return (Path(settings.LOCI.home) / settings.LOCI.files.rooms_folder).resolve()
+
+
+def may_be_plain() -> bool:
+    """True if texts may be in plain files: the store is not encrypted, or the settings say that they may all the same."""
+    return settings.LOCI.storage.encryption == "none" or settings.LOCI.files.beside_encryption
 
 
 def refuse_private(group: Group) -> None:
@@ -281,7 +290,7 @@ def folder_actor(folder: WatchedFolder, run: UUID | None = None) -> Actor:
 def is_something_wanted() -> bool:
     """True if a folder must be watched or a group has a room."""
     files = settings.LOCI.files
-    return (
+    return may_be_plain() and (
         bool(files.watch or files.rooms or files.daily_log)
         or WatchedFolder.objects.exclude(state=WatchState.PAUSED).exists()
     )

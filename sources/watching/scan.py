@@ -1,7 +1,7 @@
 """One scan of a watched folder: read what changed, decide, then apply; nothing is applied if the folder is missing."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,13 +11,22 @@ from django.utils import timezone
 
 from memories.models import Memory
 from memories.types import State
+from sources.importing.formats.notes.instructions import is_instruction
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
 from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker
-from sources.watching.file_to_memory import NewSection, ScanOutcome, current_memories, store_new, take_pair
-from sources.watching.folders import folder_actor, note_scanned
+from sources.watching.file_to_memory import (
+    NewSection,
+    ScanOutcome,
+    current_memories,
+    propose_instruction_files,
+    store_new,
+    take_pair,
+)
+from sources.watching.folders import ALLOW, ENCRYPTED, folder_actor, may_be_plain, note_scanned
 from sources.watching.matching import Matches, match_sections
 from sources.watching.memory_to_file import write_back
 from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_gone
+from sources.watching.new_notes import write_new_notes
 from sources.watching.note_text import NoteText, SectionText, read_note
 from sources.watching.replacing import sha_of
 from storage.ids import new_id
@@ -59,6 +68,8 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> Folder
         return FolderReport(note=folder.note)
     if folder.group.private or folder.group.archived:
         return stop(folder, WatchState.PAUSED, "its group is private or archived")
+    if not may_be_plain():
+        return stop(folder, WatchState.PAUSED, f"{ENCRYPTED} {ALLOW}")
     try:
         look = look_through(folder, Path(folder.path), now.timestamp())
         check_there(folder)
@@ -165,8 +176,10 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
         if (again := take_pair(actor, outcome, section, row, heads.get(row.key))) is not None:
             plan.new.append(again)
     store_new(actor, folder, outcome, plan.new)
+    propose_instruction_files(actor, folder, outcome, [row for row, _ in look.read], plan.notes)
     if folder.mode == WatchMode.SYNC:
         write_back(Path(folder.path), outcome, plan.notes)
+        write_new_notes(folder, outcome)
     outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
     written = {id(row.file): row.file for row, _ in outcome.writes}
     note_problems(plan.notes, outcome, [*(row for row, _ in look.read), *written.values()])
@@ -176,12 +189,13 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
 
 
 def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
-    """The texts of the files read; a file that is not UTF-8 keeps its rows."""
+    """The texts of the files read; a file that is not UTF-8 keeps its rows. Instruction files have no sections."""
     texts = []
     for row, raw in look.read:
         row.problem = ""
         try:
-            texts.append((row, read_note(row.path, raw)))
+            note = read_note(row.path, raw)
+            texts.append((row, replace(note, sections=()) if is_instruction(row.path) else note))
         except UnicodeDecodeError:
             row.problem = "it is not UTF-8"
     return texts

@@ -110,11 +110,11 @@ class ProposalPage(Document):
 
 
 class DecidedOut(Document):
-    """A decided proposal, and the consequences; `memory` is the current version."""
+    """A decided proposal, and the consequences; `memory` is the current version, null if it is about none."""
 
     proposal: ProposalOut
     consequences: list[str]
-    memory: str
+    memory: str | None
     dry_run: bool
 
 

@@ -54,7 +54,11 @@ def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict
     if not new and total <= receiver.seen.get("total", 0):
         return None, now
     lines = tuple(f"{kind.value}: {count}" for kind, count in deck.counts.items() if count.value)
-    quoted = [str(card.memory.id) for card in deck.cards if str(card.id) in new and card.kind not in UNQUOTED]
+    quoted = [
+        str(card.memory.id)
+        for card in deck.cards
+        if card.memory is not None and str(card.id) in new and card.kind not in UNQUOTED
+    ]
     subject = f"New in the Review: {format_count(deck.total.value, 'card')} waiting"
     return Notice(Event.REVIEW, subject, lines, "/admin/review/", tuple(quoted[:MAX_QUOTES])), now
 
@@ -97,7 +101,8 @@ def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
         return []
     actor = actor_for_user(receiver, via=Via.JOB) if isinstance(receiver, User) else job_actor("notify")
     ids = {UUID(each) for each in notice["memories"]}
-    waiting = {card.memory.id for card in review_deck(actor).cards if card.kind not in UNQUOTED}
+    cards = (card for card in review_deck(actor).cards if card.kind not in UNQUOTED)
+    waiting = {card.memory.id for card in cards if card.memory is not None}
     rows = Memory.objects.filter(id__in=ids & waiting)
     if isinstance(receiver, Webhook):  # nobody knows who reads there
         rows = rows.exclude(group__private=True)

@@ -110,7 +110,7 @@ function prepare(row) {
   showUndo();
   showWay();
   if (row.dataset.done) shown.classList.add("review-decided");
-  shown.querySelector("[data-effect-verb]").addEventListener("change", askEffect);
+  shown.querySelector("[data-effect-verb]")?.addEventListener("change", askEffect);
   shown.addEventListener("change", (event) => {
     if (event.target.name === "other") { showWay(); askEffect(); }
   });
@@ -148,7 +148,7 @@ async function askEffect() {
   const shown = card();
   if (!shown || shown.classList.contains("review-decided")) return;
   const target = shown.querySelector("[data-effect]");
-  const verb = shown.querySelector("[data-effect-verb]").value;
+  const verb = shown.querySelector("[data-effect-verb]")?.value;
   if (!verb) return;
   target.setAttribute("aria-busy", "true");
   try {

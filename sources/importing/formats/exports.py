@@ -191,7 +191,12 @@ class ExportIntake:
         self.last_line = batch[-1].number
         name = batch[0].value.get("kind")
         faults = [LineFault(line.number, line.why) for line in batch if line.why]
-        good = [line for line in batch if not line.why]
+        faults += [
+            LineFault(line.number, f"'{line.nul_in}' contains a NUL character")
+            for line in batch
+            if line.nul_in
+        ]
+        good = [line for line in batch if not line.why and not line.nul_in]
         kind = _BY_NAME.get(str(name))
         if name == "end":
             self.is_complete = True

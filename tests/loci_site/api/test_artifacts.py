@@ -23,7 +23,6 @@ from tests.people import agent, make_token
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.model,
-    pytest.mark.sqlite(reason="files as evidence need SQLite for now"),
 ]
 TEXT = "# Runbook\n\nThe payments queue is drained by the heron worker.\n"
 QUESTION = "Which worker drains the payments queue?"

@@ -20,7 +20,6 @@ from sources.models import Artifact, ArtifactState, Chunk, ChunkState
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.model,
-    pytest.mark.sqlite(reason="files as evidence need SQLite for now"),
 ]
 
 HANDBOOK = """\

@@ -18,7 +18,6 @@ from sources.models import Chunk
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.sqlite(reason="files as evidence need SQLite for now"),
 ]
 TEXT = "The vault behind the old brewery opens with the word marzipan."
 LONG = "\n\n".join(

@@ -142,7 +142,6 @@ TROUBLE = {
     "claude_code": (
         0,
         {
-            "instruction files: paste them into the group's instructions": 1,
             "lines of MEMORY.md that lead to a file": 2,
             "turns of sessions: import them with --turns": 1,
         },

@@ -14,7 +14,8 @@ from access.models import Group
 from access.tokens import operator
 from memories.draft import Draft
 from memories.lifecycle.verbs import purge
-from memories.models import Memory
+from memories.models import Memory, Proposal
+from memories.review.decide import ReviewDecision, decide
 from memories.store import store
 from sources.rooms.copies import FilesOnDisk
 from sources.rooms.room import refresh_rooms
@@ -75,9 +76,20 @@ def test_what_people_add_to_the_room_stays(room: Path) -> None:
     assert (room / ".room.json").read_text() == "{ broken"
 
 
-def test_standing_instructions_go_both_ways_and_are_never_overwritten(room: Path) -> None:
+def approve_instructions() -> Proposal:
+    """Approve the one proposal that waits."""
+    proposal = Proposal.objects.get(status="waiting")
+    decide(operator(), ReviewDecision("approve", proposal=proposal.id))
+    return proposal
+
+
+def test_standing_instructions_wait_for_a_curator_and_are_never_overwritten(room: Path) -> None:
     instructions = room / "CLAUDE.md"
     instructions.write_text("Answer in short sentences.\n")
+    refresh_rooms()
+    refresh_rooms()
+    assert Group.objects.get(slug="ledger").instructions == ""
+    approve_instructions()
     refresh_rooms()
     assert Group.objects.get(slug="ledger").instructions == "Answer in short sentences."
     assert "Answer in short sentences." in (room / "context.md").read_text()
@@ -89,6 +101,17 @@ def test_standing_instructions_go_both_ways_and_are_never_overwritten(room: Path
     refresh_rooms()
     assert instructions.read_text() == "Answer in prose.\n"
     assert Group.objects.get(slug="ledger").instructions == "Answer in verse."
+    approve_instructions()
+    assert Group.objects.get(slug="ledger").instructions == "Answer in prose."
+
+
+def test_a_file_of_instructions_that_was_declined_is_not_proposed_again(room: Path) -> None:
+    (room / "CLAUDE.md").write_text("Answer in short sentences.\n")
+    refresh_rooms()
+    decide(operator(), ReviewDecision("reject", proposal=Proposal.objects.get().id))
+    refresh_rooms()
+    assert Proposal.objects.count() == 1
+    assert (room / "CLAUDE.md").read_text() == "Answer in short sentences.\n"
 
 
 def test_each_new_memory_has_one_line_and_files_have_none(room: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
-from memories.types import Type
+from memories.types import RELATION_SOURCE, Type
 from sources.importing.formats.notes.folders import (
     PROBED,
     FoundNote,
@@ -82,6 +82,7 @@ def entity_draft(found: FoundNote, permalink: str) -> Draft:
     return Draft(
         found.title,
         type=Type.ENTITY,
+        source=RELATION_SOURCE,  # a name alone takes no place in an answer
         tags=tags,
         source_ref=ref_of(permalink),
         valid_from=time_of(found.note.head),

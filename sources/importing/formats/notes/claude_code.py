@@ -1,7 +1,7 @@
 """Claude Code's own memory: its memory folders, instruction files, and on demand its transcripts.
 
 A topic file is one memory. MEMORY.md is an index of them: only lines that lead nowhere are taken. Instruction files
-(CLAUDE.md, AGENTS.md, rules) are no memories, and are left for the group's instructions.
+(CLAUDE.md, AGENTS.md, rules) are no memories: they are proposed for the group's instructions.
 """
 
 import json
@@ -15,6 +15,7 @@ from memories.draft import Draft
 from memories.types import Type
 from sources.importing.formats.chats.turns import Conversation, turn_record
 from sources.importing.formats.notes.folders import PROBED, FoundNote, draft_of, head_of, notes_of
+from sources.importing.formats.notes.instructions import instruction_records, is_instruction
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import first_object, parse_line
 from sources.importing.reading.file_tree import FileTree
@@ -22,15 +23,12 @@ from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of
 from sources.importing.records import SourceRecord, record_importer
 
 INDEX: Final = "MEMORY.md"
-INSTRUCTIONS: Final = ("claude.md", "claude.local.md", "agents.md", "gemini.md")
-RULES: Final = ("/.claude/rules/", "/.cursor/rules/")
 KINDS: Final = {
     "user": Type.PROCEDURAL,
     "feedback": Type.PROCEDURAL,
     "project": Type.SEMANTIC,
     "reference": Type.SEMANTIC,
 }
-NOT_MEMORIES: Final = "instruction files: paste them into the group's instructions"
 INDEX_LINES: Final = "lines of MEMORY.md that lead to a file"
 TURNS: Final = "turns of sessions: import them with --turns"
 _LINK: Final = re.compile(r"\[[^\]]*\]\([^)]+\.md\)|@\S+\.md")
@@ -47,7 +45,7 @@ def is_claude_code(path: Path) -> Recognition:
         return Recognition.CERTAIN if is_transcript_line(first_object(path)) else Recognition.NO
     if path.is_file() and path.suffix.lower() not in (".md", ".mdc", ".zip"):
         return Recognition.NO
-    if path.is_file() and is_instruction(f"/{path.name}"):
+    if path.is_file() and is_instruction(path.name):
         return Recognition.CERTAIN
     with FileTree(path) as tree:
         if any(PurePosixPath(name).name == INDEX for name in tree.names(".md")):
@@ -73,22 +71,14 @@ def is_transcript_line(line: dict[str, Any]) -> bool:
     return "sessionId" in line and "type" in line
 
 
-def is_instruction(name: str) -> bool:
-    """True for an instruction file, by its name with a leading slash."""
-    base = name.rpartition("/")[2].lower()
-    return base in INSTRUCTIONS or base.endswith(".mdc") or any(part in name for part in RULES)
-
-
 def read_claude_code(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """Topic files and free lines of the index, then the turns of transcripts if the rules ask for them."""
     with FileTree(path) as tree:
-        for name in tree.names(".md", ".mdc"):
-            if is_instruction(f"/{name}"):
-                yield SourceRecord(skipped=NOT_MEMORIES)
+        yield from instruction_records(tree, project_of)
         for found in notes_of(tree):
             if found.stem == PurePosixPath(INDEX).stem:
                 yield from index_records(found)
-            elif not is_instruction(f"/{found.name}"):
+            elif not is_instruction(found.name):
                 yield topic_record(found)
         for name in tree.names(".jsonl"):
             if rules.with_turns:

@@ -6,11 +6,12 @@ The first heading is the title. A title that an export made from the text itself
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from memories.draft import Draft
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
+from sources.importing.formats.notes.instructions import instruction_record
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import text_of
@@ -18,6 +19,7 @@ from sources.importing.records import SourceRecord, record_importer
 
 ENDINGS: Final = (".locus",)
 ID: Final = re.compile(r"locus-\d{8}-[\w-]+")
+STANDING: Final = "CLAUDE.md"  # a room's instructions
 TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
@@ -36,8 +38,11 @@ def is_locus_note(found: FoundNote) -> bool:
 
 
 def read_locus(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """Each file as one memory."""
+    """Each file as one memory, and the instructions of rooms."""
     with FileTree(path) as tree:
+        for name in tree.names(".md"):
+            if PurePosixPath(name).name == STANDING:
+                yield instruction_record(tree, name, place=PurePosixPath(name).parent.name)
         for found in notes_of(tree, endings=ENDINGS):
             yield locus_record(found)
 

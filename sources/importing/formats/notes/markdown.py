@@ -10,6 +10,7 @@ from sources.importing.formats.notes.folders import (
     section_records,
     source_of_tree,
 )
+from sources.importing.formats.notes.instructions import folder_of, instruction_records, is_instruction
 from sources.importing.formats.notes.locus import is_locus_note, locus_record
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree, is_hidden
@@ -28,7 +29,10 @@ def is_markdown(path: Path) -> Recognition:
 def read_markdown(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """The sections of every note; a note that Loci exported is one memory."""
     with FileTree(path) as tree:
+        yield from instruction_records(tree, folder_of)
         for found in notes_of(tree):
+            if is_instruction(found.name):
+                continue
             if is_locus_note(found):
                 yield locus_record(found)
             else:

@@ -8,8 +8,9 @@ from typing import Final
 
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
-from memories.types import Type
+from memories.types import RELATION_SOURCE, Type
 from sources.importing.formats.notes.folders import notes_of, section_records, source_of_tree
+from sources.importing.formats.notes.instructions import folder_of, instruction_records, is_instruction
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
@@ -39,7 +40,10 @@ def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     links: dict[tuple[str, str], None] = {}
     titles: dict[str, str] = {}
     with FileTree(path) as tree:
+        yield from instruction_records(tree, folder_of)
         for found in notes_of(tree):
+            if is_instruction(found.name):
+                continue
             if is_left_out(found.name):
                 yield SourceRecord(skipped=LEFT_OUT)
                 continue
@@ -63,7 +67,9 @@ def link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> 
     joined = [(a, titles[b.lower()]) for a, b in links if b.lower() in titles]
     pairs = [(a, b) for a, b in dict.fromkeys(joined) if a != b]
     for title in dict.fromkeys(name for pair in pairs for name in pair):
-        yield SourceRecord(Draft(title, type=Type.ENTITY, source_ref=ref_of("note", title)))
+        # Its source is that of an entity which a relation makes: a name alone takes no place in an answer.
+        entity = Draft(title, type=Type.ENTITY, source=RELATION_SOURCE, source_ref=ref_of("note", title))
+        yield SourceRecord(entity)
     yield from (SourceRecord(relation=RelationDraft(a, MENTIONS, b)) for a, b in pairs)
     yield from (SourceRecord(skipped=NO_NOTE) for _, b in links if b.lower() not in titles)
 

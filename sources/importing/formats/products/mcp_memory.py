@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
-from memories.types import Type
+from memories.types import RELATION_SOURCE, Type
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import first_object, open_file, read_lines
 from sources.importing.reading.json_stream import JsonFault, peek, read_items
@@ -75,9 +75,11 @@ def entity_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
         return
     kind = text_of(item.get("entityType") or item.get("entity_type"))
     tags = tags_of([kind])
-    yield SourceRecord(
-        Draft(name, type=Type.ENTITY, tags=tags, source_ref=ref_of("entity", name)), place=kind
+    # Its source is that of an entity which a relation makes: a name alone takes no place in an answer.
+    entity = Draft(
+        name, type=Type.ENTITY, tags=tags, source=RELATION_SOURCE, source_ref=ref_of("entity", name)
     )
+    yield SourceRecord(entity, place=kind)
     for observation in dict.fromkeys(map(text_of, list_of(item.get("observations")))):
         if observation:
             content = observation if observation.startswith(f"{name}: ") else f"{name}: {observation}"

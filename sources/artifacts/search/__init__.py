@@ -1,6 +1,5 @@
 """Finds a group's chunks for a question: words and vectors, both scores for every candidate, fused as for memories."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,20 +7,18 @@ from typing import Any, Final
 import numpy as np
 from django.db import connection
 
-from memories.embedding import DIMENSIONS
 from memories.recall.candidates import Candidate
 from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
 from memories.search.base import RankingFields, resolve_vector
 from memories.search.keyword import KeywordMatches, Postings, VisibleTexts, parse_numbers
-from memories.search.query_terms import Match, expression_of
+from memories.search.query_terms import Match
 from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.store.pieces import indexed_model
+from sources.artifacts.search.base import FoundChunk, chunk_index
 from storage.compiled_queries import fetch
 
 CANDIDATES: Final = 60  # of each search
-FEW: Final = 32  # more than asked for: vec0 compares rounded vectors
-COLUMNS: Final = "content locator heading forms"
 # What counts as found: near in meaning alone, or less near and with words of the question.
 MIN_COSINE_ALONE: Final = 0.4
 MIN_COSINE_WITH_WORDS: Final = 0.25
@@ -29,21 +26,6 @@ MIN_WORD_SHARE: Final = 0.5  # of the question's words, where no vector can tell
 TERM_COUNTS: Final = TermCounts()
 
 _TEXTS = "SELECT SUM(chunk_count), SUM(words) FROM sources_artifact WHERE group_id = %s AND state = 'live'"
-_FOUND = """
-FROM chunk_fts AS f CROSS JOIN sources_chunk AS c INDEXED BY chunk_search ON c.key = f.rowid
-WHERE f.chunk_fts MATCH {word} AND c.group_id = %s AND c.state = 'live'
-"""
-_POSTINGS = f"""
-SELECT (SELECT GROUP_CONCAT(c.key) || ' ' || GROUP_CONCAT(c.words) {_FOUND.format(word="word.value")}) FROM json_each(%s) AS word
-"""  # noqa: S608 - constants alone
-_COUNT = f"SELECT COUNT(*) FROM (SELECT 1 {_FOUND.format(word='%s')} LIMIT %s)"  # noqa: S608 - constants alone
-_NEAREST = (
-    "SELECT chunk FROM chunk_vec WHERE embedding MATCH vec_quantize_int8(%s, 'unit') AND k = %s AND room = %s"
-)
-_ROWS = """
-SELECT key, content, words, weight, CASE WHEN model = %s THEN embedding END FROM sources_chunk
-WHERE key IN (SELECT value FROM json_each(%s)) AND group_id = %s AND state = 'live'
-"""
 
 
 @dataclass(frozen=True)
@@ -53,16 +35,6 @@ class ChunkHit:
     key: int
     score: float
     keyword: float
-    cosine: float
-
-
-@dataclass(frozen=True)
-class ChunkRow:
-    """The fields of a chunk that ranking reads; `cosine` is 0 without a vector."""
-
-    content: str
-    words: int
-    weight: float
     cosine: float
 
 
@@ -103,10 +75,9 @@ def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
         match = within_budget(
             match, TERM_COUNTS.of(place, match.terms, lambda terms: count_terms(terms, group_key))
         )
-    expressions = json.dumps([expression_of([term], COLUMNS) for term in match.terms])
     found: dict[str, Postings] = {}
-    for term, (row,) in zip(match.terms, fetch(_POSTINGS, [group_key, expressions]), strict=True):
-        keys, words = parse_numbers(*(row or " ").split(" "))
+    for term, columns in zip(match.terms, chunk_index().postings(match.terms, group_key), strict=True):
+        keys, words = parse_numbers(*columns)
         if len(keys):
             found[term] = Postings(keys, np.ones(len(keys)), words)
     if not found:
@@ -119,39 +90,27 @@ def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
 
 def count_terms(terms: Sequence[str], group_key: int) -> list[int]:
     """The number of chunks with each term, counted up to POSTING_BUDGET + 1."""
-    rows = [fetch(_COUNT, [expression_of([term], COLUMNS), group_key, POSTING_BUDGET + 1]) for term in terms]
-    return [int(count) for [(count,)] in rows]
+    return chunk_index().counts(terms, group_key, most=POSTING_BUDGET + 1)
 
 
 def find_near(vector: Any, group_key: int) -> list[int]:
-    """Keys of the nearest chunks of the group; they are compared again with the whole vectors."""
-    rows = fetch(_NEAREST, [vector.tobytes(), 2 * CANDIDATES + FEW, group_key])
-    return [key for (key,) in rows]
+    """Keys of the nearest chunks of the group."""
+    return chunk_index().nearest(vector, group_key, limit=2 * CANDIDATES)
 
 
-def read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, ChunkRow]:
+def read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, FoundChunk]:
     """The live chunks of the group with these keys, and their true cosine."""
     wanted = sorted(keys)
-    if not wanted:
-        return {}
-    rows = fetch(_ROWS, [indexed_model(), json.dumps(wanted), group_key])
-    empty = bytes(DIMENSIONS * 4)
-    vectors = np.frombuffer(b"".join(row[4] or empty for row in rows), dtype="<f4").reshape(
-        len(rows), DIMENSIONS
-    )
-    cosines = vectors @ vector if vector is not None else np.zeros(len(rows))
-    return {
-        key: ChunkRow(content, words, weight, max(float(cosine), 0.0))
-        for (key, content, words, weight, _), cosine in zip(rows, cosines, strict=True)
-    }
+    rows = chunk_index().read(wanted, group_key, vector, indexed_model()) if wanted else []
+    return {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in rows}
 
 
-def ranking_fields(key: int, group_key: int, row: ChunkRow) -> RankingFields:
+def ranking_fields(key: int, group_key: int, row: FoundChunk) -> RankingFields:
     """A chunk in the form that the keyword score takes."""
     return RankingFields(key, group_key, row.content, None, None, 1.0, "active")
 
 
-def rank_candidates(rows: dict[int, ChunkRow], scores: dict[int, float]) -> list[Candidate]:
+def rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:
     """Candidates with their scores and ranks in both searches."""
     by_word = {key: rank for rank, key in enumerate(sorted(scores, key=lambda k: (-scores[k], k)), start=1)}
     near = sorted((key for key, row in rows.items() if row.cosine), key=lambda k: (-rows[k].cosine, k))
@@ -162,7 +121,7 @@ def rank_candidates(rows: dict[int, ChunkRow], scores: dict[int, float]) -> list
     ]
 
 
-def is_relevant(candidate: Candidate, row: ChunkRow, question: Question, *, has_vector: bool) -> bool:
+def is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, has_vector: bool) -> bool:
     """True if the chunk is near enough, or has enough words of the question."""
     if has_vector and candidate.vector:
         least = MIN_COSINE_WITH_WORDS if candidate.keyword else MIN_COSINE_ALONE
