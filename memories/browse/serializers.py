@@ -201,20 +201,8 @@ def change_json(change: ChangeResult) -> Json:
 
 def certificate_json(c: Certificate) -> Json:
     """What a purge destroyed and checked."""
-    return {
-        "at": as_json(c.at),
-        "ids": [str(id_) for id_ in c.ids],
-        "memories": c.memories,
-        "pieces": c.pieces,
-        "links": c.links,
-        "log_payloads": c.log_payloads,
-        "recall_logs": c.recall_logs,
-        "recalls_blanked": c.recalls_blanked,
-        "cleared": c.cleared,
-        "remains": list(c.remains),
-        "checked": list(c.checked),
-        "scan": c.scan,
-    }
+    lists = {"ids": [str(id_) for id_ in c.ids], "remains": list(c.remains), "checked": list(c.checked)}
+    return vars(c) | lists | {"at": as_json(c.at)}
 
 
 def link_json(link: Link) -> Json:
