@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.agents import schemas
+from bench.agents.bundle import write_folder
 from bench.agents.stub_model import ANSWER, StubModel, stub_model
 from bench.proof.home import Home, make_home, run
 from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
@@ -35,6 +38,7 @@ class Bench:
     project: Path
     clients: Path
     stub: StubModel
+    hook_secret: str
 
     @property
     def environment(self) -> dict[str, str]:
@@ -63,11 +67,35 @@ class Bench:
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """The saved checkpoints, newest first."""
-        address = f"{self.server.url}/api/checkpoints?group=ledger"
-        request = urllib.request.Request(address, headers={"Authorization": f"Bearer {self.home.secret}"})
-        with urllib.request.urlopen(request, timeout=CLIENT_S) as answer:
-            found: list[dict[str, Any]] = json.load(answer)["items"]
+        found: list[dict[str, Any]] = self.call("/api/checkpoints?group=ledger")["items"]
         return found
+
+    def hook(self, client: str, event: str, call: dict[str, Any]) -> Any:
+        """The server's answer to an event."""
+        return self.call(f"/hooks/{client}/{event}", call, secret=self.hook_secret)
+
+    def call(self, path: str, body: dict[str, Any] | None = None, *, secret: str = "") -> Any:
+        """What the server answers to a token, by default one that may write anywhere."""
+        request = urllib.request.Request(
+            f"{self.server.url}{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {secret or self.home.secret}",
+                "Content-Type": "application/json",
+            },
+        )
+        with urllib.request.urlopen(request, timeout=CLIENT_S) as answer:
+            return json.load(answer)
+
+    def warm(self) -> None:
+        """Wait until the model has loaded: a hook waits a second at most, and this proof is not about the first minute."""
+        until = time.monotonic() + CLIENT_S
+        while self.call("/api/recall", {"query": ASKED, "group": "ledger"}).get("confidence") != "high":
+            if time.monotonic() > until:
+                raise ProofError(
+                    f"Recall does not find the fact: {self.call('/api/recall', {'query': ASKED})}"
+                )
+            time.sleep(0.5)
 
     def _run(self, words: list[str], *, cwd: Path) -> str:
         done = subprocess.run(
@@ -86,15 +114,17 @@ def prove_agents(workshop: Workshop) -> Finding:
     clients = install(workshop.folder / "npm")
     failures: list[str] = []
     with bench(workshop, clients) as at:
-        numbers = {
+        at.warm()
+        numbers: dict[str, Any] = {
             "Claude Code": at._run(["claude", "--version"], cwd=at.project).split()[0],
             "Codex": at._run(["codex", "--version"], cwd=at.project).split()[-1],
         }
         failures += look_at_claude(at)
         failures += look_at_codex(at)
         failures += look_at_validators(at)
+        failures += look_at_answers(at, numbers)
         stats = json.loads(at.loci("hook", "stats", "--json"))
-    return Finding({**numbers, "sessions": stats["sessions"], "injected": stats["injected"]}, tuple(failures))
+    return Finding({**numbers, "memories injected": stats["injected"]}, tuple(failures))
 
 
 def look_at_claude(at: Bench) -> list[str]:
@@ -117,11 +147,14 @@ def look_at_claude(at: Bench) -> list[str]:
 def look_at_codex(at: Bench) -> list[str]:
     """What is wrong with Codex's sessions; without trust its hooks must not run."""
     trusted = ("codex", "exec", "--dangerously-bypass-hook-trust")
+    before = len(at.checkpoints())
     found = [
         *once(at.ask(*trusted, ASKED), "Codex, asked"),
         *never(at.ask(*trusted, UNRELATED), "Codex, unrelated"),
         *never(at.ask("codex", "exec", ASKED), "Codex, not trusted"),
     ]
+    if (number := len(at.checkpoints()) - before) != 2:
+        found.append(f"Codex's two trusted sessions left {number} checkpoints")
     server = json.loads(at._run(["codex", "mcp", "get", "loci", "--json"], cwd=at.project))
     if server["transport"]["url"] != f"{at.server.url}/mcp":
         found.append(f"Codex reads the server as {server['transport']}")
@@ -129,10 +162,41 @@ def look_at_codex(at: Bench) -> list[str]:
 
 
 def look_at_validators(at: Bench) -> list[str]:
-    """What the client's own validator says about the plugin and the marketplace."""
+    """What the clients' own validators say about the plugin, the marketplace and the bundle."""
     for place in (REPOSITORY / "plugins" / "loci", REPOSITORY):
         at._run(["claude", "plugin", "validate", "--strict", str(place)], cwd=at.project)
+    folder = write_folder(at.person / "bundle")
+    at._run(["mcpb", "validate", str(folder / "manifest.json")], cwd=at.project)
     return []
+
+
+def look_at_answers(at: Bench, numbers: dict[str, Any]) -> list[str]:
+    """What the schemas inside the installed programs say against recorded events, and against our answers to them."""
+    modules = at.clients.parent
+    codex, claude = schemas.codex_schemas(modules), schemas.claude_fields(modules)
+    pinned = {"Codex": (codex.hash, schemas.CODEX_HASH), "Claude Code": (claude.hash, schemas.CLAUDE_HASH)}
+    failures = [
+        f"{name}: the schemas have the hash {found}, not {known}: look at what changed"
+        for name, (found, known) in pinned.items()
+        if found != known
+    ]
+    checked = filled = 0
+    for client in ("claude-code", "codex"):
+        for event, sent in schemas.payloads_of(client).items():
+            # A session of its own for each event: what one has got it does not get twice.
+            call = {**sent, "session_id": f"recorded-{client}-{event}", "cwd": str(at.project)}
+            answer = at.hook(client, event, call)
+            checked, filled = checked + 1, filled + bool(answer)
+            found = (
+                schemas.faults_in_codex(codex, event, call, answer)
+                if client == "codex"
+                else schemas.faults_in_claude(claude, answer)
+            )
+            failures += [f"{client}, {event}: {each}" for each in found]
+            if event in ("session-start", "prompt") and not answer:
+                failures.append(f"{client}, {event}: the answer is empty, so that nothing was checked")
+    numbers |= {"recorded events and their answers checked": checked, "answers with a text": filled}
+    return failures
 
 
 def once(requests: list[str], name: str) -> list[str]:
@@ -161,7 +225,7 @@ def between_marks(text: str) -> str:
 def install(folder: Path) -> Path:
     """The folder with the programs of the pinned clients, installed once."""
     programs = folder / "node_modules" / ".bin"
-    if (programs / "claude").exists() and (programs / "codex").exists():
+    if all((programs / name).exists() for name in ("claude", "codex", "mcpb")):
         return programs
     if shutil.which("npm") is None:
         raise ProofError("npm is not here: this proof installs Claude Code and Codex with it.")
@@ -194,7 +258,8 @@ def bench(workshop: Workshop, clients: Path) -> Iterator[Bench]:
     # A first session waits for the model to load; it is not what this proof measures.
     patient = {"LOCI_HOOKS_PROMPT_MS": "20000"}
     with stub_model() as stub, running(home, workshop.folder / "server.log", variables=patient) as server:
-        at = Bench(home, server, person, project, clients, stub)
+        secret = json.loads(made)["secret"]
+        at = Bench(home, server, person, project, clients, stub, secret)
         config = person / ".codex" / "config.toml"
         config.parent.mkdir()
         config.write_text(
@@ -202,5 +267,5 @@ def bench(workshop: Workshop, clients: Path) -> Iterator[Bench]:
             f'base_url = "{stub.url}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"\n'
         )
         for client in ("claude-code", "codex"):
-            at.loci("connect", client, "--url", server.url, "--token", json.loads(made)["secret"])
+            at.loci("connect", client, "--url", server.url, "--token", secret)
         yield at

@@ -1,4 +1,4 @@
-"""The pages of conversations: the list with its filters, one with its turns, moving, tagging, deleting and bringing back."""
+"""The pages of conversations: the list with its filters, one with its turns, moving, tagging, deleting, bringing back and purging."""
 
 from typing import Any
 
@@ -24,6 +24,7 @@ from memories.sessions.conversations import (
 )
 from memories.sessions.conversations.change import bring_back, delete, tag
 from memories.sessions.conversations.move import assign
+from memories.sessions.conversations.purge import purge
 
 LISTED = 30
 FILTERS = ("q", "group", "platform", "tag", "after", "before")
@@ -116,8 +117,23 @@ def remove(request: HttpRequest, id_: str) -> HttpResponse:
         context = {"title": "Deleted", "here": "conversations", "thread": gone.thread}
         return render_page(request, "people/conversations/deleted.html", context)
     [found] = with_counts(actor, (find_conversation(actor, id_, right=WRITE),))
-    context = {"title": "Delete a conversation", "here": "conversations", "found": found}
+    context = {
+        "title": "Delete a conversation",
+        "here": "conversations",
+        "found": found,
+        "may_purge": actor.may(CURATE, found.thread.group_id),
+    }
     return render_page(request, "people/conversations/delete.html", context)
+
+
+@workspace_page
+def destroy(request: HttpRequest, id_: str) -> HttpResponse:
+    """Show what a purge of a conversation destroys, then destroy it and show the certificate."""
+    actor, is_decided = actor_of(request), request.method == "POST"
+    purged = purge(actor, id_, dry_run=not is_decided)
+    title = "Purged" if is_decided else "Purge a conversation"
+    context = {"title": title, "here": "conversations", "purged": purged}
+    return render_page(request, "people/conversations/purge.html", context)
 
 
 @workspace_page

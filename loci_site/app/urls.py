@@ -12,7 +12,7 @@ from loci_site.app.account import (
     revoke,
     save_preferences,
 )
-from loci_site.app.conversations import conversation, conversations, move, remove, restore, set_tags
+from loci_site.app.conversations import conversation, conversations, destroy, move, remove, restore, set_tags
 from loci_site.app.edit import correct, flag, store_new
 from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.invited import AcceptInvitation
@@ -50,6 +50,7 @@ urlpatterns = [
     path("app/conversations/<str:id_>/move/", move, name="move-conversation"),
     path("app/conversations/<str:id_>/tags/", set_tags, name="tag-conversation"),
     path("app/conversations/<str:id_>/delete/", remove, name="delete-conversation"),
+    path("app/conversations/<str:id_>/purge/", destroy, name="purge-conversation"),
     path("app/conversations/<str:id_>/restore/", restore, name="restore-conversation"),
     path("app/memories/<str:id_>/", read, name="memory"),
     path("app/memories/<str:id_>/correct/", correct, name="correct"),

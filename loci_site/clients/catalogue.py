@@ -87,6 +87,7 @@ def typed_http(server: McpServer) -> dict[str, Any]:
     return {"type": "http", "url": server.url, "headers": server.headers}
 
 
+# Codex has the same names.
 CLAUDE_EVENTS: Final = {
     "session-start": "SessionStart",
     "prompt": "UserPromptSubmit",
@@ -95,7 +96,6 @@ CLAUDE_EVENTS: Final = {
     "post-compact": "PostCompact",
     "session-end": "SessionEnd",
 }
-CODEX_EVENTS: Final = {name: CLAUDE_EVENTS[name] for name in ("session-start", "prompt", "stop")}
 GEMINI_EVENTS: Final = {
     "session-start": "SessionStart",
     "prompt": "BeforeAgent",
@@ -137,7 +137,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
                 ConfigFile({USER: ".codex/config.toml", PROJECT: ".codex/config.toml"}, Format.TOML),
                 ConfigFile(
                     {USER: ".codex/hooks.json", PROJECT: ".codex/hooks.json"},
-                    events=CODEX_EVENTS,
+                    events=CLAUDE_EVENTS,
                     hook=nested,
                 ),
             ),

@@ -23,11 +23,21 @@ _CODE_LINE = re.compile(
 )
 _SWITCH = re.compile(r"^\s*/?loci[ :](off|on)\s*$", re.I)
 # Words that point into the conversation: what they mean was said there and is not in the memory.
-POINTS_HERE = re.compile(
+_POINTING = (
     r"\b(?:this|that|these|those|the (?:last|previous|first|second|third|other|same|next))"
     r" (?:[\w-]+ )?(?:file|function|method|class|loop|line|block|test|module|variable|edit|change|option|one|"
-    r"version|answer|step|part|idea|error|output|code|snippet|expression)s?\b|\bagain\b",
+    r"version|answer|step|part|idea|error|output|code|snippet|expression)s?\b"
+)
+POINTS_HERE = re.compile(rf"{_POINTING}|\bagain\b", re.I)
+# Of a prompt also what people write and draw; "the first paragraph" may stand in a rule.
+_THIS = re.compile(
+    rf"{_POINTING}|\b(?:this|that|these|those) (?:[\w-]+ )?(?:comment|callback|sentence|paragraph|text|title|heading|"
+    r"draft|message|e-?mail|reply|table|chart|picture|slide|cell|formula|query)s?\b",
     re.I,
+)
+_AGAIN = re.compile(r"\bagain\b", re.I)
+WHOLE_CLAUSE: Final = (
+    4  # "the queue workers hang again after the deploy" says all by itself, "run the test again" does not
 )
 _CLAUSE_END = re.compile(r"(?<=[.!?])\s+|[,;\n]\s*|\s+(?:and|but)\s+")
 
@@ -70,5 +80,12 @@ def question_of(prompt: str) -> str:
     if len(prompt) < MIN_CHARS or is_command(prompt) or is_mostly_code(prompt):
         return ""
     clauses = _CLAUSE_END.split(_CODE_BLOCK.sub(" ", prompt))
-    question = ", ".join(clause.strip() for clause in clauses if not POINTS_HERE.search(clause)).strip(" ,")
+    question = ", ".join(clause.strip() for clause in clauses if not points_here(clause)).strip(" ,")
     return question[:MAX_QUESTION_CHARS] if len(set(content_words(question))) >= MIN_CONTENT_WORDS else ""
+
+
+def points_here(clause: str) -> bool:
+    """Whether what a clause means was said in the conversation."""
+    if _THIS.search(clause):
+        return True
+    return bool(_AGAIN.search(clause)) and len({*content_words(_AGAIN.sub("", clause))}) < WHOLE_CLAUSE

@@ -90,20 +90,21 @@ def write_for_caller(
 
 
 async def store_memory(
-    content: Annotated[str, Field(description="one statement that stands alone")],
+    content: Annotated[str, Field(description="one self-contained statement")],
     type: MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
     group: Group = "",
     scope: Annotated[str, enum_schema(Scope.values, SCOPE_HELP)] = "",
-    thread: Annotated[str, Field(description="conversation it belongs to")] = "",
+    thread: Annotated[str, Field(description="conversation")] = "",
     tags: tuple[str, ...] = (),
     confidence: Confidence = DEFAULT_CONFIDENCE,
     importance: Annotated[int, range_schema("integer", 1, 10)] = DEFAULT_IMPORTANCE,
-    supersedes: Annotated[str, Field(description="id of the memory this replaces")] = "",
-    valid_from: Annotated[str, Field(description="since when true, or when it happened")] = "",
+    supersedes: Annotated[str, Field(description="id it replaces")] = "",
+    valid_from: Annotated[str, Field(description="true since, or date of event")] = "",
     valid_to: str = "",
     expires_at: Annotated[str, Field(description="forget it then")] = "",
-    source: Annotated[str, Field(description="file, URL or person it comes from")] = "",
+    source: Annotated[str, Field(description="file, URL or person")] = "",
     metadata: dict[str, Any] = {},  # noqa: B006 - never mutated
+    anchor_commit: Annotated[str, Field(description="commit it needs")] = "",
     allow: tuple[str, ...] = (),
 ) -> CallToolResult:
     """Store what later sessions should know: a decision, fact, preference, fix or lesson. Call it as soon as you learn
@@ -123,6 +124,7 @@ async def store_memory(
         expires_at=parse_moment(expires_at, field="expires_at"),
         source=source,
         metadata=metadata,
+        anchor_commit=anchor_commit,
         allow=allow,
     )
     return await write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
@@ -161,7 +163,7 @@ async def recall_memory(
 
 
 async def forget_memory(
-    id: Annotated[str, Field(description="memory id; for undo, that of your write")],  # noqa: A002 - the argument's name
+    id: Annotated[str, Field(description="memory id; for undo, your write's")],  # noqa: A002 - the argument's name
     verb: Annotated[str, enum_schema([*CHANGES])] = "forget",
     changes: Annotated[
         dict[str, Any],
@@ -187,7 +189,7 @@ async def memory_inspect(
     ] = "",
     group: str = "",
     where: dict[str, Any] = {},  # noqa: B006 - never mutated
-    cursor: Annotated[str, Field(description="from the page before")] = "",
+    cursor: Annotated[str, Field(description="of the page before")] = "",
     token_budget: int | None = None,
 ) -> CallToolResult:
     """Look closely. id: everything about a memory (versions, links, history) or an entity (relations); call it before you

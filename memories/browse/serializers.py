@@ -11,6 +11,7 @@ from memories.draft.registry import RECORD_FIELDS
 from memories.entities.lines import RelationLine
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
+from memories.lifecycle.purge import Certificate
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
 from memories.models import Checkpoint, Link, Memory
@@ -194,22 +195,14 @@ def change_json(change: ChangeResult) -> Json:
     if change.successor is not None:
         body["successor"] = str(change.successor)
     if change.certificate is not None:
-        c = change.certificate
-        body["certificate"] = {
-            "at": as_json(c.at),
-            "ids": [str(id_) for id_ in c.ids],
-            "memories": c.memories,
-            "pieces": c.pieces,
-            "links": c.links,
-            "log_payloads": c.log_payloads,
-            "recall_logs": c.recall_logs,
-            "recalls_blanked": c.recalls_blanked,
-            "cleared": c.cleared,
-            "remains": list(c.remains),
-            "checked": list(c.checked),
-            "scan": c.scan,
-        }
+        body["certificate"] = certificate_json(change.certificate)
     return body
+
+
+def certificate_json(c: Certificate) -> Json:
+    """What a purge destroyed and checked."""
+    lists = {"ids": [str(id_) for id_ in c.ids], "remains": list(c.remains), "checked": list(c.checked)}
+    return vars(c) | lists | {"at": as_json(c.at)}
 
 
 def link_json(link: Link) -> Json:

@@ -201,7 +201,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     if dry_run:
         consequences = (*consequences, *find_purge_targets(memory).reach.describe(is_purge=True))
         return ChangeResult("purge", memory.id, "purged", memory.trust, 0, consequences, dry_run=True)
-    purged = purge_rows(actor, memory, reason=reason)
+    purged = purge_rows(actor, [memory], reason=reason)
     certificate, followed = purged.certificate, purged.followed
     return ChangeResult(
         "purge", memory.id, "purged", memory.trust, certificate.memories + followed.changed,

@@ -17,10 +17,11 @@ from access.groups.guarding import mask_words
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft
+from memories.models import Memory, Thread
 from memories.review.instructions import propose_instructions
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
-from memories.types import Type
+from memories.types import Trust, Type
 from sources.importing.importer import LineRules, Waiting
 from sources.importing.lines import LineFault, StrictStop
 from sources.importing.relations import import_relation
@@ -137,6 +138,8 @@ class DraftIntake:
             }
         )
         self.findings += Counter(result.findings)
+        if not self.dry_run:
+            name_threads(self.run, {draft.thread for draft in part.drafts if draft.metadata.get("title")})
         self.skipped += part.skipped
         unstored = {refusal.index for refusal in result.refused}
         rest = (draft for at, draft in enumerate(part.drafts) if at not in unstored)
@@ -203,6 +206,17 @@ class DraftIntake:
             sample=tuple(self.sample),
             run=str(self.run) if has_changed and not self.dry_run else "",
         )
+
+
+def name_threads(run: UUID, names: set[str]) -> None:
+    """Give these threads the title that their imported turns carry, which the guard has seen, unless they have one."""
+    rows = Memory.objects.filter(run=run, thread__name__in=names, thread__title="")
+    rows = rows.exclude(trust=Trust.QUARANTINED).order_by("-key")
+    titles = {
+        key: str(metadata.get("title", ""))[:200] for key, metadata in rows.values_list("thread", "metadata")
+    }
+    for thread, title in titles.items():
+        Thread.objects.filter(pk=thread).update(title=title)
 
 
 def numbered_draft(number: int, build: Callable[[], Draft]) -> NumberedDraft:

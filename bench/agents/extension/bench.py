@@ -1,7 +1,9 @@
 """What the proof of the extension works with: a browser, the sites, and a server that can be ended and started again."""
 
 import json
+import statistics
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ PERSON = (
     "print('PERSON', json.dumps({'code': code, 'token': token}))"
 )
 LONGEST_S = 60
+SEARCH_MS = 50
 
 
 @dataclass
@@ -90,6 +93,31 @@ class Bench:
         request = urllib.request.Request(f"{self.url}/api/{path}", method=method, headers=headers)
         with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
             return json.load(answer)
+
+    def time_searches(self, questions: tuple[str, ...]) -> None:
+        """Measure the panel's questions in the browser, and over HTTP without one."""
+        took = []
+        for letters in questions:
+            begun = time.perf_counter()
+            self.browser.ask("search", query=letters)
+            took.append((time.perf_counter() - begun) * 1000)
+        served = [self.search_ms(letters) for letters in questions]
+        self.numbers["search from the extension, ms (median)"] = round(statistics.median(took), 1)
+        self.numbers["search from the extension, ms (95 %)"] = round(sorted(took)[int(0.95 * len(took))], 1)
+        self.numbers["search over HTTP alone, ms (median)"] = round(statistics.median(served), 1)
+        self.check(
+            statistics.median(took) <= SEARCH_MS, f"half of the searches take more than {SEARCH_MS} ms"
+        )
+
+    def search_ms(self, letters: str) -> float:
+        """How long the server takes for a question of the panel, asked without a browser."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        body = json.dumps({"query": letters}).encode()
+        request = urllib.request.Request(f"{self.url}/api/captures/search", data=body, headers=headers)
+        begun = time.perf_counter()
+        with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
+            answer.read()
+        return (time.perf_counter() - begun) * 1000
 
     def turns(self, id_: str) -> list[Any]:
         """The turns of a conversation as the server has them."""

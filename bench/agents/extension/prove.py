@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from playwright.sync_api import expect
 
 from bench.agents.extension.bench import Bench, bench, status_of
 from bench.agents.extension.browser import EXTENSION, chrome
+from bench.agents.extension.firefox import prove_firefox
 from bench.agents.extension.inside import (
     add_old_copies,
     contact_of,
@@ -50,6 +50,7 @@ def prove_extension(workshop: Workshop) -> Finding:
                 if page is not at.browser.own:
                     page.close()
         at.numbers["scenarios"] = len(SCENARIOS)
+        prove_firefox(at, TARGET / "firefox.zip", LETTERS)
         found = Finding(at.numbers, tuple(at.faults))
     return Finding(found.numbers, (*found.faults, *lint()))
 
@@ -264,13 +265,7 @@ def panel_and_selection(at: Bench) -> None:
     stray.goto(address)  # another tab, as a site that frames it would be
     stray.wait_for_timeout(500)
     at.check(stray.locator("input").count() == 0, "the panel opens without its key")
-    took = []
-    for letters in LETTERS * 5:
-        begun = time.perf_counter()
-        at.browser.ask("search", query=letters)
-        took.append((time.perf_counter() - begun) * 1000)
-    at.numbers["search from the extension, ms (median)"] = round(statistics.median(took), 1)
-    at.numbers["search from the extension, ms (95 %)"] = round(sorted(took)[int(0.95 * len(took))], 1)
+    at.time_searches(LETTERS * 5)
 
 
 def side_panel(at: Bench) -> None:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from loci_site.api.schemas.document import Document, StoredText
 from loci_site.api.schemas.fields import Timestamp
 from loci_site.api.schemas.requests import Body, PageQuery
-from loci_site.api.schemas.responses import MemoryOut
+from loci_site.api.schemas.responses import CertificateOut, MemoryOut
 from memories.browse.suggest import MAX_LIMIT
 from memories.sessions.conversations import ConversationFilter
 from sources.captures.keep import SentConversation, SentTurn
@@ -256,7 +256,10 @@ class ChangedConversationOut(Document):
 
 
 class DeletedConversationOut(Document):
-    """The number of memories that were forgotten, or brought back."""
+    """The number of memories that were forgotten, brought back or purged."""
 
     id: str
     memories: int
+    dry_run: bool = False
+    consequences: list[str] = None  # type: ignore[assignment]  # absent unless purged
+    certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless turns were purged

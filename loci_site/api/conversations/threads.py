@@ -1,6 +1,7 @@
 """Routes for conversations: list, read, tag, move to a group, delete and bring back."""
 
 from dataclasses import replace
+from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -11,7 +12,7 @@ from loci_site.api.auth import actor_of
 from loci_site.api.conversations import schemas
 from loci_site.api.responses import answer
 from loci_site.api.schemas import responses as out
-from memories.browse.serializers import memory_json
+from memories.browse.serializers import certificate_json, memory_json
 from memories.sessions.conversations import (
     find_conversation,
     list_conversations,
@@ -20,6 +21,7 @@ from memories.sessions.conversations import (
 )
 from memories.sessions.conversations.change import bring_back, delete, tag
 from memories.sessions.conversations.move import Moved, assign
+from memories.sessions.conversations.purge import PurgedConversation, purge
 
 router = Router(tags=["conversations"])
 
@@ -78,10 +80,36 @@ def change_conversation(
 @router.delete(
     "/conversations/{conversation_id}", response={**out.ERRORS, 200: schemas.DeletedConversationOut}
 )
-def delete_conversation(request: HttpRequest, conversation_id: str, reason: str = "") -> HttpResponse:
-    """Delete a conversation: its turns are forgotten, later ones from its browser refused, and the browser deletes its copies."""
-    gone = delete(actor_of(request), conversation_id, reason=reason)
+def delete_conversation(
+    request: HttpRequest,
+    conversation_id: str,
+    verb: Literal["delete", "purge"] = "delete",
+    reason: str = "",
+    dry_run: bool = False,
+) -> HttpResponse:
+    """Delete a conversation: its turns are forgotten, later ones from its browser refused, and the browser deletes its copies.
+    `verb=purge`, for curators, destroys them for good, with a certificate; `dry_run` shows what a purge would destroy.
+    """
+    actor = actor_of(request)
+    if verb == "purge":
+        return answer(purged_json(purge(actor, conversation_id, reason=reason, dry_run=dry_run)))
+    if dry_run:
+        raise InvalidInput("dry_run is for verb=purge.", hint="Deleting can be undone.", field="dry_run")
+    gone = delete(actor, conversation_id, reason=reason)
     return answer({"id": str(gone.thread.id), "memories": gone.memories})
+
+
+def purged_json(purged: PurgedConversation) -> dict[str, Any]:
+    """A purge's result as JSON."""
+    body: dict[str, Any] = {
+        "id": str(purged.id),
+        "memories": purged.memories,
+        "dry_run": purged.dry_run,
+        "consequences": list(purged.consequences),
+    }
+    if purged.certificate is None:
+        return body
+    return body | {"certificate": certificate_json(purged.certificate)}
 
 
 @router.post(

@@ -1,6 +1,6 @@
 """Purging: destroy a memory and everything made from its text, and certify what was destroyed and checked."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -81,24 +81,33 @@ class PurgeResult:
     followed: DerivedChanges
 
 
-def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
-    """Destroy all versions of a memory, what was made from their texts, and all copies of it; one transaction.
+def purge_rows(
+    actor: Actor,
+    memories: Sequence[Memory],
+    *,
+    reason: str,
+    follow: Callable[[], object] | None = None,
+) -> PurgeResult:
+    """Destroy all versions of memories of one group, what was made from their texts, and all copies; one transaction.
 
-    The audit rows stay without their payloads; a tombstone for each of its own texts keeps the text from coming back.
+    The audit rows stay without their payloads; a tombstone for each of their own texts keeps the text from coming back.
+    `follow` runs last inside the transaction.
     """
     # Recalls that wait to be logged may hold the text. If they cannot be written, they are dropped: that clears them too.
     with suppress(DatabaseError):
         COUNTER.flush()
     # Folding the whole log takes seconds, so do it before the write lock; later rows are folded under the lock.
-    logged = find_logged_recalls(find_purge_targets(memory).rows)
+    logged = find_logged_recalls(find_purge_targets(*memories).rows)
     begin_purge(connection)
     with transaction.atomic():
-        hold_groups([memory.group_id])
-        doomed = find_purge_targets(memory)
+        hold_groups([memories[0].group_id])
+        doomed = find_purge_targets(*memories)
         chain = doomed.rows
         check_purge_rights(actor, chain)
         followed = withdraw_derived(actor, doomed.reach, is_purge=True)
         certificate = destroy(actor, doomed, reason=reason, logged=logged)
+        if follow is not None:
+            follow()
         notes = note_outside_copies()
     ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
     remains = (*find_remains(actor, texts), *dialect().purge_leaves)
@@ -137,7 +146,7 @@ def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = 
 
 @dataclass(frozen=True)
 class PurgeTargets:
-    """What a purge destroys: a memory with its wordings, and everything made from their texts."""
+    """What a purge destroys: memories with their wordings, and everything made from their texts."""
 
     own: tuple[Memory, ...]
     reach: WithdrawalReach
@@ -148,10 +157,11 @@ class PurgeTargets:
         return list({row.key: row for row in (*self.own, *self.reach.doomed())}.values())
 
 
-def find_purge_targets(memory: Memory) -> PurgeTargets:
-    """What a purge of the memory would destroy; writes nothing."""
-    own = with_wordings([*versions_to_purge(memory), *single_version_copies(memory)])
-    return PurgeTargets(tuple(own), find_reach(memory, own))
+def find_purge_targets(*memories: Memory) -> PurgeTargets:
+    """What a purge of the memories, at least one, would destroy; writes nothing."""
+    rows = [row for each in memories for row in (*versions_to_purge(each), *single_version_copies(each))]
+    own = with_wordings(rows)
+    return PurgeTargets(tuple(own), find_reach(memories[0], own))
 
 
 def versions_to_purge(memory: Memory) -> list[Memory]:

@@ -9,11 +9,22 @@ from memories.search.query_terms import Match, words
 
 def shared_word_shares(match: Match | None, contents: Sequence[str]) -> list[float]:
     """Share (0–1) of the query's words in each text, in any ending, inside identifiers too."""
-    wanted = {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
+    number = len(wanted_roots(match))
+    return [count / number if number else 0.0 for count in count_shared_words(match, contents)]
+
+
+def count_shared_words(match: Match | None, contents: Sequence[str]) -> list[int]:
+    """How many of the query's words each text has, in any ending, inside identifiers too."""
+    wanted = wanted_roots(match)
     if match is None or not wanted:
-        return [0.0] * len(contents)
+        return [0] * len(contents)
     with_signs = any(term.endswith(SIGNS) or term.startswith(DOT) for term in match.terms)
-    return [len(find_roots(text, wanted, with_signs=with_signs)) / len(wanted) for text in contents]
+    return [len(find_roots(text, wanted, with_signs=with_signs)) for text in contents]
+
+
+def wanted_roots(match: Match | None) -> set[str]:
+    """The roots of the query's words."""
+    return {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
 
 
 def find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:

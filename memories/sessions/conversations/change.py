@@ -84,10 +84,15 @@ def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
 
     Raises:
         NotFound, NotPermitted: there is no such deleted conversation, or it is closed to the actor.
+        Conflict: it was purged.
     """
     thread = find_conversation(actor, id_, right=WRITE, is_deleted=True)
     logged = AuditEntry.objects.filter(operation=Operation.THREAD, subject=f"thread:{thread.id}")
-    deletions = (row.payload for row in logged.select_related("payload_row").order_by("-key"))
+    deletions = [row.payload for row in logged.select_related("payload_row").order_by("-key")]
+    if deletions and deletions[0].get("action") == "purge":
+        raise Conflict(
+            "This conversation was purged.", hint="Its turns are destroyed and cannot be restored."
+        )
     ids: list[str] = next((each["memories"] for each in deletions if each.get("action") == "delete"), [])
     with transaction.atomic():
         hold_groups([thread.group_id])

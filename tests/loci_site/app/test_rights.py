@@ -31,6 +31,7 @@ OF_A_CONVERSATION = {
     "move-conversation": "move/",
     "tag-conversation": "tags/",
     "delete-conversation": "delete/",
+    "purge-conversation": "purge/",
     "restore-conversation": "restore/",
 }
 OPEN = {"home", "login", "logout", "invited", "oidc", "oidc-callback"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loci_site.clients.catalogue import CLIENTS, PROJECT, USER
+from loci_site.clients.catalogue import CLAUDE_EVENTS, CLIENTS, PROJECT, USER
 from loci_site.clients.connect import FileChange, Wish, apply, disconnect, plan, write_hook_settings
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import parse_json
@@ -174,7 +174,7 @@ def test_codex_keeps_its_file_around_our_block(wish: Wish, ledger: Ledger, befor
     connect(wish, ledger)
     assert path.read_bytes() == once
     hooks = json.loads((path.parent / "hooks.json").read_text())["hooks"]
-    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "Stop"}
+    assert set(hooks) == {*CLAUDE_EVENTS.values()}
     disconnect("codex", ledger, scope=USER)
     assert path.read_bytes() == before
 

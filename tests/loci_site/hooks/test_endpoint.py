@@ -107,6 +107,8 @@ def test_the_name_of_a_folder(folder: str, name: str) -> None:
         ("who owns the cart now? I need a reviewer for this change", "who owns the cart now?"),
         ("rename the variable in this function", ""),
         ("run the failing test again and tell me", ""),
+        ("the queue workers hang again after the deploy", "the queue workers hang again after the deploy"),
+        ("translate this paragraph into plain French", ""),
         ("thanks", ""),
     ],
 )

@@ -52,6 +52,14 @@ def test_a_store_makes_the_group_and_says_so_once(agent: Agent) -> None:
     assert Group.objects.get().slug == "ledger"
 
 
+def test_a_fact_may_hang_on_a_commit(agent: Agent) -> None:
+    stored = agent.answer("store_memory", content=LEDGER[2], group="ledger", anchor_commit="ab" * 20)
+    assert Memory.objects.get(id=stored["id"]).anchor_commit == "ab" * 20
+    assert "anchor_commit" in agent.error(
+        "store_memory", content=LEDGER[3], group="ledger", anchor_commit="x" * 65
+    )
+
+
 def test_a_question_finds_its_fact_by_meaning(agent: Agent, ids: dict[str, str]) -> None:
     found = agent.answer("recall_memory", query="which database do we use?", group="ledger")
     assert found["results"][0]["id"] == ids["We settled on PostgreSQL 16 for the ledger"]

@@ -150,6 +150,8 @@ def test_turns_keep_their_speaker_thread_and_order(tmp_path: Path) -> None:
     places = [(turn.thread.name if turn.thread else "", turn.position, turn.source_ref) for turn in turns]
     assert places == [("c-1", 0, "m1"), ("c-1", 1, "m5"), ("c-2", 0, "s1")]
     assert turns[0].metadata == {"speaker": "User", "title": "Trip to Rome"}
+    assert turns[0].thread is not None
+    assert turns[0].thread.title == "Trip to Rome"
     assert turns[1].valid_from == turns[0].valid_from, (
         "a turn without a time has the beginning of its conversation"
     )

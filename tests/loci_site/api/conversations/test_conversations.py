@@ -202,6 +202,15 @@ def test_the_pages_list_read_move_tag_delete_and_bring_back(kept: Thread, bob: U
     assert client.get(address).status_code == 404
     assert client.post(f"{address}restore/").status_code == 302
     assert client.get(address).status_code == 200
+    assert f"{address}purge/" not in client.get(f"{address}delete/").content.decode()
+    assert client.get(f"{address}purge/").status_code == 403
+    Membership.objects.filter(user=bob, group=ledger).update(role=Role.CURATOR)
+    assert f"{address}purge/" in client.get(f"{address}delete/").content.decode()
+    assert "2 turns" in client.get(f"{address}purge/").content.decode()
+    assert client.get(address).status_code == 200
+    assert "Certificate" in client.post(f"{address}purge/").content.decode()
+    assert client.get(address).status_code == 404
+    assert client.post(f"{address}restore/").status_code == 409
 
 
 def test_a_person_is_shown_a_code(bob: User) -> None:
