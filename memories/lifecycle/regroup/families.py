@@ -16,7 +16,7 @@ WENT_IN = (State.MERGED, State.SUPERSEDED, State.COMPACTED)
 
 
 @dataclass
-class Family:
+class MovingFamily:
     """A current memory and every row of its group that leads to it."""
 
     head: Memory
@@ -34,12 +34,12 @@ def chunks(keys: Iterable[T], size: int = KEYS_AT_ONCE) -> Iterator[list[T]]:
     return (found[at : at + size] for at in range(0, len(found), size))
 
 
-def families_of(heads: Sequence[Memory]) -> list[Family]:
+def families_of(heads: Sequence[Memory]) -> list[MovingFamily]:
     """The families of current memories of one group, in their order; rows of other groups are left out.
 
     The number of queries grows with the length of the chains and every 400 memories, not with each.
     """
-    families = {head.key: Family(head, [head]) for head in heads}
+    families = {head.key: MovingFamily(head, [head]) for head in heads}
     owner = {head.key: head.key for head in heads}
     by_root = {head.root_key: head.key for head in heads}
     fresh: list[Memory] = list(heads)

@@ -1,5 +1,6 @@
 """Moving many memories of a group at once, and back: what access.groups.moving promises."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -18,16 +19,18 @@ from memories.draft import clean_reason
 from memories.language.plurals import format_count
 from memories.lifecycle.regroup.carry_out import carry_out_move
 from memories.lifecycle.regroup.families import families_of
-from memories.lifecycle.regroup.moving import find_target, undo_moves
+from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
 from memories.lifecycle.regroup.traces import find_traces
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS
+from memories.queries.versions import head_of
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import State, Type
 from storage.ids import new_id
 
+FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
 UNDONE = "the move was undone"
 
 
@@ -38,13 +41,41 @@ def move_part(
     check_filter(wanted)
     source = find_group(actor, slug, right=CURATE)
     target = find_target(actor, source, to)
+    return move_heads(
+        actor, source, target, lambda: list(select_heads(source, wanted)), reason=reason, dry_run=dry_run
+    )
+
+
+def move_chosen(
+    actor: Actor, chosen: Sequence[Memory], to: str, *, reason: str = "", dry_run: bool = False
+) -> PartMove:
+    """Move memories of one group, named by any of their versions; what the target does not take stays.
+
+    Raises as access.groups.moving.move_memories() does.
+    """
+    source = chosen[0].group
+    target = find_target(actor, source, to)
+    keys = [head_of(row).key if row.state in FOLLOWED else row.key for row in chosen]
+    return move_heads(actor, source, target, lambda: read_heads(keys, source), reason=reason, dry_run=dry_run)
+
+
+def move_heads(
+    actor: Actor,
+    source: Group,
+    target: Group,
+    heads: Callable[[], list[Memory]],
+    *,
+    reason: str,
+    dry_run: bool,
+) -> PartMove:
+    """Move current memories, read inside the transaction; a dry run rolls it back."""
     reason = clean_reason(reason)
     for group in (source, target):
         refuse_withdrawn_reason(actor, group, reason)
     actor = replace(actor, run=new_id())
     with transaction.atomic():
         hold_groups(sorted((source.key, target.key)))
-        plan = plan_move(families_of(list(select_heads(source, wanted))), source, target)
+        plan = plan_move(families_of(heads()), source, target)
         notes = describe_part(plan)
         carry_out_move(actor, plan, reason=reason)
         if plan.moving:
@@ -109,7 +140,7 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
         raise NotFound(
             f"No move from '{source.slug}' has the run {run}.", hint="The move printed its run.", field="undo"
         )
-    target = Group.objects.get(id=came[0].group)
+    target = Group.objects.get(id__in=[came[0].group])
     actor = replace(actor, run=new_id())
     with transaction.atomic():
         undo_moves(actor, [row for row in came if hasattr(row, "payload_row")], reason=UNDONE, field="undo")

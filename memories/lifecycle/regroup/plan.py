@@ -12,7 +12,7 @@ from access.groups.narrowing import StayingMemory
 from access.models import Group
 from memories.draft import Draft
 from memories.draft.guarding import guard_draft
-from memories.lifecycle.regroup.families import Family, chunks
+from memories.lifecycle.regroup.families import MovingFamily, chunks
 from memories.models import Link, LinkStatus, Memory, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with_any
@@ -23,7 +23,7 @@ from relations.models import Relation
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
 # Why some families stay, for what packages above know: the families, and the group that they would move to.
-StayReason = Callable[[Sequence[Family], Group], Mapping[int, str]]
+StayReason = Callable[[Sequence[MovingFamily], Group], Mapping[int, str]]
 _of_others: dict[str, StayReason] = {}
 
 
@@ -33,7 +33,7 @@ class MovePlan:
 
     source: Group
     target: Group
-    moving: tuple[Family, ...]
+    moving: tuple[MovingFamily, ...]
     staying: tuple[StayingMemory, ...] = ()
     relations: tuple[int, ...] = field(default=(), repr=False)
 
@@ -48,7 +48,7 @@ def register_stay_reason(name: str, reason: StayReason) -> None:
     _of_others[name] = reason
 
 
-def plan_move(families: Sequence[Family], source: Group, target: Group) -> MovePlan:
+def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) -> MovePlan:
     """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
     why: Reasons = {}
     for check in (
@@ -73,7 +73,7 @@ def add_reasons(why: Reasons, more: Mapping[int, str]) -> None:
         why.setdefault(key, reason)
 
 
-def refuse_state(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_state(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Withdrawn memories stay: their tombstones are this group's. So do those that a person has to judge."""
     return {
         family.head.key: f"it is {family.head.state} and {family.head.trust}; only a live memory that is not "
@@ -83,7 +83,7 @@ def refuse_state(families: Sequence[Family], target: Group) -> Reasons:
     }
 
 
-def refuse_conversations(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_conversations(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Turns of a site's conversation move with it; so does its summary."""
     why: Reasons = {}
     for family in families:
@@ -97,7 +97,7 @@ def refuse_conversations(families: Sequence[Family], target: Group) -> Reasons:
     return why
 
 
-def refuse_global(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_global(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """A private group has no global memories."""
     if not target.private:
         return {}
@@ -108,7 +108,7 @@ def refuse_global(families: Sequence[Family], target: Group) -> Reasons:
     }
 
 
-def refuse_withdrawn(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """The target's tombstones hold."""
     live = live_rows(families)
     found = find_all_withdrawn((target.key, row.scope, row.content) for _, row in live)
@@ -121,7 +121,7 @@ def refuse_withdrawn(families: Sequence[Family], target: Group) -> Reasons:
     }
 
 
-def refuse_guarded(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_guarded(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Texts that the target's rules for sensitive text would change, refuse or hold."""
     return {
         head: f"the rules of '{target.slug}' for sensitive text do not take it as it is"
@@ -139,7 +139,7 @@ def is_taken_as_is(row: Memory, target: Group) -> bool:
     return seen.content == row.content and not any(f.treatment == "quarantine" for f in seen.findings)
 
 
-def refuse_twins(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Texts that the target has already, or that it has superseded."""
     facts = [(head, row) for head, row in live_rows(families) if row.type != Type.EPISODIC]
     there: dict[tuple[str, str, str], Memory] = {}
@@ -158,7 +158,7 @@ def refuse_twins(families: Sequence[Family], target: Group) -> Reasons:
     }
 
 
-def refuse_sources(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_sources(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """A source that the target has already brought."""
     named = [(f.head.key, row) for f in families for row in f.rows if row.source_ref]
     there: dict[tuple[str, str], Memory] = {}
@@ -172,7 +172,7 @@ def refuse_sources(families: Sequence[Family], target: Group) -> Reasons:
     }
 
 
-def refuse_waiting(families: Sequence[Family], target: Group) -> Reasons:
+def refuse_waiting(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """A correction that waits for a curator names both of its ends: it is decided first."""
     owner = {root: family.head.key for family in families for root in family.roots}
     why: Reasons = {}
@@ -185,12 +185,12 @@ def refuse_waiting(families: Sequence[Family], target: Group) -> Reasons:
     return why
 
 
-def live_rows(families: Iterable[Family]) -> list[tuple[int, Memory]]:
+def live_rows(families: Iterable[MovingFamily]) -> list[tuple[int, Memory]]:
     """The live rows, each with the key of its family's head."""
     return [(f.head.key, row) for f in families for row in f.rows if row.state == State.LIVE]
 
 
-def find_relations(families: Sequence[Family], source: Group) -> list[Relation]:
+def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Relation]:
     """The relations of the source group that have one of these entities at an end."""
     roots = {root for family in families if family.head.type == Type.ENTITY for root in family.roots}
     found: dict[int, Relation] = {}
@@ -200,12 +200,12 @@ def find_relations(families: Sequence[Family], source: Group) -> list[Relation]:
     return list(found.values())
 
 
-def moving_roots(families: Iterable[Family]) -> set[int]:
+def moving_roots(families: Iterable[MovingFamily]) -> set[int]:
     """The roots of all families."""
     return {root for family in families for root in family.roots}
 
 
-def torn_apart(families: Sequence[Family], relations: Sequence[Relation]) -> Reasons:
+def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) -> Reasons:
     """Entities with a relation to one that stays: only global ones may be in another group than their relation."""
     owner = {root: family.head.key for family in families for root in family.roots}
     others: defaultdict[int, list[str]] = defaultdict(list)
