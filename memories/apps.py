@@ -23,13 +23,17 @@ class MemoriesConfig(AppConfig):
             purge_stored_answers,
             purge_thread_names,
         )
+        from memories.lifecycle.regroup.carry_out import AFTER_MOVE  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.narrow import narrow_memories, widen_back  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.part import move_part, undo_part  # noqa: PLC0415 - as above
+        from memories.review.moved_pairs import link_moved_pairs  # noqa: PLC0415 - as above
         from memories.search import checks  # noqa: F401, PLC0415 - registers itself
         from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
         from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above
 
+        if link_moved_pairs not in AFTER_MOVE:
+            AFTER_MOVE.append(link_moved_pairs)
         register_part_moves(move_part, undo_part)
         register_scope_changes(narrow=narrow_memories, widen_back=widen_back)
         register_group_text_check(check_group_text)

@@ -18,13 +18,56 @@ from memories.browse.recalls import questions_that_found
 from memories.entities.neighbourhood import Neighbourhood
 from memories.language.plurals import format_times
 from memories.language.word_diff import DiffPart, diff_words
-from memories.lifecycle.verb import Verb
+from memories.lifecycle.verb import Verb, is_doubtful
 from memories.lifecycle.verbs import VERBS
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.types import State
 
 VERDICTS = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
+
+
+FIRST_ACTIONS = 3  # shown as buttons; the others are a menu with a line each
+USUAL = ("restore", "restore-version", "edit", "verify", "forget")
+TAB_CHARS = 60
+# The numbers behind a rank, as people read them.
+NUMBER_WORDS = {
+    "keyword": "match of words",
+    "vector": "match of meaning",
+    "keyword_rank": "place by words",
+    "vector_rank": "place by meaning",
+    "vector_share": "share of meaning in the score",
+    "fused": "score of both",
+    "thread": "for its conversation",
+    "beside": "for what was stored beside it",
+    "date": "for the date",
+    "time": "for the time",
+    "speaker": "for who said it",
+    "said": "for being said by the person asked about",
+    "length": "for its length",
+    "confidence": "for its confidence",
+    "trust": "for its trust",
+    "elsewhere": "for coming from another group",
+    "identifier": "for a name or number of the question",
+    "tags": "for its tags",
+    "importance": "for its importance",
+    "recency": "for being recent",
+    "relation": "for a relation to what was asked",
+    "newest": "for being the newest",
+    "final": "final score",
+}
+
+
+@dataclass(frozen=True)
+class PageAction:
+    """Something that one may do with the memory on its page, with a line that says what it does."""
+
+    name: str
+    url: str
+    icon: str
+    label: str
+    help: str
+    is_dangerous: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,16 +106,18 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
     may_ask = actor.may_enter(memory.group_id)
     found = inspect_memory(actor, memory.id, query=query if may_ask else "")
     verdict = recall_verdict(actor, memory)
-    may_write = actor.may(WRITE, memory.group_id)
+    actions = actions_for(admin, actor, memory)
     return {
         "title": "Memory",
+        "tab_title": f"{Truncator(' '.join(memory.content.split())).chars(TAB_CHARS)} · {memory.type} memory",
         "memory": memory,
         "found": found,
         "verdict": verdict,
         "recall_says": VERDICTS[verdict.action],
         "head": found.head if found.head.key != memory.key else None,
         "head_said": head_note(memory, found.head),
-        "buttons": buttons_for(actor, memory),
+        "actions": actions[:FIRST_ACTIONS],
+        "further_actions": actions[FIRST_ACTIONS:],
         "versions": compare_versions(found.versions) if len(found.versions) > 1 else [],
         "pieces": read_pieces(memory),
         "history": history_of([version.id for version in found.versions]),
@@ -87,12 +132,43 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "may_ask": may_ask,
         "query": query,
         "why": found.why,
+        "numbers": [(NUMBER_WORDS.get(name, name), number) for name, number in found.why.numbers.items()]
+        if found.why
+        else [],
         "steps": [(step.name, as_json_line(step.detail)) for step in found.why.steps] if found.why else [],
-        "edit_url": admin.url("edit", memory.id) if may_write and memory.state == State.LIVE else "",
-        "supersede_url": f"{admin.url('add')}?supersedes={memory.id}&group={memory.group.slug}&type={memory.type}"
-        if may_write and memory.state == State.LIVE
-        else "",
     }
+
+
+def actions_for(admin: LociAdmin, actor: Actor, memory: Memory) -> list[PageAction]:
+    """What the actor may do with the memory: what one does most first, then as the registry orders the verbs."""
+    actions = [
+        PageAction(
+            verb.name, admin.url("verb", memory.id, verb.name), verb.button.icon, verb.button.label, verb.help,
+            verb.button.is_dangerous,
+        )
+        for verb in buttons_for(actor, memory)
+    ]  # fmt: skip
+    if actor.may(WRITE, memory.group_id) and memory.state == State.LIVE:
+        address = f"{admin.url('add')}?supersedes={memory.id}&group={memory.group.slug}&type={memory.type}"
+        edit = admin.url("edit", memory.id)
+        actions.append(
+            PageAction(
+                "edit", edit, "edit", "Edit", "write a new version, or change its tags and other fields"
+            )
+        )
+        actions.append(
+            PageAction(
+                "replace",
+                address,
+                "update",
+                "Replace by a new memory",
+                "write what is true now; this one becomes history",
+            )
+        )
+    first = ("edit", "approve", "reject") if is_doubtful(memory) else USUAL
+    return sorted(
+        actions, key=lambda action: first.index(action.name) if action.name in first else len(first)
+    )
 
 
 def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:

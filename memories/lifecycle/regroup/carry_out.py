@@ -1,6 +1,6 @@
 """The writes of a move: rows, places in threads, names, relations, proposals, sources, and both groups' logs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,8 @@ from relations.models import EntityAlias, Relation
 
 BATCH_ROWS = 500
 Place = tuple[Thread, int | None]  # a thread of the target, and the position there
+# Called with the memories that came to a group, in the move's transaction; a package above adds its own.
+AFTER_MOVE: list[Callable[[Actor, Sequence[Memory]], tuple[str, ...]]] = []
 Positions = Mapping[UUID, int | None]  # by memory id; where a memory was before
 
 
@@ -31,15 +33,15 @@ def carry_out_move(
     reason: str = "",
     positions: Positions | None = None,
     is_undo: bool = False,
-) -> None:
-    """Move what the plan names in the caller's transaction, which holds both groups.
+) -> tuple[str, ...]:
+    """Move what the plan names in the caller's transaction, which holds both groups; lines on what followed.
 
     `positions` are the wanted places in threads, where they differ from the present ones. An undo leaves no record that
     sends later imports of the target here.
     """
     rows, roots = plan.rows, [root for family in plan.moving for root in family.roots]
     if not rows:
-        return
+        return ()
     old_threads = {row.thread_id for row in rows if row.thread_id is not None}
     places = new_places(rows, plan.target, positions or {})
     for at in range(0, len(rows), BATCH_ROWS):
@@ -53,6 +55,8 @@ def carry_out_move(
         waiting.filter(memory__in=keys).update(group=plan.target)
     record_sources(rows, plan.source, plan.target, is_undo=is_undo)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
+    heads = [family.head for family in plan.moving]
+    return () if is_undo else tuple(line for follow in AFTER_MOVE for line in follow(actor, heads))
 
 
 def new_places(rows: Sequence[Memory], target: Group, positions: Positions) -> dict[int, Place]:

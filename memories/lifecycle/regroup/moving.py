@@ -1,6 +1,7 @@
 """Moving one memory to another group, and back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -14,11 +15,11 @@ from access.models import AuditEntry, Group
 from memories.draft import clean_reason
 from memories.language.plurals import format_count
 from memories.lifecycle.regroup.carry_out import Positions, carry_out_move
-from memories.lifecycle.regroup.families import chunks, families_of
+from memories.lifecycle.regroup.families import KEYS_AT_ONCE, chunks, families_of
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
 from memories.lifecycle.regroup.traces import find_traces
 from memories.lifecycle.target import ChangeResult, find_head, require_person
-from memories.models import Link, Memory, Proposal, ProposalStatus
+from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
@@ -78,11 +79,11 @@ def move(
                 f"{memory.id} stays in '{source.slug}': {why}.", hint="Nothing was changed.", field=TO
             )
         consequences = describe_move(plan, with_traces=with_traces)
-        carry_out_move(actor, plan, reason=reason)
+        followed = carry_out_move(actor, plan, reason=reason)
         transaction.set_rollback(dry_run)
     return ChangeResult(
         Operation.MOVE.value, memory.id, memory.state, memory.trust, 0 if dry_run else len(plan.rows),
-        consequences, dry_run, changes={"group": [source.slug, target.slug]},
+        (*consequences, *followed), dry_run, changes={"group": [source.slug, target.slug]},
     )  # fmt: skip
 
 
@@ -167,4 +168,16 @@ def undo_moves(
     [(former, _)] = routes
     heads = {head.key: head for head in (head_of(row) for row in rows if row.superseded_by_id is None)}
     positions = {id_: both["position"][0] for id_, both in by_id.items() if id_ and "position" in both}
-    return move_back(actor, list(heads.values()), former, positions=positions, reason=reason)
+    left = next(iter(heads.values())).group if heads else None
+    lines = move_back(actor, list(heads.values()), former, positions=positions, reason=reason)
+    if left is not None:
+        delete_open_links({head.root_key for head in heads.values()}, left, since=min(row.at for row in came))
+    return lines
+
+
+def delete_open_links(roots: Collection[int], group: Group, *, since: datetime) -> None:
+    """Delete the open duplicates and conflicts that memories got in a group that they were in by mistake."""
+    found = Link.objects.filter(status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS, created_at__gte=since)
+    for some in chunks(roots, KEYS_AT_ONCE // 2):
+        found.filter(source__in=some, target__group=group).delete()
+        found.filter(target__in=some, source__group=group).delete()

@@ -77,7 +77,7 @@ def move_heads(
         hold_groups(sorted((source.key, target.key)))
         plan = plan_move(families_of(heads()), source, target)
         notes = describe_part(plan)
-        carry_out_move(actor, plan, reason=reason)
+        notes += carry_out_move(actor, plan, reason=reason)
         if plan.moving:
             log_part(actor, plan.source, plan.target, len(plan.moving), is_undo=False)
         transaction.set_rollback(dry_run)

@@ -24,7 +24,7 @@ from memories.lifecycle.edit import edit
 from memories.lifecycle.regroup.moving import move
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import forget, purge, retract
-from memories.models import Memory, MovedSource, Piece, Thread
+from memories.models import Link, Memory, MovedSource, Piece, Thread
 from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
@@ -167,6 +167,17 @@ def test_what_the_target_has_withdrew_or_bars_stays(memory: Memory, garden: Grou
     forget(operator(), other.id)
     with pytest.raises(Conflict, match="it is forgotten"):
         move(operator(), other.id, "garden")
+
+
+def test_a_near_duplicate_in_the_target_comes_to_the_review(memory: Memory) -> None:
+    near = kept(operator(), "The deploy port of the staging server is 8090.", group="garden", scope="group")
+    with collecting_rows() as written:
+        done = move(operator(), memory.id, "garden")
+    assert "the Review gets 1 link to what is near there" in done.consequences
+    link = Link.objects.get()
+    assert {link.source_id, link.target_id} == {memory.key, near.key}
+    undo_write(operator(), undo_id_of(operator(), written))
+    assert not Link.objects.exists()
 
 
 def test_an_import_of_the_same_source_follows_the_move(memory: Memory, ledger: Group) -> None:
