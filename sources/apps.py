@@ -14,6 +14,7 @@ class SourcesConfig(AppConfig):
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - models are ready only now
         from access.tokens.pairing import delete_old_codes  # noqa: PLC0415 - as above
         from memories.entities.find_person import OTHER_PLACES  # noqa: PLC0415 - as above
+        from memories.lifecycle.regroup.plan import register_stay_reason  # noqa: PLC0415 - as above
         from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
         from memories.sessions.conversations.change import ON_DELETE, ON_RESTORE  # noqa: PLC0415 - as above
         from memories.sessions.outside_parts import OutsidePart, register_outside_part  # noqa: PLC0415 - as above
@@ -27,7 +28,9 @@ class SourcesConfig(AppConfig):
         from sources.rooms.copies import FilesOnDisk  # noqa: PLC0415 - as above
         from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
         from sources.uploads.files import UploadedFiles, purge_faults  # noqa: PLC0415 - as above
+        from sources.watching.moves import why_watched_stay  # noqa: PLC0415 - as above
 
+        register_stay_reason("watched folders", why_watched_stay)
         register_outside_copies("files", FilesOnDisk())
         register_outside_copies("uploads", UploadedFiles())
         register_purge_hook("imports", purge_faults)

@@ -22,7 +22,7 @@ class Operation(TextChoices):
     MERGE = "merge", "merge: two became one"
     LINK = "link", "link: two memories were linked"
     NARROW = "narrow", "narrow: a global memory became its group's own, or global again"
-    MOVE = "move", "move: its conversation was moved to another group"
+    MOVE = "move", "move: moved to another group, alone or with its conversation"
     THREAD = "thread", "thread: a conversation was moved, tagged, deleted or brought back"
     PURGE = "purge", "purge: destroyed"
     LIFT = "lift", "lift: a tombstone was lifted"

@@ -52,6 +52,16 @@ def supersede_memory(request: HttpRequest, memory_id: str, body: curation.Supers
     return answer_change(actor, done)
 
 
+@deciding.post("/{memory_id}/move", response={**out.ERRORS, 200: out.DoneOut})
+def move_memory(request: HttpRequest, memory_id: str, body: curation.MoveIn) -> HttpResponse:
+    """Move a memory to another group, with its versions, names and relations; ids stay. For a person who curates both
+    groups. The `undo` of the answer takes it back.
+    """
+    actor = actor_of(request)
+    done = verbs.move(actor, memory_id, body.to, reason=body.reason, dry_run=body.dry_run)
+    return answer_change(actor, done)
+
+
 @deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
 def retract_memory(
     request: HttpRequest, memory_id: str, body: curation.RetractIn = NO_SUCCESSOR

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.text import Truncator
-from unfold.widgets import UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -19,8 +19,11 @@ from access.admin.confirm import ReasonForm
 from access.admin.saved_filters import SavedFiltersMixin
 from access.audit.collect import collecting_rows
 from access.errors import LociError
+from memories.admin.field_inputs import group_choices
 from memories.draft import EditDraft
 from memories.lifecycle.edit import EditOutcome, edit
+from memories.lifecycle.regroup.part import move_chosen
+from memories.lifecycle.regroup.traces import find_traces
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
@@ -40,20 +43,8 @@ class BulkEffect(StrEnum):
     NONE = "none"
 
 
-Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], BulkEffect]  # …, reason, tags, dry_run
-
-
-@dataclass(frozen=True)
-class BulkAction:
-    """One entry of the list's menu of actions. `past` completes "12 memories …"."""
-
-    name: str
-    label: str
-    past: str
-    apply: Apply
-    needs_reason: bool = False
-    needs_tags: bool = False
-    is_dangerous: bool = False
+# Actor, memory, reason, what the action's own field holds (tags, or one group), dry_run.
+Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], BulkEffect]
 
 
 @dataclass
@@ -66,23 +57,54 @@ class BulkResult:
     undo_ids: list[str] = field(default_factory=list)
 
 
+ApplyAll = Callable[[Actor, Sequence[Memory], str, tuple[str, ...], bool], BulkResult]
+
+
+@dataclass(frozen=True)
+class BulkAction:
+    """One entry of the list's menu of actions. `past` completes "12 memories …". It has one of `apply` and `apply_all`."""
+
+    name: str
+    label: str
+    past: str
+    apply: Apply | None = None
+    apply_all: ApplyAll | None = None
+    needs_reason: bool = False
+    needs_tags: bool = False
+    needs_group: bool = False
+    is_dangerous: bool = False
+
+    @property
+    def has_own_field(self) -> bool:
+        """True if it asks for more than a reason."""
+        return self.needs_tags or self.needs_group
+
+
 class BulkForm(ReasonForm):
-    """The reason, and the tags where the action needs them."""
+    """The reason, and the tags or the group where the action needs them."""
 
     tags = forms.CharField(
         label="Tags", help_text="Separate with commas.", max_length=500, widget=UnfoldAdminTextInputWidget()
     )
-    field_order = ("tags", "reason")
+    group = forms.ChoiceField(label="Move to", widget=UnfoldAdminSelectWidget())
+    field_order = ("tags", "group", "reason")
 
-    def __init__(self, action: BulkAction, data: Any = None) -> None:
+    def __init__(self, action: BulkAction, actor: Actor, data: Any = None) -> None:
         super().__init__(data, is_required=action.needs_reason)
         if not action.needs_tags:
             del self.fields["tags"]
+        if action.needs_group:
+            self.fields["group"].choices = group_choices(actor)  # type: ignore[attr-defined]
+        else:
+            del self.fields["group"]
 
-    def tag_names(self) -> tuple[str, ...]:
-        """The tags that were typed."""
-        typed = self.cleaned_data.get("tags", "") if self.is_valid() else ""
-        return tuple(tag.strip().lower() for tag in typed.split(",") if tag.strip())
+    def given(self) -> tuple[str, ...]:
+        """The tags that were typed, or the group that was chosen."""
+        if not self.is_valid():
+            return ()
+        chosen = self.cleaned_data.get("group", "")
+        typed = self.cleaned_data.get("tags", "")
+        return (chosen,) if chosen else tuple(tag.strip().lower() for tag in typed.split(",") if tag.strip())
 
 
 class BulkActionsMixin(SavedFiltersMixin):
@@ -110,11 +132,13 @@ class BulkActionsMixin(SavedFiltersMixin):
             )
             return None
         is_answered = "confirm" in request.POST
-        form = BulkForm(action, request.POST if is_answered or "tags" in request.POST else None)
+        is_sent = is_answered or "tags" in request.POST or "group" in request.POST
+        actor = actor_of(request)
+        form = BulkForm(action, actor, request.POST if is_sent else None)
         if not is_answered or not form.is_valid():
             return self.ask(request, chosen, action, form)
         reason = form.cleaned_data["reason"]
-        done = apply_to_each(actor_of(request), chosen, action, reason=reason, tags=form.tag_names())
+        done = apply_to_each(actor, chosen, action, reason=reason, given=form.given())
         report(request, action, done, len(chosen))
         return HttpResponseRedirect(request.get_full_path())
 
@@ -122,17 +146,20 @@ class BulkActionsMixin(SavedFiltersMixin):
         self, request: HttpRequest, chosen: Sequence[Memory], action: BulkAction, form: BulkForm
     ) -> HttpResponse:
         """The page with what the action would do."""
-        tags = form.tag_names()
-        would = None
-        if tags or not action.needs_tags:
+        given, actor = form.given(), actor_of(request)
+        would: BulkResult | None = None
+        notes: tuple[str, ...] = ()
+        if given or not action.has_own_field:
             tried = chosen[:MAX_TRIED]
-            would = apply_to_each(actor_of(request), tried, action, reason="preview", tags=tags, dry_run=True)
+            would = apply_to_each(actor, tried, action, reason="preview", given=given, dry_run=True)
+            notes = lines_on_traces(chosen) if action.needs_group else ()
         context = {
             "title": f"{action.label}: {len(chosen)} memor{'y' if len(chosen) == 1 else 'ies'}?",
             "action": action,
             "form": form,
             "chosen": chosen,
             "would": would,
+            "notes": notes,
             "untried": max(0, len(chosen) - MAX_TRIED),
             "back": request.get_full_path(),
         }
@@ -163,15 +190,19 @@ def apply_to_each(
     action: BulkAction,
     *,
     reason: str,
-    tags: tuple[str, ...],
+    given: tuple[str, ...],
     dry_run: bool = False,
 ) -> BulkResult:
-    """Apply the action to each memory in a transaction of its own; refusals are collected."""
+    """Apply the action to each memory in a transaction of its own, or to all at once; refusals are collected."""
     done = BulkResult()
+    if action.apply_all is not None:
+        return action.apply_all(actor, chosen, reason, given, dry_run)
+    if action.apply is None:
+        return done
     for memory in chosen:
         try:
             with collecting_rows() as rows:
-                effect = action.apply(actor, memory, reason, tags, dry_run)
+                effect = action.apply(actor, memory, reason, given, dry_run)
         except LociError as refusal:
             done.refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
             continue
@@ -204,7 +235,7 @@ def verb_action(name: str) -> BulkAction:
     """The action that applies a verb."""
     verb = VERBS[name]
 
-    def apply(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
+    def apply(actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool) -> BulkEffect:
         done = verb.apply(actor, memory.id, reason=reason, dry_run=dry_run)
         if done.queued:
             return BulkEffect.QUEUED
@@ -244,10 +275,43 @@ def change_tags(
     return BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else BulkEffect.CHANGED
 
 
+def move_all(
+    actor: Actor, chosen: Sequence[Memory], reason: str, given: tuple[str, ...], dry_run: bool
+) -> BulkResult:
+    """Move the memories to the chosen group, those of each group in one transaction."""
+    done = BulkResult()
+    texts = {memory.id: Truncator(memory.content).chars(60) for memory in chosen}
+    for group in {memory.group_id: memory.group for memory in chosen}.values():
+        rows = [memory for memory in chosen if memory.group_id == group.key and group.slug != given[0]]
+        if not rows:
+            continue
+        try:
+            with collecting_rows() as written:
+                moved = move_chosen(actor, rows, given[0], reason=reason, dry_run=dry_run)
+        except LociError as refusal:
+            done.refused += [f"{len(rows)} of '{group.slug}': {refusal}"]
+            continue
+        done.changed += moved.moved
+        done.refused += [f"“{texts.get(each.id, each.id)}”: {each.why}" for each in moved.staying]
+        if written and not dry_run and (undo_id := undo_id_of(actor, written)):
+            done.undo_ids.append(undo_id)
+    return done
+
+
+def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
+    """What keeps naming the memories in each group that they would leave."""
+    lines = []
+    for group in {memory.group_id: memory.group for memory in chosen}.values():
+        rows = [memory for memory in chosen if memory.group_id == group.key]
+        lines.append(find_traces(rows, group).describe(group))
+    return tuple(filter(None, lines))
+
+
 BULK_ACTIONS = (
     *(verb_action(name) for name in OF_VERBS),
     BulkAction("tag", "Add tags", "tagged", add_tags, needs_tags=True),
     BulkAction("untag", "Remove tags", "untagged", remove_tags, needs_tags=True),
+    BulkAction("move", "Move to another group", "moved", apply_all=move_all, needs_group=True),
 )
 
 

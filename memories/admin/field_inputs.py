@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from access.actor import CURATE, Actor
+from access.groups import entered_groups
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
 
@@ -19,6 +21,14 @@ class MemoryInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold h
 
     def __init__(self) -> None:
         super().__init__(attrs={"data-pick": "memory"})
+
+
+def group_choices(actor: Actor) -> list[tuple[str, str]]:
+    """The groups that the actor may curate, for a menu."""
+    return [
+        ("", "choose"),
+        *((each.slug, each.slug) for each in entered_groups(actor) if actor.may(CURATE, each.key)),
+    ]
 
 
 def form_fields(fields: Iterable[RecordField]) -> dict[str, forms.Field]:

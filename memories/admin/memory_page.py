@@ -28,12 +28,35 @@ TITLE_CHARS = 60
 FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
 # The verb that stands beside Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
 LEADING = ("restore", "restore-version", "approve", "retract")
-# The numbers behind a rank, in the order of the page; ranks are whole.
-NUMBER_WORDS = {
-    "final": "score", "keyword": "words", "keyword_rank": "rank by words", "vector": "meaning",
-    "vector_rank": "rank by meaning", "vector_share": "weight of meaning", "fused": "both together",
-}  # fmt: skip
 VERDICTS = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
+
+
+# The numbers behind a rank as people read them, in the order of the page; ranks are whole.
+NUMBER_WORDS = {
+    "final": "score",
+    "keyword": "match of words",
+    "vector": "match of meaning",
+    "keyword_rank": "place by words",
+    "vector_rank": "place by meaning",
+    "vector_share": "share of meaning in the score",
+    "fused": "score of both",
+    "thread": "for its conversation",
+    "beside": "for what was stored beside it",
+    "date": "for the date",
+    "time": "for the time",
+    "speaker": "for who said it",
+    "said": "for being said by the person asked about",
+    "length": "for its length",
+    "confidence": "for its confidence",
+    "trust": "for its trust",
+    "elsewhere": "for coming from another group",
+    "identifier": "for a name or number of the question",
+    "tags": "for its tags",
+    "importance": "for its importance",
+    "recency": "for being recent",
+    "relation": "for a relation to what was asked",
+    "newest": "for being the newest",
+}
 
 
 @dataclass(frozen=True)

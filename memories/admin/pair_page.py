@@ -1,4 +1,4 @@
-"""The page of a verb that takes two memories: ask for the other one, preview, carry out."""
+"""The page of a verb that takes a second memory, or a group: ask for the other one, preview, carry out."""
 
 from typing import Any
 
@@ -6,21 +6,21 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from access.actor import Actor
 from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
-from memories.admin.field_inputs import MemoryInput
+from memories.admin.field_inputs import MemoryInput, group_choices
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verb import Verb
 from memories.models import Memory
 
 
 class PairForm(ReasonForm):
-    """The other memory, the new text of the one that stays, and the reason."""
+    """The other memory or the group, the new text of the one that stays, and the reason."""
 
     other = forms.CharField(
         help_text="Type words of the memory and choose it, or paste its id.",
@@ -36,8 +36,15 @@ class PairForm(ReasonForm):
     )
     field_order = ("other", "content", "reason")
 
-    def __init__(self, verb: Verb, data: Any = None, *, initial: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, verb: Verb, actor: Actor, data: Any = None, *, initial: dict[str, str] | None = None
+    ) -> None:
         super().__init__(data)
+        if verb.button.takes_group:
+            self.fields["other"] = forms.ChoiceField(
+                choices=group_choices(actor), widget=UnfoldAdminSelectWidget()
+            )
+            self.order_fields(self.field_order)
         self.initial = dict(initial or {})
         self.fields["other"].label = verb.button.other
         if not verb.text:
@@ -51,13 +58,13 @@ class PairForm(ReasonForm):
 def pair_view(
     admin: LociAdmin, request: HttpRequest, actor: Actor, memory: Memory, verb: Verb
 ) -> HttpResponse:
-    """Ask for the other memory (`?other=` preselects it), then preview or carry out the verb."""
+    """Ask for the other memory or the group (`?other=` preselects it), then preview or carry out the verb."""
     if not actor.may(verb.right, memory.group_id):
         raise PermissionDenied(
             f"You may not do this: it needs the right to {verb.right} in the memory's group."
         )
     initial = {"other": request.GET["other"]} if "other" in request.GET else None
-    form = PairForm(verb, request.POST if request.method == "POST" else None, initial=initial)
+    form = PairForm(verb, actor, request.POST if request.method == "POST" else None, initial=initial)
     back = admin.url("change", memory.id)
     if request.method == "POST" and form.is_valid():
         is_preview = "preview" in request.POST

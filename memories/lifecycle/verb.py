@@ -33,7 +33,8 @@ class VerbButton:
     """A verb on a memory's page. It is shown if `fits`; the verb itself decides what is allowed.
 
     `order` places it among the buttons, the most common first. `follows`: on an old version's page, it acts on the
-    current version. `other` is the label of the second memory's field.
+    current version. `other` is the label of the field for the second
+    memory, or if the button `takes_group`, for the group.
     """
 
     label: str
@@ -46,6 +47,7 @@ class VerbButton:
     follows: bool = True
     warnings: tuple[str, ...] = ()
     other: str = ""
+    takes_group: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Verb:
     """A verb of a memory.
 
     `run` takes the actor and the memory's id, the keywords `reason` and `dry_run`, and the arguments named here: the id of
-    a second memory as `other`, and a new text as `text`. `right` is the right that it needs in the memory's group
+    a second memory, or a group's name, as `other`, and a new text as `text`. `right` is the right that it needs in the memory's group
     (`people_right` that of people, if agents propose it with less), `help` its line in `loci memory --help`,
     `agents_help` its part of the description of `forget_memory`, and `log_color` the colour of its rows in the audit log:
     warning, danger or none.

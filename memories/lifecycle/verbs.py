@@ -22,6 +22,7 @@ from memories.lifecycle.approve import carry_out_approval
 from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
+from memories.lifecycle.regroup.moving import move
 from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.supersede import supersede
@@ -64,6 +65,7 @@ __all__ = [
     "dispute",
     "forget",
     "merge",
+    "move",
     "offered_by",
     "pin",
     "purge",
@@ -315,12 +317,16 @@ VERBS: Final[dict[str, Verb]] = {
              people_right=CURATE, agents_help="pin asks a person to put it into every context"),
         Verb("unpin", unpin, Operation.UNPIN, CURATE, "remove the pin", PEOPLE,
              VerbButton("Unpin", "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned)),
-        # REST has routes of their own for the verbs that take two memories.
+        # REST has routes of their own for the verbs that take a second memory, or a group.
         Verb("merge", merge, Operation.MERGE, CURATE, "merge it into another memory", (Face.COMMAND,),
              VerbButton("Merge into another", "merged", "merge", 80, is_live, other="Merge into"),
              other="into", text="content"),
         Verb("supersede", supersede, Operation.SUPERSEDE, WRITE, "replace it by an existing memory", (Face.COMMAND,),
              VerbButton("Replace by another", "superseded", "swap_horiz", 90, is_live, other="Replace by"), other="by"),
+        Verb("move", move, Operation.MOVE, CURATE, "move it to another group", (Face.COMMAND,),
+             VerbButton("Move to another group", "moved", "drive_file_move", 95, is_live, other="Move to",
+                        takes_group=True),
+             other="to"),
         Verb("purge", purge, Operation.PURGE, CURATE, "destroy it irreversibly", EVERYBODY,
              VerbButton("Purge", "purged", "delete_forever", 140, lambda _: True, needs_reason=True, is_dangerous=True,
                         follows=False, warnings=("all of its versions are destroyed", "this cannot be undone")),

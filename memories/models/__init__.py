@@ -4,7 +4,7 @@ from memories.models.feedback import Feedback, FeedbackVerdict
 from memories.models.finding import FindingStatus, MemoryFinding
 from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
-from memories.models.memory import Memory
+from memories.models.memory import Memory, MovedSource
 from memories.models.piece import Piece
 from memories.models.proposal import Proposal, ProposalStatus
 from memories.models.recall_log import RecallLog
@@ -25,6 +25,7 @@ __all__ = [
     "LinkStatus",
     "Memory",
     "MemoryFinding",
+    "MovedSource",
     "Piece",
     "Proposal",
     "ProposalStatus",

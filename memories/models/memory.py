@@ -182,3 +182,22 @@ class Memory(models.Model):
     def root_key(self) -> int:
         """Key of the chain's root, which relations and links point to."""
         return self.root_id or self.key
+
+
+class MovedSource(models.Model):
+    """Where imports into a group find a source whose memory was moved to another group."""
+
+    key = models.BigAutoField(primary_key=True)
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+    source = models.CharField(max_length=200, blank=True, default="")
+    source_ref = models.CharField(max_length=300)
+    to = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="moved_source_once", fields=["group", "source_ref", "source"])
+        ]
+        indexes = [models.Index(name="moved_source_ref", fields=["source_ref"])]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.source_ref}"

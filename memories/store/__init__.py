@@ -45,7 +45,7 @@ from memories.store.prepare import PreparedDraft, check_may_write, prepare_store
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.findings import record_findings
-from memories.store.writes.links import link_neighbours, link_successor
+from memories.store.writes.links import link, link_neighbours, link_successor
 from memories.store.writes.plans import (
     call_off_plan,
     follow_withdrawal,
@@ -84,6 +84,7 @@ __all__ = [
     "insert_version",
     "is_withdrawn",
     "is_withdrawn_now",
+    "link",
     "link_neighbours",
     "link_successor",
     "log_refusal",

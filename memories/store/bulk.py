@@ -30,7 +30,7 @@ from memories.store import Outcome, PreparedDraft, log_refusal, write_drafts
 from memories.store.existing import find_sources
 from memories.store.lookup import with_scope
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
-from memories.store.prepare import check_may_write, wanted_slug
+from memories.store.prepare import check_may_write, follow_moved_sources, wanted_slug
 from memories.store.search_columns import TextColumns, text_columns
 from memories.store.withdrawn.marks import find_all_withdrawn, prepare_marks
 
@@ -116,10 +116,11 @@ def store_many(
         encoder = available_encoder(timeout_s=MODEL_WAIT_S)
     groups = _Groups(actor)
     default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
-    placed = (d if d.group else replace(d, group=default) for d in drafts)
+    placed = [d if d.group else replace(d, group=default) for d in drafts]
+    followed = zip(placed, follow_moved_sources(actor, placed), strict=True)
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
     checked = _batches(
-        (_checked(groups, index, draft, are_checked) for index, draft in enumerate(placed)), most=most
+        (_checked(groups, index, pair, are_checked) for index, pair in enumerate(followed)), most=most
     )
     done: Batch = []
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
@@ -143,9 +144,15 @@ def store_many(
     )
 
 
-def _checked(groups: "_Groups", index: int, draft: Draft, is_checked: bool) -> _Pending:
+def _checked(
+    groups: "_Groups", index: int, pair: tuple[Draft, Draft | LociError], is_checked: bool
+) -> _Pending:
+    """A draft ready for its batch; the second of the pair is the draft for its source's present group."""
+    draft = pair[0] if isinstance(pair[1], LociError) else pair[1]
     pending = _Pending(index, draft)
     try:
+        if isinstance(pair[1], LociError):
+            raise pair[1]
         if draft.supersedes is not None or draft.position is not None:
             raise InvalidInput(
                 "A bulk store takes neither supersedes nor position.", hint="Store it on its own."

@@ -9,8 +9,9 @@ from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from access.models import Group
 from memories.draft import Draft
-from memories.models import Link, LinkKind, Memory
+from memories.models import Link, LinkKind, Memory, MovedSource, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with, fold_starts_with_any
 from memories.queries.by_key import pad_keys, read_rows
@@ -22,6 +23,7 @@ from storage.compiled_queries import CompiledQuery
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
+MOVED_AT_ONCE = 400  # sources in one query
 _OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 # Needed for the partial index of sources, which leaves out rows without one. A literal: with a bound value SQLite
 # checks each time whether the index fits, and prepares the statement again.
@@ -61,6 +63,41 @@ def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredS
     return {
         key: combine_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
     }
+
+
+def find_moved_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[int, Group]:
+    """The groups that the sources of drafts (with group keys) were moved to, by place among the drafts.
+
+    A turn that its conversation got since goes where the conversation is now. One query if nothing was moved.
+    """
+    groups = {group for group, draft in drafts if draft.source_ref}
+    if not groups or not MovedSource.objects.filter(group__in=groups).exists():
+        return {}
+    moved: dict[SourceKey, Group] = {}
+    refs = sorted({draft.source_ref for _, draft in drafts if draft.source_ref})
+    for at in range(0, len(refs), MOVED_AT_ONCE):
+        rows = MovedSource.objects.filter(group__in=groups, source_ref__in=refs[at : at + MOVED_AT_ONCE])
+        moved |= {(row.group_id, row.source, row.source_ref): row.to for row in rows.select_related("to")}
+    found = {
+        place: to
+        for place, (group, draft) in enumerate(drafts)
+        if (to := moved.get((group, draft.source, draft.source_ref))) is not None
+    }
+    threads = {
+        (group, drafts[place][1].thread): found[place]
+        for place, (group, _) in enumerate(drafts)
+        if place in found
+    }
+    left = set(
+        Thread.objects.filter(group__in=groups, name__in={name for _, name in threads}).values_list(
+            "group", "name"
+        )
+    )
+    for place, (group, draft) in enumerate(drafts):
+        key = (group, draft.thread)
+        if draft.thread and draft.source_ref and key in threads and key not in left:
+            found.setdefault(place, threads[key])
+    return found
 
 
 def read_source_rows(wanted: Sequence[SourceKey]) -> list[Memory]:

@@ -1,12 +1,13 @@
 """The part of a store before its transaction: checks, the group, pieces and vectors, the search for neighbours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.utils import timezone
 
 from access.actor import CREATE_GROUP, WRITE, Actor
-from access.errors import Conflict, GroupNotFound
+from access.errors import Conflict, GroupNotFound, LociError, NotPermitted
 from access.groups import check_slug, find_group
 from access.models import Group
 from memories.draft import Draft, check_draft
@@ -15,6 +16,7 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
 from memories.search.base import Vector
+from memories.store.existing import find_moved_sources
 from memories.store.neighbours import (
     ComparedText,
     Neighbour,
@@ -79,10 +81,39 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
         draft = replace(draft, valid_from=timezone.now())  # a replacement is true from now on
+    if superseded is None:
+        [followed] = follow_moved_sources(actor, [draft])
+        if isinstance(followed, LociError):
+            raise followed
+        draft = followed
     group = check_may_write(actor, draft.group)
     draft = guard_draft(draft, group)
     prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
     return replace(prepared, superseded=superseded)
+
+
+def follow_moved_sources(actor: Actor, drafts: Sequence[Draft]) -> list[Draft | LociError]:
+    """The drafts, each for the group that its source's memory was moved to; an error where the actor may not write."""
+    if not any(draft.source_ref for draft in drafts):
+        return list(drafts)
+    slugs = {wanted_slug(actor, draft.group) for draft in drafts}
+    keys = dict(Group.objects.filter(slug__in=slugs).values_list("slug", "key"))
+    placed = [(keys.get(wanted_slug(actor, draft.group), 0), draft) for draft in drafts]
+    moved = find_moved_sources([(key if actor.may_enter(key) else 0, draft) for key, draft in placed])
+    followed: list[Draft | LociError] = list(drafts)
+    for at, to in moved.items():
+        is_open = actor.may(WRITE, to.key) and not to.archived
+        followed[at] = replace(drafts[at], group=to.slug) if is_open else moved_away()
+    return followed
+
+
+def moved_away() -> NotPermitted:
+    """The error for a source whose memory is in a group that the actor may not write to, which it does not name."""
+    return NotPermitted(
+        "The memory of this source was moved to another group, where you may not write.",
+        hint="Ask a curator of this group.",
+        field="source_ref",
+    )
 
 
 def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> PreparedDraft:

@@ -21,6 +21,12 @@ class SupersedeIn(VerbIn):
     by: str = Field(description="Id of a current memory.")
 
 
+class MoveIn(VerbIn):
+    """The group that a memory is moved to."""
+
+    to: str = Field(description="Name of the group.")
+
+
 class RetractIn(VerbIn):
     """Why a memory is withdrawn, and the correct statement."""
 

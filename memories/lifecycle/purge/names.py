@@ -6,7 +6,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Length, StrIndex
 
 from access.models import Group, SavedFilter, StoredAnswer
-from memories.models import Link, Thread, Tombstone
+from memories.models import Link, MovedSource, Thread, Tombstone
 from memories.store.purge_hooks import REDACTION, PurgedTexts, Row, redact, rows_quoting
 
 MAX_THREAD_CHARS: Final = 200
@@ -42,6 +42,17 @@ def purge_reasons(doomed: PurgedTexts) -> int:
     links = Link.objects.filter(Q(source__group__in=doomed.groups) | Q(target__group__in=doomed.groups))
     tombstones = Tombstone.objects.filter(group__in=doomed.groups)
     return sum(redact_column(rows, "reason", doomed.texts) for rows in (links, tombstones))
+
+
+def purge_moved_sources(doomed: PurgedTexts) -> int:
+    """Delete the records of moved sources whose names quote a purged text."""
+    found = {
+        row.pk
+        for column in ("source", "source_ref")
+        for row in rows_quoting(MovedSource.objects.all(), column, doomed.texts)
+        if redact(getattr(row, column), doomed.texts) != getattr(row, column)
+    }
+    return MovedSource.objects.filter(pk__in=found).delete()[0]
 
 
 def purge_thread_names(doomed: PurgedTexts) -> int:

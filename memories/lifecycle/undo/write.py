@@ -25,7 +25,7 @@ from relations.models import Relation, RelationEvidence
 TELLING: Final = (
     Operation.PURGE, Operation.RELATE, Operation.CHECKPOINT, Operation.PROPOSE, Operation.RETRACT, Operation.RESTORE,
     Operation.EDIT, Operation.FORGET, Operation.DISPUTE, Operation.PIN, Operation.UNPIN, Operation.STORE,
-    Operation.REINFORCE, Operation.MERGE, Operation.TRUST, Operation.SUPERSEDE,
+    Operation.REINFORCE, Operation.MERGE, Operation.TRUST, Operation.SUPERSEDE, Operation.MOVE,
 )  # fmt: skip
 REASON: Final = "the write was undone"
 UNDO: Final = "undo"  # the argument that errors name
@@ -56,6 +56,8 @@ class PastWrite:
 def telling_operation(operations: Iterable[str]) -> Operation | None:
     """The operation that says what a write was; None if it cannot be undone."""
     found = set(operations)
+    if Operation.THREAD in found:  # of a whole conversation, which is moved back as a whole
+        return None
     told = next((operation for operation in TELLING if operation in found), None)
     return None if told is Operation.PURGE else told
 

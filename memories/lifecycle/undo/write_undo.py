@@ -15,6 +15,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict
 from access.models import AuditEntry
 from memories.lifecycle.propose import log_proposal
+from memories.lifecycle.regroup.moving import undo_moves
 from memories.lifecycle.restore import restore_version
 from memories.lifecycle.retract import retract
 from memories.lifecycle.target import change_fields, find_version
@@ -202,6 +203,11 @@ def undo_merge(actor: Actor, write: PastWrite) -> Lines:
     raise changed_since(memory, field=UNDO)
 
 
+def undo_move(actor: Actor, write: PastWrite) -> Lines:
+    """Move memories back to the group that they came from, to their places in threads."""
+    return undo_moves(actor, write.of(Operation.MOVE), reason=REASON, field=UNDO)
+
+
 def undo_proposal(actor: Actor, write: PastWrite) -> Lines:
     """Withdraw a proposal that nobody has decided."""
     id_ = UUID(write.payload["proposal"])
@@ -227,6 +233,7 @@ WRITE_UNDO: Final[dict[Operation, Callable[[Actor, PastWrite], Lines]]] = {
     Operation.PIN: undo_pin,
     Operation.UNPIN: undo_pin,
     Operation.MERGE: undo_merge,
+    Operation.MOVE: undo_move,
     Operation.PROPOSE: undo_proposal,
     Operation.RELATE: undo_relation,
     Operation.CHECKPOINT: undo_checkpoint,

@@ -27,6 +27,7 @@ examples:
   loci memory forget 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "not ours"
   loci memory retract 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --successor "The port is 8082."
   loci memory merge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f 0190c2a5-0f3a-7d21-8e6b-5d1f0e8a4c77 --dry-run
+  loci memory move 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --to garden --dry-run
   loci memory edit 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --content "The port is 8082." --tag ports
   loci memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --yes --json
   loci memory find-person "Anna Berg"
@@ -62,6 +63,8 @@ class Command(FaceCommand):
                 action.add_argument("--content", default="", help="its new text; - reads standard input")
             if name == "supersede":
                 action.add_argument("by", help="the id of the memory that takes its place")
+            if name == "move":
+                action.add_argument("--to", required=True, metavar="GROUP", help="the group that gets it")
             if name == "retract":
                 action.add_argument(
                     "--successor",

@@ -12,13 +12,13 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
-from access.errors import Conflict, LociError, NotPermitted
+from access.errors import Conflict, NotPermitted
 from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.guarding import guard_draft
 from memories.lifecycle.propose import ProposalKind, propose, register_kind
+from memories.lifecycle.regroup.carry_out import record_sources
+from memories.lifecycle.regroup.plan import is_taken_as_is
 from memories.lifecycle.target import ChangeResult
 from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import as_json
@@ -138,15 +138,6 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
         raise Conflict(f"'{target.slug}' has some of its turns already.", field="group")
 
 
-def is_taken_as_is(row: Memory, target: Group) -> bool:
-    """True if the target's guard leaves the text unchanged and lets it in."""
-    try:
-        seen = guard_draft(Draft(row.content, type=row.type), target, names=("content",))
-    except LociError:
-        return False
-    return seen.content == row.content and not any(f.treatment == "quarantine" for f in seen.findings)
-
-
 def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
     """Move the rows in the caller's transaction, with an audit row for each in the target's chain."""
     now, former = timezone.now(), thread.group
@@ -166,6 +157,7 @@ def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Grou
                 group=target, filter=filter_tokens(same[0]), updated_at=now
             )
         audit.append_many(actor, events)
+    record_sources(rows, former, target)
     Checkpoint.objects.filter(thread=thread).update(group=target)
     Thread.objects.filter(pk=thread.pk).update(group=target)
     for group in (former, target):

@@ -84,6 +84,21 @@ def test_each_action_changes_what_it_says(
     assert {name: getattr(memory, name) for name in after} == after
 
 
+def test_chosen_memories_move_to_another_group_and_come_back(
+    owner: Client, member: Client, three: list[Memory]
+) -> None:
+    assert "would be moved" not in act(owner, "move", *three), "the group is asked for first"
+    shown = act(owner, "move", *three, group="garden", preview="1")
+    assert "3 would be moved" in shown
+    assert "keeps naming it in 3 log rows" in shown
+    assert "3 of 3 memories moved." in act(owner, "move", *three, group="garden", confirm="1")
+    assert set(Memory.objects.values_list("group__slug", flat=True)) == {"garden"}
+    assert "Taken back: 1 of 1." in owner.post(f"{LIST}undo-last/", follow=True).content.decode()
+    assert "garden" not in set(Memory.objects.values_list("group__slug", flat=True))
+    act(member, "move", *three, group="garden", confirm="1")
+    assert "garden" not in set(Memory.objects.values_list("group__slug", flat=True))
+
+
 def test_a_missing_reason_or_tag_is_asked_for(owner: Client, three: list[Memory]) -> None:
     assert "This field is required" in act(owner, "reject", three[0], confirm="1", reason="")
     assert "This field is required" in act(owner, "tag", three[0], confirm="1", tags="")

@@ -39,6 +39,17 @@ def test_a_page_puts_one_in_anothers_place(owner: Client, two: tuple[Memory, Mem
     assert Memory.objects.filter(content=one.content, state="live").exists()
 
 
+def test_a_page_moves_a_memory_to_a_group_that_one_chooses(owner: Client, two: tuple[Memory, Memory]) -> None:
+    assert "Move to another group" in owner.get(page(two[0])).content.decode()
+    asked = owner.post(
+        page(two[0], "move"), {"other": "garden", "reason": "", "preview": "1"}
+    ).content.decode()
+    assert "no longer finds it" in asked or "every group finds it as before" in asked
+    assert fresh(two[0]).group == two[0].group
+    owner.post(page(two[0], "move"), {"other": "garden", "reason": "theirs"})
+    assert fresh(two[0]).group.slug == "garden"
+
+
 @pytest.mark.parametrize("verb", ["merge", "supersede"])
 def test_what_does_not_fit_is_said_at_the_field(owner: Client, two: tuple[Memory, Memory], verb: str) -> None:
     for other, said in ((str(two[0].id), "lead to the same memory"), ("nonsense", "is not a memory id")):

@@ -308,6 +308,7 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "instructions": 0,
         "reasons": 0,
         "thread names": 0,
+        "moved sources": 0,
         "hook sessions": 0,
     }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}

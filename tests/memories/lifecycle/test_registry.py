@@ -45,15 +45,20 @@ def fitting(verb: Verb, alice: User) -> Memory:
     pytest.fail(f"no memory here fits the button of '{verb.name}'; add its state to BEFORE")
 
 
+def second(verb: Verb, other: Memory) -> str:
+    """What a verb takes besides its memory: another one, or a group."""
+    return "garden" if verb.button.takes_group else str(other.id)
+
+
 @each_verb
 def test_a_verb_does_what_its_button_offers_and_logs_its_operation(
-    verb: Verb, alice: User, other: Memory
+    verb: Verb, alice: User, other: Memory, garden: Group
 ) -> None:
     memory = fitting(verb, alice)
     rows = all_rows()
-    would = verb.apply(person(alice), memory.id, other=str(other.id), reason="so", dry_run=True)
+    would = verb.apply(person(alice), memory.id, other=second(verb, other), reason="so", dry_run=True)
     assert (would.dry_run, would.changed, all_rows()) == (True, 0, rows)
-    done = verb.apply(person(alice), memory.id, other=str(other.id), reason="so")
+    done = verb.apply(person(alice), memory.id, other=second(verb, other), reason="so")
     assert done.changed >= 1
     assert done.consequences
     row = AuditEntry.objects.filter(operation=verb.operation).latest("seq")
@@ -63,17 +68,18 @@ def test_a_verb_does_what_its_button_offers_and_logs_its_operation(
 
 @each_verb
 def test_a_verb_needs_the_right_that_the_registry_names(
-    verb: Verb, alice: User, bob: User, ledger: Group, other: Memory
+    verb: Verb, alice: User, bob: User, ledger: Group, garden: Group, other: Memory
 ) -> None:
+    set_member(operator(), garden, user=bob, role="curator")
     memory = fitting(verb, alice)
     too_little, enough = {WRITE: ("viewer", "contributor"), CURATE: ("contributor", "curator")}[
         verb.people_right or verb.right
     ]
     set_member(operator(), ledger, user=bob, role=too_little)
     with pytest.raises(NotPermitted):
-        verb.apply(person(bob), memory.id, other=str(other.id))
+        verb.apply(person(bob), memory.id, other=second(verb, other))
     set_member(operator(), ledger, user=bob, role=enough)
-    assert verb.apply(person(bob), memory.id, other=str(other.id)).changed >= 1
+    assert verb.apply(person(bob), memory.id, other=second(verb, other)).changed >= 1
 
 
 @each_verb

@@ -1,0 +1,81 @@
+"""Moving a part of a group's memories to another group, and back; the memories' package does the work on its rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from access.actor import Actor
+from access.errors import InvalidInput
+from access.groups.narrowing import StayingMemory
+
+
+@dataclass(frozen=True)
+class PartFilter:
+    """Which memories of a group move: of one of these types and sources, with all of these tags. Empty: all."""
+
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartMove:
+    """How many memories moved, or would, with how many rows in all; which stay, and the run that undoes it.
+
+    `notes` say what goes along and what stays behind.
+    """
+
+    source: str
+    target: str
+    moved: int
+    rows: int
+    staying: tuple[StayingMemory, ...] = ()
+    notes: tuple[str, ...] = ()
+    run: UUID | None = None
+    is_undo: bool = False
+    dry_run: bool = False
+
+
+MovePart = Callable[[Actor, str, str, PartFilter, str, bool], PartMove]
+UndoMove = Callable[[Actor, str, UUID, bool], PartMove]
+_registered: dict[str, tuple[MovePart, UndoMove]] = {}
+
+
+def register_part_moves(move: MovePart, undo: UndoMove) -> None:
+    """Register what moves memories, and what takes that back. For AppConfig.ready."""
+    _registered["part"] = (move, undo)
+
+
+def move_memories(
+    actor: Actor,
+    slug: str,
+    *,
+    to: str,
+    wanted: PartFilter | None = None,
+    reason: str = "",
+    dry_run: bool = False,
+) -> PartMove:
+    """Move a group's current memories, or those that the filter names, to another group. One transaction.
+
+    A dry run does the same and rolls it back.
+
+    Raises:
+        GroupNotFound, NotPermitted: the actor may not curate both groups.
+        Conflict: both are the same.
+    """
+    return _registered["part"][0](actor, slug, to, wanted or PartFilter(), reason, dry_run)
+
+
+def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = False) -> PartMove:
+    """Undo a move of memories from this group, by the run that it named; all of it or nothing.
+
+    Raises:
+        InvalidInput: it is no run id.
+        NotFound: no move from this group has it.
+        Conflict: something of it moved on or was purged, or the group would not take it back now.
+    """
+    try:
+        named = UUID(run)
+    except ValueError:
+        raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="undo") from None
+    return _registered["part"][1](actor, slug, named, dry_run)

@@ -1,0 +1,78 @@
+"""`loci group move-memories`: its options, and its answer in words and as JSON."""
+
+import argparse
+import json
+from typing import Any, Final
+
+from access.errors import InvalidInput
+from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
+from access.tokens import operator
+
+MAX_STAYING_SHOWN: Final = 20
+
+
+def add_move_options(action: argparse.ArgumentParser) -> None:
+    """Add the options of `move-memories`."""
+    action.add_argument("--to", default="", metavar="GROUP", help="the group that gets them")
+    for name, words in (("type", "of this type"), ("tag", "with this tag"), ("source", "from this source")):
+        action.add_argument(
+            f"--{name}", action="append", default=[], metavar=name.upper(),
+            help=f"only memories {words}; repeat for more",
+        )  # fmt: skip
+    action.add_argument("--reason", default="", help="kept in both groups' logs")
+    action.add_argument("--undo", default="", metavar="RUN", help="take a move from this group back")
+    action.add_argument("--dry-run", action="store_true", help="show the changes without making them")
+
+
+def move_part_of_group(options: dict[str, Any]) -> str:
+    """Move memories to another group, or take that back."""
+    if bool(options["to"]) == bool(options["undo"]):
+        raise InvalidInput(
+            "Name the group that gets the memories with --to, or a run to take back with --undo.", field="to"
+        )
+    actor, slug, dry_run = operator(), options["slug"], options["dry_run"]
+    if options["undo"]:
+        done = move_memories_back(actor, slug, run=options["undo"], dry_run=dry_run)
+    else:
+        wanted = PartFilter(tuple(options["type"]), tuple(options["tag"]), tuple(options["source"]))
+        done = move_memories(
+            actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
+        )
+    return move_json(done) if options["json"] else "\n".join(move_lines(done))
+
+
+def move_json(done: PartMove) -> str:
+    """The result as JSON, with every memory that stays."""
+    return json.dumps(
+        {
+            "from": done.source,
+            "to": done.target,
+            "moved": done.moved,
+            "rows": done.rows,
+            "staying": [{"id": str(each.id), "why": each.why} for each in done.staying],
+            "notes": list(done.notes),
+            "run": str(done.run) if done.run else None,
+            "undo": done.is_undo,
+            "dry_run": done.dry_run,
+        },
+        ensure_ascii=False,
+    )
+
+
+def move_lines(done: PartMove) -> list[str]:
+    """The result in words."""
+    count = f"{done.moved:,} {'memory' if done.moved == 1 else 'memories'}"
+    again = " again" if done.is_undo else ""
+    if not done.moved:
+        lines = ["Nothing was changed, and nothing would change." if done.dry_run else "Nothing was changed."]
+    elif done.dry_run:
+        lines = [f"Nothing was changed. {count} would be in '{done.target}'{again}."]
+    else:
+        lines = [f"{count} {'is' if done.moved == 1 else 'are'} in '{done.target}'{again}."]
+    lines += [f"  {note}" for note in done.notes]
+    lines += [f"  {each.id} stays: {each.why}" for each in done.staying[:MAX_STAYING_SHOWN]]
+    if len(done.staying) > MAX_STAYING_SHOWN:
+        lines.append(f"  and {len(done.staying) - MAX_STAYING_SHOWN:,} more stay: --json lists them")
+    if done.run is not None:
+        lines.append(f"To take it back: loci group move-memories {done.source} --undo {done.run}")
+    return lines

@@ -1,0 +1,183 @@
+"""Moving one memory to another group, and back."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from access.actor import CURATE, WRITE, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict, NotPermitted
+from access.groups import check_access, find_group
+from access.groups.locks import hold_groups
+from access.models import AuditEntry, Group
+from memories.draft import clean_reason
+from memories.language.plurals import format_count
+from memories.lifecycle.regroup.carry_out import Positions, carry_out_move
+from memories.lifecycle.regroup.families import KEYS_AT_ONCE, chunks, families_of
+from memories.lifecycle.regroup.plan import MovePlan, plan_move
+from memories.lifecycle.regroup.traces import find_traces
+from memories.lifecycle.target import ChangeResult, find_head, require_person
+from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory, Proposal, ProposalStatus
+from memories.queries.snapshot import RELATED_ROWS
+from memories.queries.versions import head_of
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.types import Scope
+
+TO = "to"  # the argument that errors name
+
+
+def find_target(actor: Actor, source: Group, slug: str) -> Group:
+    """The group to move to. The one place where the rights of every move are checked: curate in both groups.
+
+    Raises:
+        GroupNotFound, NotPermitted: the target is missing, archived or closed, or the actor may not curate both.
+        Conflict: both are the same group.
+    """
+    require_person(actor, "move")
+    if not actor.may(CURATE, source.key):
+        raise NotPermitted(
+            f"You may not curate in the group '{source.slug}'.",
+            hint="Moving needs the role curator in both groups.",
+        )
+    target = find_group(actor, slug, right=CURATE)
+    check_access(actor, target.slug, target, WRITE)  # an archived group takes nothing
+    if target.key == source.key:
+        raise Conflict(f"It is in '{target.slug}' already.", hint="Nothing was changed.", field=TO)
+    return target
+
+
+def move(
+    actor: Actor,
+    id_: str | UUID,
+    to: str,
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    with_traces: bool = True,
+) -> ChangeResult:
+    """Move a memory to another group, with its versions, vectors, names, relations, tags and waiting proposals.
+
+    Its ids stay. `with_traces`: say what keeps naming it in the old group.
+
+    Raises:
+        NotPermitted, GroupNotFound: the actor may not curate both groups.
+        Conflict: the target has or withdrew its text, or does not take it as it is; nothing was changed.
+    """
+    memory = find_head(actor, id_, right=CURATE)
+    source, target = memory.group, find_target(actor, memory.group, to)
+    reason = clean_reason(reason)
+    refuse_withdrawn_reason(actor, source, reason)
+    refuse_withdrawn_reason(actor, target, reason)
+    with transaction.atomic():
+        hold_groups(sorted((source.key, target.key)))
+        plan = plan_move(families_of(read_heads([memory.key], source)), source, target)
+        if not plan.moving:
+            why = plan.staying[0].why if plan.staying else "it has changed meanwhile"
+            raise Conflict(
+                f"{memory.id} stays in '{source.slug}': {why}.", hint="Nothing was changed.", field=TO
+            )
+        consequences = describe_move(plan, with_traces=with_traces)
+        followed = carry_out_move(actor, plan, reason=reason)
+        transaction.set_rollback(dry_run)
+    return ChangeResult(
+        Operation.MOVE.value, memory.id, memory.state, memory.trust, 0 if dry_run else len(plan.rows),
+        (*consequences, *followed), dry_run, changes={"group": [source.slug, target.slug]},
+    )  # fmt: skip
+
+
+def read_heads(keys: Sequence[int], group: Group) -> list[Memory]:
+    """The memories as they are now, in a group."""
+    rows = Memory.objects.filter(key__in=keys, group=group).select_related(*RELATED_ROWS)
+    return list(rows.order_by("key"))
+
+
+def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:
+    """The consequences of moving one memory, before it is carried out."""
+    [family] = plan.moving
+    source, target, keys = plan.source, plan.target, [row.pk for row in family.rows]
+    seen = (
+        "every group finds it as before"
+        if family.head.scope == Scope.GLOBAL
+        else f"recall in '{source.slug}' no longer finds it, in '{target.slug}' it does"
+    )
+    lines = [f"it is in '{target.slug}', with the same id: {seen}"]
+    if len(family.rows) > 1:
+        lines.append(
+            f"along with it: {format_count(len(family.rows) - 1, 'former version')} and other wordings"
+        )
+    if plan.relations:
+        lines.append(f"along with it: {format_count(len(plan.relations), 'relation')}")
+    waiting = Proposal.objects.filter(status=ProposalStatus.WAITING, group=source, memory__in=keys).count()
+    if waiting:
+        lines.append(f"{format_count(waiting, 'proposal')} about it: curators of '{target.slug}' decide now")
+    linked = Link.objects.filter(source__in=family.roots).exclude(target__in=family.roots).count()
+    linked += Link.objects.filter(target__in=family.roots).exclude(source__in=family.roots).count()
+    if linked:
+        lines.append(
+            f"{format_count(linked, 'link')} to other memories: shown to those who may read both ends"
+        )
+    if any(row.source_ref for row in family.rows):
+        lines.append(f"a later import of its source into '{source.slug}' updates it in '{target.slug}'")
+    if with_traces and (traces := find_traces(family.rows, source).describe(source)):
+        lines.append(traces)
+    return tuple(lines)
+
+
+def move_back(
+    actor: Actor, memories: Sequence[Memory], to: str, *, positions: Positions, reason: str
+) -> tuple[str, ...]:
+    """Move memories of one group back to where they came from, in the caller's transaction; all of them or none.
+
+    Raises:
+        NotPermitted, GroupNotFound: the actor may not curate both groups any more.
+        Conflict: the former group would not take one of them now.
+    """
+    if not memories:
+        return ()
+    source = memories[0].group
+    target = find_target(actor, source, to)
+    hold_groups(sorted((source.key, target.key)))
+    plan = plan_move(families_of(read_heads([row.key for row in memories], source)), source, target)
+    if plan.staying:
+        first = plan.staying[0]
+        raise Conflict(f"{first.id} stays in '{source.slug}': {first.why}.", hint="Nothing was changed.")
+    carry_out_move(actor, plan, reason=reason, positions=positions, is_undo=True)
+    if len(plan.moving) == 1:
+        return (f"it is in '{target.slug}' again",)
+    return (f"{len(plan.moving)} memories are in '{target.slug}' again",)
+
+
+def undo_moves(
+    actor: Actor, entries: Iterable[AuditEntry], *, reason: str, field: str = ""
+) -> tuple[str, ...]:
+    """Move back what these rows of the log say came to a group, inside the caller's transaction."""
+    came = [row for row in entries if "group" in row.payload.get("changes", {})]
+    by_id = {row.memory_id: row.payload["changes"] for row in came if row.memory_id is not None}
+    rows = [
+        row for some in chunks(by_id) for row in Memory.objects.filter(id__in=some).select_related("group")
+    ]
+    routes = {tuple(changes["group"]) for changes in by_id.values()}
+    if len(routes) != 1 or any(row.group.slug != by_id[row.id]["group"][1] for row in rows):
+        raise Conflict(
+            "Something of it has been moved on, or purged.",
+            hint="Nothing was changed. Move what is left by itself.",
+            field=field,
+        )
+    [(former, _)] = routes
+    heads = {head.key: head for head in (head_of(row) for row in rows if row.superseded_by_id is None)}
+    positions = {id_: both["position"][0] for id_, both in by_id.items() if id_ and "position" in both}
+    left = next(iter(heads.values())).group if heads else None
+    lines = move_back(actor, list(heads.values()), former, positions=positions, reason=reason)
+    if left is not None:
+        delete_open_links({head.root_key for head in heads.values()}, left, since=min(row.at for row in came))
+    return lines
+
+
+def delete_open_links(roots: Collection[int], group: Group, *, since: datetime) -> None:
+    """Delete the open duplicates and conflicts that memories got in a group that they were in by mistake."""
+    found = Link.objects.filter(status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS, created_at__gte=since)
+    for some in chunks(roots, KEYS_AT_ONCE // 2):
+        found.filter(source__in=some, target__group=group).delete()
+        found.filter(target__in=some, source__group=group).delete()

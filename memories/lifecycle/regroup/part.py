@@ -1,0 +1,150 @@
+"""Moving many memories of a group at once, and back: what access.groups.moving promises."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from access import audit
+from access.actor import CURATE, Actor
+from access.audit.operations import Operation
+from access.errors import InvalidInput, NotFound
+from access.groups import find_group
+from access.groups.locks import hold_groups
+from access.groups.moving import PartFilter, PartMove
+from access.models import AuditEntry, Group
+from memories.draft import clean_reason
+from memories.language.plurals import format_count
+from memories.lifecycle.regroup.carry_out import carry_out_move
+from memories.lifecycle.regroup.families import families_of
+from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
+from memories.lifecycle.regroup.plan import MovePlan, plan_move
+from memories.lifecycle.regroup.traces import find_traces
+from memories.models import Memory
+from memories.queries.expressions import HasTag
+from memories.queries.snapshot import RELATED_ROWS
+from memories.queries.versions import head_of
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.types import State, Type
+from storage.ids import new_id
+
+FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
+UNDONE = "the move was undone"
+
+
+def move_part(
+    actor: Actor, slug: str, to: str, wanted: PartFilter, reason: str = "", dry_run: bool = False
+) -> PartMove:
+    """Move the current memories of a group that the filter names; what the target does not take stays."""
+    check_filter(wanted)
+    source = find_group(actor, slug, right=CURATE)
+    target = find_target(actor, source, to)
+    return move_heads(
+        actor, source, target, lambda: list(select_heads(source, wanted)), reason=reason, dry_run=dry_run
+    )
+
+
+def move_chosen(
+    actor: Actor, chosen: Sequence[Memory], to: str, *, reason: str = "", dry_run: bool = False
+) -> PartMove:
+    """Move memories of one group, named by any of their versions; what the target does not take stays.
+
+    Raises as access.groups.moving.move_memories() does.
+    """
+    source = chosen[0].group
+    target = find_target(actor, source, to)
+    keys = [head_of(row).key if row.state in FOLLOWED else row.key for row in chosen]
+    return move_heads(actor, source, target, lambda: read_heads(keys, source), reason=reason, dry_run=dry_run)
+
+
+def move_heads(
+    actor: Actor,
+    source: Group,
+    target: Group,
+    heads: Callable[[], list[Memory]],
+    *,
+    reason: str,
+    dry_run: bool,
+) -> PartMove:
+    """Move current memories, read inside the transaction; a dry run rolls it back."""
+    reason = clean_reason(reason)
+    for group in (source, target):
+        refuse_withdrawn_reason(actor, group, reason)
+    actor = replace(actor, run=new_id())
+    with transaction.atomic():
+        hold_groups(sorted((source.key, target.key)))
+        plan = plan_move(families_of(heads()), source, target)
+        notes = describe_part(plan)
+        notes += carry_out_move(actor, plan, reason=reason)
+        if plan.moving:
+            log_part(actor, plan.source, plan.target, len(plan.moving), is_undo=False)
+        transaction.set_rollback(dry_run)
+    run = actor.run if plan.moving and not dry_run else None
+    moved, rows = len(plan.moving), len(plan.rows)
+    return PartMove(source.slug, target.slug, moved, rows, plan.staying, notes, run, dry_run=dry_run)
+
+
+def check_filter(wanted: PartFilter) -> None:
+    """Raise InvalidInput for a type that does not exist."""
+    unknown = [name for name in wanted.types if name not in Type.values]
+    if unknown:
+        raise InvalidInput(
+            f"'{unknown[0]}' is no type.", hint=f"Types are {', '.join(Type.values)}.", field="type"
+        )
+
+
+def select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
+    """The live memories that the filter names, in order."""
+    rows = Memory.objects.filter(group=source, state=State.LIVE).select_related(*RELATED_ROWS)
+    if wanted.types:
+        rows = rows.filter(type__in=wanted.types)
+    if wanted.sources:
+        rows = rows.filter(source__in=wanted.sources)
+    for tag in wanted.tags:
+        rows = rows.filter(Q(HasTag(F("tags"), tag)))
+    return rows.order_by("key")
+
+
+def describe_part(plan: MovePlan) -> tuple[str, ...]:
+    """What goes along with the memories, and what stays behind."""
+    lines, rows = list[str](), plan.rows
+    former = len(rows) - len(plan.moving)
+    if former:
+        lines.append(f"along with them: {format_count(former, 'former version')} and other wordings")
+    if plan.relations:
+        lines.append(f"along with them: {format_count(len(plan.relations), 'relation')}")
+    if traces := find_traces(rows, plan.source).describe(plan.source):
+        lines.append(traces)
+    return tuple(lines)
+
+
+def log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo: bool) -> None:
+    """Log the move as a whole in both groups' chains."""
+    payload = {"action": "move-memories", "from": source.slug, "to": target.slug, "memories": moved}
+    for group in (source, target):
+        audit.append(
+            actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}",
+            payload=payload | {"undo": is_undo},
+        )  # fmt: skip
+
+
+def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> PartMove:
+    """Move back what one run moved away from a group; all of it or nothing."""
+    source = find_group(actor, slug, right=CURATE)
+    rows = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE)
+    left = rows.filter(group=source.id).exclude(memory_id=None)
+    came = list(rows.exclude(group=source.id).order_by("key").select_related("payload_row"))
+    if not left.exists() or not came:
+        raise NotFound(
+            f"No move from '{source.slug}' has the run {run}.", hint="The move printed its run.", field="undo"
+        )
+    target = Group.objects.get(id__in=[came[0].group])
+    actor = replace(actor, run=new_id())
+    with transaction.atomic():
+        undo_moves(actor, [row for row in came if hasattr(row, "payload_row")], reason=UNDONE, field="undo")
+        moved = Memory.objects.filter(id__in=[row.memory_id for row in came], state=State.LIVE).count()
+        log_part(actor, target, source, moved, is_undo=True)
+        transaction.set_rollback(dry_run)
+    return PartMove(target.slug, source.slug, moved, len(came), is_undo=True, dry_run=dry_run)

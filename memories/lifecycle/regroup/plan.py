@@ -1,0 +1,231 @@
+"""What a move would do: the families that another group accepts, and for each other one why it stays."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.db.models import Q
+
+from access.errors import LociError
+from access.groups.narrowing import StayingMemory
+from access.models import Group
+from memories.draft import Draft
+from memories.draft.guarding import guard_draft
+from memories.lifecycle.regroup.families import MovingFamily, chunks
+from memories.models import Link, LinkStatus, Memory, Thread
+from memories.models.link import ON_APPROVAL
+from memories.models.text_lookup import fold_start, fold_starts_with_any
+from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.types import Scope, State, Trust, Type
+from relations.models import Relation
+
+MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
+Reasons = dict[int, str]  # by the key of a family's head
+# Why some families stay, for what packages above know: the families, and the group that they would move to.
+StayReason = Callable[[Sequence[MovingFamily], Group], Mapping[int, str]]
+_of_others: dict[str, StayReason] = {}
+
+
+@dataclass(frozen=True)
+class MovePlan:
+    """The families that move, those that stay, and the relations that go along."""
+
+    source: Group
+    target: Group
+    moving: tuple[MovingFamily, ...]
+    staying: tuple[StayingMemory, ...] = ()
+    relations: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def rows(self) -> list[Memory]:
+        """Every row that moves."""
+        return [row for family in self.moving for row in family.rows]
+
+
+def register_stay_reason(name: str, reason: StayReason) -> None:
+    """Register why memories cannot move that a package above keeps at their place. For AppConfig.ready."""
+    _of_others[name] = reason
+
+
+def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) -> MovePlan:
+    """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
+    why: Reasons = {}
+    for check in (
+        refuse_state, refuse_conversations, refuse_global, refuse_withdrawn, refuse_guarded, refuse_twins,
+        refuse_sources, refuse_waiting,
+    ):  # fmt: skip
+        add_reasons(why, check([each for each in families if each.head.key not in why], target))
+    for reason in _of_others.values():
+        add_reasons(why, reason([each for each in families if each.head.key not in why], target))
+    relations = find_relations(families, source)
+    while torn := torn_apart([each for each in families if each.head.key not in why], relations):
+        add_reasons(why, torn)
+    moving = tuple(each for each in families if each.head.key not in why)
+    along = tuple(row.pk for row in relations if goes_along(row, moving_roots(moving)))
+    staying = tuple(StayingMemory(f.head.id, why[f.head.key]) for f in families if f.head.key in why)
+    return MovePlan(source, target, moving, staying, along)
+
+
+def add_reasons(why: Reasons, more: Mapping[int, str]) -> None:
+    """Keep the first reason of each family."""
+    for key, reason in more.items():
+        why.setdefault(key, reason)
+
+
+def refuse_state(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """Withdrawn memories stay: their tombstones are this group's. So do those that a person has to judge."""
+    return {
+        family.head.key: f"it is {family.head.state} and {family.head.trust}; only a live memory that is not "
+        "rejected or quarantined moves"
+        for family in families
+        if family.head.state != State.LIVE or family.head.trust not in MOVABLE_TRUST
+    }
+
+
+def refuse_conversations(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """Turns of a site's conversation move with it; so does its summary."""
+    why: Reasons = {}
+    for family in families:
+        captured = next((r.thread for r in family.rows if r.thread and r.thread.platform), None)
+        if captured is not None:
+            why[family.head.key] = f"it belongs to the conversation “{captured.label}”: move that one"
+    keys = {row.key: family.head.key for family in families for row in family.rows}
+    for some in chunks(keys):
+        for thread in Thread.objects.filter(summary__in=some):
+            why[keys[thread.summary_id or 0]] = f"it sums up the conversation “{thread.label}”: move that one"
+    return why
+
+
+def refuse_global(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """A private group has no global memories."""
+    if not target.private:
+        return {}
+    return {
+        family.head.key: f"it is global, and '{target.slug}' is private"
+        for family in families
+        if any(row.scope == Scope.GLOBAL for row in family.rows)
+    }
+
+
+def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """The target's tombstones hold."""
+    live = live_rows(families)
+    found = find_all_withdrawn((target.key, row.scope, row.content) for _, row in live)
+    return {
+        head: f"its text was {withdrawn.tombstone.kind} in '{target.slug}'"
+        if withdrawn.is_own
+        else "its text was withdrawn elsewhere"
+        for (head, _), withdrawn in zip(live, found, strict=True)
+        if withdrawn is not None
+    }
+
+
+def refuse_guarded(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """Texts that the target's rules for sensitive text would change, refuse or hold."""
+    return {
+        head: f"the rules of '{target.slug}' for sensitive text do not take it as it is"
+        for head, row in live_rows(families)
+        if not is_taken_as_is(row, target)
+    }
+
+
+def is_taken_as_is(row: Memory, target: Group) -> bool:
+    """True if the target's guard leaves the text unchanged and lets it in."""
+    try:
+        seen = guard_draft(Draft(row.content, type=row.type), target, names=("content",))
+    except LociError:
+        return False
+    return seen.content == row.content and not any(f.treatment == "quarantine" for f in seen.findings)
+
+
+def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """Texts that the target has already, or that it has superseded."""
+    facts = [(head, row) for head, row in live_rows(families) if row.type != Type.EPISODIC]
+    there: dict[tuple[str, str, str], Memory] = {}
+    for some in chunks(sorted({fold_start(row.fold_hash) for _, row in facts})):
+        rows = Memory.objects.filter(
+            fold_starts_with_any(some), group=target, state__in=[State.LIVE, State.SUPERSEDED]
+        )
+        for row in rows.order_by("key"):
+            if row.state == State.LIVE or row.superseded_by_id is not None:
+                key = (row.scope, row.type, row.content_hash)
+                there[key] = row if row.state == State.LIVE else there.get(key, row)
+    return {
+        head: f"the same text is {twin.state} in '{target.slug}' as {twin.id}"
+        for head, row in facts
+        if (twin := there.get((row.scope, row.type, row.content_hash))) is not None
+    }
+
+
+def refuse_sources(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """A source that the target has already brought."""
+    named = [(f.head.key, row) for f in families for row in f.rows if row.source_ref]
+    there: dict[tuple[str, str], Memory] = {}
+    for some in chunks(sorted({row.source_ref for _, row in named})):
+        rows = Memory.objects.filter(~Q(source_ref=""), group=target, source_ref__in=some)
+        there |= {(row.source, row.source_ref): row for row in rows}
+    return {
+        head: f"'{target.slug}' has its source already, as {twin.id}"
+        for head, row in named
+        if (twin := there.get((row.source, row.source_ref))) is not None
+    }
+
+
+def refuse_waiting(families: Sequence[MovingFamily], target: Group) -> Reasons:
+    """A correction that waits for a curator names both of its ends: it is decided first."""
+    owner = {root: family.head.key for family in families for root in family.roots}
+    why: Reasons = {}
+    for some in chunks(owner):
+        ends = Q(source__in=some) | Q(target__in=some)
+        for link in Link.objects.filter(ends, status=LinkStatus.OPEN).only("source", "target", "evidence"):
+            if ON_APPROVAL in link.evidence:
+                for end in {link.source_id, link.target_id} & owner.keys():
+                    why[owner[end]] = "a correction of it waits in the Review: decide that first"
+    return why
+
+
+def live_rows(families: Iterable[MovingFamily]) -> list[tuple[int, Memory]]:
+    """The live rows, each with the key of its family's head."""
+    return [(f.head.key, row) for f in families for row in f.rows if row.state == State.LIVE]
+
+
+def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Relation]:
+    """The relations of the source group that have one of these entities at an end."""
+    roots = {root for family in families if family.head.type == Type.ENTITY for root in family.roots}
+    found: dict[int, Relation] = {}
+    for some in chunks(roots):
+        rows = Relation.objects.filter(Q(subject__in=some) | Q(object__in=some), group=source)
+        found |= {row.pk: row for row in rows.select_related("subject", "object").order_by("key")}
+    return list(found.values())
+
+
+def moving_roots(families: Iterable[MovingFamily]) -> set[int]:
+    """The roots of all families."""
+    return {root for family in families for root in family.roots}
+
+
+def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) -> Reasons:
+    """Entities with a relation to one that stays: only global ones may be in another group than their relation."""
+    owner = {root: family.head.key for family in families for root in family.roots}
+    others: defaultdict[int, list[str]] = defaultdict(list)
+    for row in relations:
+        ends = (row.subject, row.object)
+        inside = [end for end in ends if end.pk in owner]
+        if row.retired_at is not None or len(inside) != 1:
+            continue
+        other = next(end for end in ends if end.pk not in owner)
+        if Scope.GLOBAL not in (inside[0].scope, other.scope):
+            others[owner[inside[0].pk]].append(other.content)
+    return {
+        head: f"it is related to “{names[0][:60]}”, which stays: move both together"
+        for head, names in others.items()
+    }
+
+
+def goes_along(row: Relation, moving: set[int]) -> bool:
+    """True if the relation moves: with both of its ends, or with one whose other end every group sees."""
+    ends = ((row.subject_id, row.subject.scope), (row.object_id, row.object.scope))
+    if all(key in moving for key, _ in ends):
+        return True
+    return any(key in moving and scope != Scope.GLOBAL for key, scope in ends)
