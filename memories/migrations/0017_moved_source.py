@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("access", "0011_pairing"),
-        ("memories", "0015_tombstone_global"),
+        ("memories", "0016_recall_log_months"),
     ]
 
     operations = [
