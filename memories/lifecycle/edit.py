@@ -20,7 +20,7 @@ from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
 from memories.draft.checks import check_ahead
-from memories.draft.guarding import guard_draft, held_for_person
+from memories.draft.guarding import guard_draft, guard_reading, held_for_person
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
@@ -170,6 +170,9 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
         check_ahead(draft.expires_at, field="expires_at")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
+    if prepared is not None and "content" in differing:
+        draft = guard_reading(draft, memory.group, prepared.embedded.pieces)
+        prepared = replace(prepared, draft=draft)
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
 
