@@ -5,6 +5,7 @@ writes the weights from texts of our own; docs/guard.md has what they find and w
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,38 +33,54 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class ReadingWeights:
-    """The weights of vector, signs and marks in this order, the bias, and the sum from which on a text is reported."""
+    """The weights of the vector (float32[384]), of signs and marks, the bias, and the sum from which on a text is reported."""
 
-    weights: Numbers
+    vector: Numbers
+    signs: dict[str, float]
+    marks: tuple[float, ...]
     bias: float
     threshold: float
 
+    def score(self, text: str, vector: Numbers) -> float:
+        """The weighted sum of features(), without making them."""
+        marks = sum(weight * mark for weight, mark in zip(self.marks, marks_of(text), strict=True))
+        signs = sum(self.signs[name] for name in SIGNS.present(text))
+        return float(vector @ self.vector) * VECTOR_SCALE + signs + marks + self.bias
+
+
+def marks_of(text: str) -> tuple[float, ...]:
+    """The marks of a text, 0 to 1 each, in the order of MARKS."""
+    return (
+        min(len(_YOU.findall(text)), MOST_YOU) / MOST_YOU,
+        float(_LINK.search(text) is not None),
+        float(len(text) > LONG_CHARS),
+        float(not text.isascii()),
+        float(_AI.search(text) is not None),
+    )
+
 
 def features(text: str, vector: Numbers) -> Numbers:
-    """What the classifier looks at, float32[384 + signs + marks]."""
+    """What the classifier is trained with, float32[384 + signs + marks]."""
     present = SIGNS.present(text)
-    marks = (
-        min(len(_YOU.findall(text)), MOST_YOU) / MOST_YOU,
-        _LINK.search(text) is not None,
-        len(text) > LONG_CHARS,
-        not text.isascii(),
-        _AI.search(text) is not None,
-    )
-    signs = [name in present for name in SIGNS.names]
-    return np.concatenate([vector * VECTOR_SCALE, np.array([*signs, *marks], dtype=np.float32)])
+    signs = [float(name in present) for name in SIGNS.names]
+    return np.concatenate([vector * VECTOR_SCALE, np.array([*signs, *marks_of(text)], dtype=np.float32)])
 
 
 @lru_cache(maxsize=1)
 def read_weights() -> ReadingWeights:
     """The weights that Loci brings."""
     data = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return ReadingWeights(np.array(data["weights"], dtype=np.float32), data["bias"], data["threshold"])
+    weights = data["weights"]
+    size = len(weights) - len(SIGNS.names) - len(MARKS)
+    vector = np.array(weights[:size], dtype=np.float32)
+    signs = dict(zip(SIGNS.names, weights[size : -len(MARKS)], strict=True))
+    return ReadingWeights(vector, signs, tuple(weights[-len(MARKS) :]), data["bias"], data["threshold"])
 
 
 def find_reading(text: str, span: tuple[int, int], vector: Numbers) -> GuardFinding | None:
     """A finding if this piece of a text reads like an instruction to an AI; `vector` is the piece's."""
     known = read_weights()
-    score = float(features(text[slice(*span)], vector) @ known.weights) + known.bias
+    score = known.score(text[slice(*span)], vector)
     if score < known.threshold:
         return None
-    return GuardFinding(KIND, span, round(float(1 / (1 + np.exp(-score))), 3))
+    return GuardFinding(KIND, span, round(1 / (1 + math.exp(-score)), 3))

@@ -34,11 +34,14 @@ def told(result: StoreResult) -> list[tuple[str, str]]:
     return [(each.kind, each.treatment.value) for each in result.findings]
 
 
-def test_there_is_a_weight_for_each_feature() -> None:
-    row = features(NOTE, np.zeros(DIMENSIONS, dtype=np.float32))
-    assert len(row) == len(read_weights().weights)
+def test_the_score_is_the_weighted_sum_of_the_features_it_was_trained_with() -> None:
+    weights = json.loads(WEIGHTS.read_text())
+    vector = np.full(DIMENSIONS, 0.05, dtype=np.float32)
+    row = features(ORDER, vector)
+    assert len(row) == len(weights["weights"])
+    expected = sum(float(a) * b for a, b in zip(row, weights["weights"], strict=True)) + weights["bias"]
+    assert read_weights().score(ORDER, vector) == pytest.approx(expected, abs=1e-3)
     assert WEIGHTS.stat().st_size < MAX_BYTES
-    assert sorted(json.loads(WEIGHTS.read_text())) == ["bias", "threshold", "weights"]
 
 
 @pytest.mark.django_db
