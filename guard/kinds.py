@@ -21,6 +21,7 @@ PERSONAL_KINDS: Final = (
 INJECTION_KINDS: Final = (
     FindingKind("injected-instruction", Family.INJECTION, "an instruction to an AI"),
     FindingKind("prompt-markup", Family.INJECTION, "markup of a prompt"),
+    FindingKind("instruction-like", Family.INJECTION, "words that read like an instruction to an AI"),
 )
 SECRET_KINDS: Final = tuple(
     dict.fromkeys(

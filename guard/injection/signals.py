@@ -34,7 +34,7 @@ class Signs:
             name: in_any_script("".join(each)) for name, each in data["signs"].items()
         }
         self._patterns = {name: Pattern(source) for name, source in self._sources.items()}
-        self._names = tuple(self._sources)
+        self.names = tuple(self._sources)
         self._pairs: tuple[tuple[str, ...], ...] = tuple(tuple(each.split()) for each in data["pairs"])
         self._reach: int = data["reach"]
 
@@ -50,9 +50,13 @@ class Signs:
         made.Compile()
         return made
 
+    def present(self, text: str) -> set[str]:
+        """The names of the signs in a text, wherever they are."""
+        return {self.names[index] for index in self._all.Match(text) or ()}
+
     def find(self, text: str) -> Iterator[GuardFinding]:
         """One finding per group of signs within reach of each other."""
-        present = {self._names[index] for index in self._all.Match(text) or ()}
+        present = self.present(text)
         wanted = [pair for pair in self._pairs if present.issuperset(pair)]
         if not wanted:
             return

@@ -31,7 +31,7 @@ STALE_MESSAGE_S = 3600  # a message that no worker took within this time has exp
 MAX_QUEUE_BYTES = 10 * 1024**2
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
-KEYWORDS_ONLY = "Until then recall uses keywords only."
+KEYWORDS_ONLY = "Until then recall uses keywords only, and instructions to an AI are found by patterns alone."
 
 
 def check_driver() -> Finding:

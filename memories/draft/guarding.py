@@ -1,11 +1,17 @@
 """The guard's step for drafts of memories: every text of one passes here, once, before it is hashed or embedded."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from access.groups.guarding import TextFinding, guard_json, guard_text, policy_of, quarantine_reason
+import numpy as np
+from numpy.typing import NDArray
+
+from access.groups.guarding import TextFinding, guard_json, guard_text, policy_of, quarantine_reason, refusal
 from access.models import Group
+from guard import Family, GuardTreatment
+from guard.injection.reading import KIND, find_reading
+from guard.policy import STRICTNESS
 from memories.draft import Draft
 
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
@@ -47,6 +53,36 @@ def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = T
     return replace(
         draft, **changed, findings=tuple(found), removed_characters=draft.removed_characters + removed
     )
+
+
+def guard_reading(
+    draft: Draft, group: Group | None, pieces: Iterable[tuple[tuple[int, int], NDArray[np.float32]]]
+) -> Draft:
+    """The guarded draft with a finding if one of its pieces, given as span and vector, reads like an instruction to an AI.
+
+    What comes from outside is treated by the policy. A text of the team is only labelled, as teams write instructions to
+    their agents themselves, unless the group or the floor has a rule for this very kind.
+
+    Raises:
+        SensitiveText: the policy refuses it.
+    """
+    if any(each.family == Family.INJECTION for each in draft.findings):
+        return draft
+    policy = policy_of(group)
+    treatment = policy.treatment(KIND)
+    if not draft.outside and KIND not in policy.own and KIND not in policy.floor:
+        treatment = min(treatment, GuardTreatment.LABEL, key=STRICTNESS.__getitem__)
+    if treatment is GuardTreatment.ALLOW:
+        return draft
+    if treatment is GuardTreatment.MASK:  # there is no single value to mask
+        treatment = GuardTreatment.QUARANTINE
+    found = next((each for each in (find_reading(draft.content, *piece) for piece in pieces) if each), None)
+    if found is None:
+        return draft
+    told = TextFinding("content", KIND, found.span, found.confidence, treatment)
+    if treatment is GuardTreatment.REFUSE:
+        raise refusal([told], policy)
+    return replace(draft, findings=(*draft.findings, told))
 
 
 def held_for_person(draft: Draft) -> str:

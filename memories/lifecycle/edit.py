@@ -20,7 +20,7 @@ from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
 from memories.draft.checks import check_ahead
-from memories.draft.guarding import guard_draft, held_for_person
+from memories.draft.guarding import guard_draft, guard_reading, held_for_person
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
@@ -120,9 +120,8 @@ def edit(
 class EditDoubt:
     """Why a person must see a new text first (no reason: nobody must), and what withdrawn memories it restates.
 
-    `guard`: the text waits in quarantine.
-    `awaits`: the comparison with the withdrawn texts is owed; the trust that the text gets after it, empty if it waits
-    for a curator in any case.
+    `guard`: the text waits in quarantine. `awaits`: the comparison with the withdrawn texts is owed; the trust that the
+    text gets after it, empty if it waits for a curator in any case.
     """
 
     withdrawn: str = ""
@@ -163,13 +162,15 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
     now = as_draft(memory)
     draft = check_draft(replace(now, **change.wanted(), allow=change.allow))
     draft = guard_draft(draft, memory.group, names=edited_names(now, draft))  # what was stored before stays
-    differing = edited_names(now, draft)
-    if not differing:
+    if not (differing := edited_names(now, draft)):
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     if "expires_at" in differing:
         check_ahead(draft.expires_at, field="expires_at")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
+    if prepared and "content" in differing:
+        draft = guard_reading(draft, memory.group, prepared.embedded.pieces)
+    prepared = prepared and replace(prepared, draft=draft)
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
 
@@ -340,8 +341,7 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
     restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
     if prepared.is_probed(old.group.key):
         return EditDoubt(restated, policy, restates)
-    counts = not (restated or policy) and old.trust in COUNTED
-    awaits = trust_after_edit(actor, old) if counts else ""
+    awaits = "" if restated or policy or old.trust not in COUNTED else trust_after_edit(actor, old)
     return EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
 
 

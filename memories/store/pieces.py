@@ -71,6 +71,15 @@ class EmbeddedText:
         """True if the text is not embedded yet."""
         return not self.model
 
+    @property
+    def pieces(self) -> Iterator[tuple[tuple[int, int], NDArray[np.float32]]]:
+        """The span of each piece in the text, and its vector; none if not embedded yet."""
+        if not self.is_owed:
+            yield from (
+                ((span.start, span.end), vector)
+                for span, vector in zip(self.spans, self.vectors, strict=True)
+            )
+
     @cached_property
     def blobs(self) -> list[bytes | None]:
         """Each piece's vector as stored in its row; None if not embedded yet."""

@@ -11,7 +11,7 @@ from access.errors import Conflict, GroupNotFound, LociError, NotPermitted
 from access.groups import check_slug, find_group
 from access.models import Group
 from memories.draft import Draft, check_draft
-from memories.draft.guarding import guard_draft
+from memories.draft.guarding import guard_draft, guard_reading
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
@@ -89,7 +89,8 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     group = check_may_write(actor, draft.group)
     draft = guard_draft(draft, group)
     prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
-    return replace(prepared, superseded=superseded)
+    draft = guard_reading(draft, group, prepared.embedded.pieces)
+    return replace(prepared, draft=draft, superseded=superseded)
 
 
 def follow_moved_sources(actor: Actor, drafts: Sequence[Draft]) -> list[Draft | LociError]:

@@ -112,7 +112,7 @@ def test_an_owed_vector_is_a_notice_not_a_fault(remember: Remember, no_model: No
 def test_a_missing_model_is_said_with_what_works_without_it(no_model: NoModel) -> None:
     with no_model():
         faults = wrong(examine(operator()))
-    assert "Until then recall uses keywords only." in faults["model"]
+    assert "Until then recall uses keywords only" in faults["model"]
 
 
 def test_a_stale_context_is_written_anew(remember: Remember) -> None:

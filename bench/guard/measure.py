@@ -1,0 +1,46 @@
+"""Count what patterns and reading find in lists that they were not made from: `python -m bench.guard.measure [FILE ...]`.
+
+Each file has a JSON object with `text` (and maybe `manner`) on each line; by default the lists in `held/`. Whoever fits rules or
+templates must not read those.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import django
+
+HELD: Final = Path(__file__).parent / "held"
+
+
+def main() -> None:
+    """Print a line for each file."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
+    django.setup()
+    # After the settings.
+    from guard import Family, find, kind_of  # noqa: PLC0415
+    from guard.injection.reading import find_reading  # noqa: PLC0415
+    from memories.embedding import get_encoder  # noqa: PLC0415
+
+    encoder = get_encoder(timeout_s=60)
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(HELD.glob("*.jsonl")):
+        texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+        read = [
+            find_reading(text, (0, len(text)), vector) is not None
+            for text, vector in zip(texts, encoder.encode(texts), strict=True)
+        ]
+        matched = [
+            any(kind_of(each.kind).family is Family.INJECTION for each in find(text)) for text in texts
+        ]
+        both = sum(one or other for one, other in zip(read, matched, strict=True))
+        print(
+            f"{path.name}: {len(texts)} texts, patterns {sum(matched)}, reading {sum(read)}, both {both}",
+            flush=True,
+        )
+    os._exit(0)  # the encoder's threads are not waited for
+
+
+if __name__ == "__main__":
+    main()
