@@ -33,6 +33,7 @@ def test_three_actions_are_shown_and_the_rest_are_in_a_menu(owner: Client, remem
             "Pin",
             "Merge into another",
             "Replace by another",
+            "Move to another group",
             "Forget",
             "Purge",
         ],
