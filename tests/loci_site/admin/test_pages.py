@@ -229,23 +229,6 @@ def test_a_memory_page_tells_its_versions_and_why_recall_hides_one(owner: Client
     assert "Recall returns it" in text(owner, page(new))
 
 
-def test_a_memory_page_has_three_first_actions_and_a_menu_with_a_line_each(
-    owner: Client, remember: Remember
-) -> None:
-    memory = remember("The port is 8081.")
-    shown = owner.get(page(memory))
-    assert [action.label for action in shown.context["actions"]] == ["Edit", "Verify", "Forget"]
-    further = shown.context["further_actions"]
-    assert {"Move to another group", "Purge", "Replace by a new memory"} <= {
-        action.label for action in further
-    }
-    assert all(action.help for action in further)
-    Memory.objects.filter(pk=memory.pk).update(trust="candidate")
-    waiting = owner.get(page(memory)).context["actions"]
-    assert [action.label for action in waiting] == ["Edit", "Approve", "Reject"]
-    assert "The port is 8081. · semantic memory | " in " ".join(shown.content.decode().split())
-
-
 def test_numbers_behind_a_rank_have_words(owner: Client, remember: Remember) -> None:
     memory = remember("The port is 8081.")
     body = text(owner, page(memory) + "?query=port")
