@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import pgettext
+
+WORD = "word"  # the context of stored words in the catalogues, such as names of columns and states
+
 
 @dataclass(frozen=True)
 class FilterChip:
@@ -38,7 +42,7 @@ def quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: st
         if is_active
         else cl.get_query_string({name: value}, remove=["p"])
     )
-    return FilterChip(label, url, is_active)
+    return FilterChip(pgettext(WORD, label), url, is_active)
 
 
 def chosen_label(cl: Any, spec: Any, value: str) -> str:

@@ -3,17 +3,20 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django.utils.functional import Promise
 from unfold.decorators import display
+
+Label = str | Promise  # a text, or one that is translated where it is shown
 
 Column = TypeVar("Column", bound=Callable[..., Any])
 
 
 def column(
-    heading: str,
+    heading: Label,
     *,
     ordering: str | None = None,
     labels: dict[str, str] | None = None,
-    empty: str | None = None,
+    empty: Label | None = None,
     is_flag: bool = False,
 ) -> Callable[[Column], Column]:
     """A decorator that sets the heading of a list's column.

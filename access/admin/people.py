@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
@@ -52,14 +53,14 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
     change_form_template = "admin/auth/user/page.html"
-    list_name = "People"
+    list_name = gettext_lazy("People")
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
-        ("Permissions", {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
-        ("Times", {"fields": ("last_login", "date_joined")}),
+        (gettext_lazy("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
+        (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
 
@@ -79,22 +80,24 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
         )
         return answer
 
-    @column("access", ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"})
+    @column(
+        gettext_lazy("access"), ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"}
+    )
     def standing(self, user: User) -> str:
         """The parts of Loci that are open to the user."""
         if not user.is_active:
             return "deactivated"
         if user.is_superuser:
             return "superuser"
-        return "may enter the admin" if user.is_staff else "workspace only"
+        return gettext("may enter the admin") if user.is_staff else gettext("workspace only")
 
-    @column("groups")
+    @column(gettext_lazy("groups"))
     def reach(self, user: User) -> str:
         """The groups that the user may enter, with roles."""
         if user.is_superuser:
-            return "every group, as admin"
+            return gettext("every group, as admin")
         roles = [f"{member.group.slug} ({member.role})" for member in user.memberships.all()]
-        return ", ".join(roles) or "no group"
+        return ", ".join(roles) or gettext("no group")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Save the user and log the differences; Django's view is one transaction."""

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
@@ -33,7 +34,7 @@ def form_field(field: RecordField) -> forms.Field:
             return forms.ChoiceField(
                 required=not unset,
                 choices=[("", unset), *choices.choices] if unset else choices.choices,
-                label=field.title,
+                label=gettext(field.title),
                 widget=UnfoldAdminSelectWidget(),
             )
         case Number(low, high, step) as number:
@@ -41,20 +42,24 @@ def form_field(field: RecordField) -> forms.Field:
             attributes = {"type": "number", "step": str(step), "min": str(low), "max": str(high)}
             return made(
                 required=not field.is_optional,
-                label=field.title,
-                help_text=f"{low} to {high}.",
+                label=gettext(field.title),
+                help_text=gettext("{low} to {high}.").format(low=low, high=high),
                 widget=UnfoldAdminTextInputWidget(attrs=attributes),
             )
         case Moment():
             return forms.DateTimeField(
                 required=False,
-                label=field.title,
+                label=gettext(field.title),
                 help_text="UTC.",
                 widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
             )
-    help_text = "Separate with commas." if isinstance(field.kind, Tags) else field.help
+    help_text = (
+        gettext("Separate with commas.")
+        if isinstance(field.kind, Tags)
+        else field.help and gettext(field.help)
+    )
     return forms.CharField(
-        required=False, label=field.title, help_text=help_text, widget=UnfoldAdminTextInputWidget()
+        required=False, label=gettext(field.title), help_text=help_text, widget=UnfoldAdminTextInputWidget()
     )
 
 

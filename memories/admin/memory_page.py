@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import WRITE, Actor
 from access.admin.page import LociAdmin
@@ -24,7 +25,11 @@ from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.types import State
 
-VERDICTS = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
+VERDICTS = {
+    "return": gettext_lazy("Recall returns it"),
+    "label": gettext_lazy("Recall labels it"),
+    "hide": gettext_lazy("Recall hides it"),
+}
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
     verdict = recall_verdict(actor, memory)
     may_write = actor.may(WRITE, memory.group_id)
     return {
-        "title": "Memory",
+        "title": gettext("Memory"),
         "memory": memory,
         "found": found,
         "verdict": verdict,
@@ -134,12 +139,14 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
 def head_note(memory: Memory, head: Memory) -> tuple[str, str]:
     """Why another memory is the current one, and the label of the link to it."""
     if memory.state == State.COMPACTED:
-        return "A summary replaces this event.", "Go to the summary"
+        return gettext("A summary replaces this event."), gettext("Go to the summary")
     if memory.state == State.MERGED:
-        return "This was merged into another memory.", "Go to that memory"
+        return gettext("This was merged into another memory."), gettext("Go to that memory")
     if head.root_key != memory.root_key:
-        return "A newer memory replaces this one.", "Go to that memory"
-    return "This is not the current version.", f"Go to version {head.version}"
+        return gettext("A newer memory replaces this one."), gettext("Go to that memory")
+    return gettext("This is not the current version."), gettext("Go to version {version}").format(
+        version=head.version
+    )
 
 
 def compare_versions(chain: Sequence[Memory]) -> list[Version]:
@@ -173,28 +180,32 @@ def linked_memory(link: Link, root: int) -> LinkedMemory:
 
 def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
     """The fields in groups, as (heading, [(name, value)])."""
-    owed = f" ({found.pieces_owed} without a vector yet)" if found.pieces_owed else ""
+    owed = (
+        gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
+        if found.pieces_owed
+        else ""
+    )
     place = f"{memory.thread} at {memory.position}" if memory.thread else "—"
     return [
-        ("Contents", [
-            ("Type", memory.type), ("Group", memory.group.slug), ("Scope", memory.scope),
-            ("Tags", ", ".join(memory.tags) or "—"), ("Thread", place), ("Pieces", f"{found.pieces}{owed}"),
+        (gettext("Contents"), [
+            (gettext("Type"), memory.type), (gettext("Group"), memory.group.slug), (gettext("Scope"), memory.scope),
+            (gettext("Tags"), ", ".join(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
             *further_facts(memory),
         ]),
-        ("Standing", [
-            ("State", memory.state), ("Trust", memory.trust), ("Confidence", f"{memory.confidence:.2f}"),
-            ("Importance", f"{memory.importance} of 10"), ("Pinned", "yes" if memory.pinned else "no"),
-            ("Recalled", format_times(memory.access_count)),
+        (gettext("Standing"), [
+            (gettext("State"), memory.state), (gettext("Trust"), memory.trust), (gettext("Confidence"), f"{memory.confidence:.2f}"),
+            (gettext("Importance"), f"{memory.importance} of 10"), (gettext("Pinned"), "yes" if memory.pinned else "no"),
+            (gettext("Recalled"), format_times(memory.access_count)),
         ]),
-        ("Valid time", [
-            ("From", memory.valid_from or "—"), ("Until", memory.valid_to or "—"),
-            ("Expires", memory.expires_at or "never"), ("Version", memory.version),
+        (gettext("Valid time"), [
+            (gettext("From"), memory.valid_from or "—"), (gettext("Until"), memory.valid_to or "—"),
+            (gettext("Expires"), memory.expires_at or "never"), (gettext("Version"), memory.version),
         ]),
-        ("Origin", [
-            ("Author", memory.author_name or "—"), ("Token", memory.token or "—"), ("Client", memory.client or "—"),
-            ("Source", " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
-            ("Stored", memory.created_at), ("Changed", memory.updated_at), ("Id", str(memory.id)),
-            *([("Metadata", as_json_line(memory.metadata))] if memory.metadata else []),
+        (gettext("Origin"), [
+            (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
+            (gettext("Source"), " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
+            (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at), (gettext("Id"), str(memory.id)),
+            *([(gettext("Metadata"), as_json_line(memory.metadata))] if memory.metadata else []),
         ]),
     ]  # fmt: skip
 

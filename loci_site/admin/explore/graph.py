@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.urls import reverse
 from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
@@ -45,7 +46,7 @@ def show_graph(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     given = query_texts(request, *FIELDS, max_chars=100)
     context: dict[str, Any] = {
-        "title": "Graph",
+        "title": gettext("Graph"),
         "given": given,
         "groups": group_names(actor),
         "types": Type.values,
@@ -72,7 +73,9 @@ def expand_node(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     try:
         if not given["of"]:
-            raise InvalidInput("No memory was named.", hint="Pass its id as 'of'.", field="of")
+            raise InvalidInput(
+                gettext("No memory was named."), hint=gettext("Pass its id as 'of'."), field="of"
+            )
         start, statements = find_statements(actor, given)
     except LociError as refusal:
         return refusal_response(refusal)
@@ -175,10 +178,16 @@ def run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
         return merge_json(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
     if what not in ("preview", "merge"):
         raise InvalidInput(
-            f"'{what[:20]}' is not an action.", hint="Use preview, merge or undo.", field="what"
+            gettext("'{what}' is not an action.").format(what=what[:20]),
+            hint=gettext("Use preview, merge or undo."),
+            field="what",
         )
     changed = verbs.merge(
-        actor, body.get("from", ""), body.get("into", ""), reason="in the graph", dry_run=what == "preview"
+        actor,
+        body.get("from", ""),
+        body.get("into", ""),
+        reason="in the graph",
+        dry_run=what == "preview",
     )
     return merge_json(actor, changed)
 
@@ -204,9 +213,9 @@ def parse_body(request: HttpRequest) -> dict[str, str]:
     try:
         body = json.loads(request.body[: MAX_BODY + 1])
     except (ValueError, RecursionError):
-        raise InvalidInput("The body is not valid JSON.", field="body") from None
+        raise InvalidInput(gettext("The body is not valid JSON."), field="body") from None
     if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
-        raise InvalidInput("The body must be an object of strings.", field="body")
+        raise InvalidInput(gettext("The body must be an object of strings."), field="body")
     return body
 
 

@@ -1,0 +1,54 @@
+"""Stored words that pages show, beside the values of choices."""
+
+from django.apps import apps
+from django.contrib import admin
+
+from memories.lifecycle.verbs import VERBS
+
+# Badges and labels of pages, and words of runs and steps.
+MORE_WORDS = frozenset(
+    """pinned|dry run|damaged|sound|well|wrong|off|preview|archived|private|open|group|via|tag|deactivated|superuser
+    |curator|member|conflict|duplicate|candidate|disputed|quarantined|proposal|promotion|sensitive|line|password|current
+    |ended|suspended|revoked|expired|valid|idle|due|overdue|asked|running|paused|failing|done|approve|reject|merge|replace
+    |tagged|untagged|hybrid|keyword|vector|admin|app|api|mcp|command|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
+    |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
+    |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
+    |changed|confidence|importance"""
+    .replace("\n    ", "").split("|")
+)  # fmt: skip
+
+
+def field_names() -> set[str]:
+    """Names of the fields and filters of lists and forms in the admin."""
+    admin.autodiscover()
+    found = set()
+    for model in apps.get_models():
+        if model in admin.site._registry:
+            page = admin.site._registry[model]
+            sets = [name for _, options in page.fieldsets or () for name in options["fields"]]
+            inlines = [field.name for inline in page.inlines for field in inline.model._meta.fields]
+            filters = [
+                each if isinstance(each, str) else each[0]
+                for each in page.list_filter
+                if not isinstance(each, type)
+            ]
+            shown = {*page.list_display, *filters, *sets, *(page.fields or ()), *inlines}
+            fields = [
+                *model._meta.fields,
+                *(field for inline in page.inlines for field in inline.model._meta.fields),
+            ]
+            found |= {
+                str(field.verbose_name) for field in fields if field.name in shown and not field.primary_key
+            }
+            found |= {
+                str(each.title)
+                for each in page.list_filter
+                if isinstance(each, type) and hasattr(each, "title")
+            }
+            found |= {label for label, _, _ in getattr(page, "quick_filters", ())}
+    return found
+
+
+def verb_words() -> set[str]:
+    """What a memory is after a verb, such as "forgotten"."""
+    return {verb.button.past for verb in VERBS.values() if verb.button}
