@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import pgettext
-
-WORD = "word"  # the context of stored words in the catalogues, such as names of columns and states
+from access.admin.words import in_words
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: st
         if is_active
         else cl.get_query_string({name: value}, remove=["p"])
     )
-    return FilterChip(pgettext(WORD, label), url, is_active)
+    return FilterChip(in_words(label), url, is_active)
 
 
 def chosen_label(cl: Any, spec: Any, value: str) -> str:

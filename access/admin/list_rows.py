@@ -15,11 +15,11 @@ from django.db.models import Model
 from django.urls import NoReverseMatch
 from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext
 from unfold.templatetags.unfold_list import CHECKBOX_CLASSES, LINK_CLASSES, ROW_CLASSES
 from unfold.utils import display_for_field, display_for_label, display_for_value
 
-from access.admin.chips import WORD
+from access.admin.words import in_words
 
 CHECKBOX = "action_checkbox"
 MAX_LABELS = 200
@@ -117,7 +117,7 @@ def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
     def cell(row: Any) -> tuple[str, bool]:
         value = read(row)
         if labels:
-            shown = pgettext(WORD, value) if isinstance(value, str) and value else value
+            shown = in_words(value) if isinstance(value, str) and value else value
             return render_label(shown, labels.get(value) if isinstance(labels, dict) else None), False
         return conditional_escape(display_for_value(value, empty, is_flag)), isinstance(value, date | time)
 

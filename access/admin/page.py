@@ -15,17 +15,18 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
-from django.utils.translation import gettext, gettext_lazy, pgettext
+from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.chips import WORD, FilterChip, filter_chips
+from access.admin.chips import FilterChip, filter_chips
 from access.admin.columns import Label
 from access.admin.list_rows import draw_rows
 from access.admin.paginator import MAX_COUNTED_ROWS, BoundedPaginator
+from access.admin.words import in_words
 from access.errors import InvalidInput
 
 UNSORTED_MESSAGE = gettext_lazy(
@@ -60,7 +61,7 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         """Django's filters, with their titles in the reader's language."""
         found = super().get_filters(request)
         for spec in found[0]:
-            spec.title = pgettext(WORD, str(spec.title))
+            spec.title = in_words(spec.title)
         return found
 
     @cached_property
@@ -68,7 +69,7 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         """The context of list_table.html: the headers, the number of sorted ones and the rows."""
         headers = list(result_headers(self))
         for header in headers:  # of a plain field, its name in the model
-            header["text"] = pgettext(WORD, str(header["text"]))
+            header["text"] = in_words(header["text"])
         return {
             "headers": headers,
             "sorted": sum(bool(header["sortable"] and header["sorted"]) for header in headers),
@@ -108,7 +109,7 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """Django's input, labelled in the reader's language."""
         made = super().formfield_for_dbfield(db_field, request, **kwargs)
         if made is not None and made.label:
-            made.label = capfirst(pgettext(WORD, str(db_field.verbose_name)))
+            made.label = capfirst(in_words(db_field.verbose_name))
         return made
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:

@@ -15,6 +15,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.invite import InvitationPages
+from access.admin.words import in_words
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
@@ -96,7 +97,7 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
         """The groups that the user may enter, with roles."""
         if user.is_superuser:
             return gettext("every group, as admin")
-        roles = [f"{member.group.slug} ({member.role})" for member in user.memberships.all()]
+        roles = [f"{member.group.slug} ({in_words(member.role)})" for member in user.memberships.all()]
         return ", ".join(roles) or gettext("no group")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:

@@ -11,7 +11,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
@@ -24,7 +25,9 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
+from access.admin.moments import UtcMoment
 from access.admin.page import LociAdmin
+from access.admin.words import WORD
 from access.connect import connect_lines
 from access.errors import LociError
 from access.groups import entered_groups
@@ -32,7 +35,9 @@ from access.models import ApiToken
 from access.tokens import NewToken, create_token, revoke_token
 from access.tokens.suspend import resume_token, suspend_token
 
-SCOPE_CHOICES = [(scope, f"{scope}: {allows}") for scope, allows in SCOPES.items()]
+SCOPE_CHOICES = [
+    (scope, format_lazy("{}: {}", scope, pgettext_lazy(WORD, allows))) for scope, allows in SCOPES.items()
+]
 
 
 class TokenForm(forms.Form):
@@ -68,7 +73,7 @@ class TokenForm(forms.Form):
         help_text=gettext_lazy("Used if the agent names no group."),
         widget=UnfoldAdminSelectWidget(),
     )
-    expires_at = forms.DateTimeField(
+    expires_at = UtcMoment(
         required=False,
         label=gettext_lazy("Expires at"),
         help_text=gettext_lazy("UTC. Leave empty for no expiry."),
@@ -326,10 +331,10 @@ def token_facts(token: ApiToken) -> list[tuple[str, Any]]:
         (gettext("Starts with"), f"{token.hint}…"),
         (gettext("Scopes"), ", ".join(token.scopes)),
         (gettext("Groups"), describe_reach(token)),
-        (gettext("Default group"), token.default_group or "none"),
+        (gettext("Default group"), token.default_group or gettext("none")),
         (gettext("Created"), token.created_at),
-        (gettext("Last used"), token.last_used_at or "never"),
-        (gettext("Expires"), token.expires_at or "never"),
-        (gettext("Suspended"), token.suspended_at or "no"),
-        (gettext("Revoked"), token.revoked_at or "no"),
+        (gettext("Last used"), token.last_used_at or gettext("never")),
+        (gettext("Expires"), token.expires_at or gettext("never")),
+        (gettext("Suspended"), token.suspended_at or gettext("no")),
+        (gettext("Revoked"), token.revoked_at or gettext("no")),
     ]

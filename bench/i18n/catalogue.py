@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from django.apps import apps
 from django.db.models import TextChoices
 from django.utils.translation.template import templatize
 
-from bench.i18n.words import MORE_WORDS, field_names, verb_words
+from access import SCOPES
+from bench.i18n.words import MORE_WORDS, field_names, form_words, verb_words
+from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.types import State, Trust, Type
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +41,7 @@ KEYWORDS = {
 }
 # Texts of unfold's pages that Loci does not have: deleting, histories, its own search and login.
 UNUSED = frozenset(
-    {"View on site", "Expand row", "Welcome back to", "Date/time", "Type to search", "Record picture", "Return to site",
+    {"View on site", "Expand row", "Welcome back to", "Date/time", "Record picture", "Return to site",
      "Recent searches", "No recent searches", "No results matching your query", "Loading more results...", "Image preview",
      "Search apps and models...", "Filter navigation items", "All applications", "Recent actions", "Unknown content",
      "This item will be deleted.", "Click to cancel", "Click to download", "View site", "Django administration",
@@ -50,6 +53,11 @@ UNUSED = frozenset(
      "Are you sure you want to delete the selected %(objects_name)s? All of the following objects and their related items will be deleted:",
      "Thanks for spending some quality time with the web site today."}
 )  # fmt: skip
+# Texts of unfold's Python code.
+UNFOLD_CODE = ("Select action to run", "Select action", "Select value")
+DATE = datetime(
+    2026, 11, 23, tzinfo=UTC
+)  # in the header of every .mo: a real one would change with each build
 HOLDER = re.compile(r"%\(\w+\)s|\{[^{}]*\}")
 SCRIPT = """// Written by `python -m bench.i18n` from loci_site/locale: the words of the pages' scripts. Do not edit.
 "use strict";
@@ -68,6 +76,8 @@ def extracted() -> Catalog:
     for path, messages in (*from_python(), *from_templates(), *from_scripts()):
         for line, message, comments, context in messages:
             found.add(message, None, [(path, line)], auto_comments=comments, context=context)
+    for text in UNFOLD_CODE:
+        found.add(text)
     for word in sorted(data_words()):
         found.add(word, context="word")
     return found
@@ -141,7 +151,15 @@ def parsed(code: io.BytesIO) -> list[tuple]:
 def data_words() -> set[str]:
     """Words that are stored and shown: values of choices, names of fields and filters, outcomes of verbs."""
     choices = {str(value) for kind in all_choices() for value in kind.values if value}
-    return choices | field_names() | verb_words() | MORE_WORDS
+    return (
+        choices
+        | field_names()
+        | form_words()
+        | verb_words()
+        | {*SCOPES.values()}
+        | {*OAUTH_SCOPES.values()}
+        | MORE_WORDS
+    )
 
 
 def all_choices() -> list[type[TextChoices]]:
@@ -179,6 +197,7 @@ def updated(folder: str, template: Catalog) -> Catalog:
     catalogue = read_catalogue(folder)
     catalogue.update(template, no_fuzzy_matching=True)
     catalogue.obsolete.clear()
+    catalogue.creation_date = catalogue.revision_date = DATE
     return catalogue
 
 

@@ -3,6 +3,8 @@
 from django.apps import apps
 from django.contrib import admin
 
+from memories.draft.kinds import OneOf
+from memories.draft.registry import RECORD_FIELDS, OnEdit
 from memories.lifecycle.verbs import VERBS
 
 # Badges and labels of pages, and words of runs and steps.
@@ -13,9 +15,19 @@ MORE_WORDS = frozenset(
     |tagged|untagged|hybrid|keyword|vector|admin|app|api|mcp|command|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
     |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
-    |changed|confidence|importance"""
+    |changed|confidence|importance|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
+    |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
+
+
+def form_words() -> set[str]:
+    """Labels, hints and empty choices of a memory's fields in forms."""
+    fields = [field for field in RECORD_FIELDS if field.is_stored or field.on_edit != OnEdit.REFUSED]
+    unset = {field.kind.unset for field in fields if isinstance(field.kind, OneOf)}
+    return {text for field in fields for text in (field.title, field.help) if text} | {
+        text for text in unset if text
+    }
 
 
 def field_names() -> set[str]:

@@ -22,6 +22,7 @@ from oauthlib.oauth2.rfc6749.errors import (
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
 from access.actor import Actor, Via
+from access.admin.words import in_words
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group
@@ -57,7 +58,9 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         self.groups_by_slug: dict[str, Group] = {group.slug: group for group in entered_groups(actor)}
         requested = str(self.data.get("scope") or self.initial.get("scope") or "").split()
         rights = [
-            (name, label) for name, label in OAUTH_SCOPES.items() if name in requested and actor.may(name)
+            (name, in_words(label))
+            for name, label in OAUTH_SCOPES.items()
+            if name in requested and actor.may(name)
         ]
         self.fields["rights"].choices = rights
         self.fields["rights"].initial = [name for name, _ in rights]

@@ -8,6 +8,8 @@ from django import forms
 from django.utils.translation import gettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from access.admin.moments import UtcMoment
+from access.admin.words import in_words
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
 
@@ -33,8 +35,8 @@ def form_field(field: RecordField) -> forms.Field:
         case OneOf(choices, unset):
             return forms.ChoiceField(
                 required=not unset,
-                choices=[("", unset), *choices.choices] if unset else choices.choices,
-                label=gettext(field.title),
+                choices=[("", in_words(unset)), *choices.choices] if unset else choices.choices,
+                label=in_words(field.title),
                 widget=UnfoldAdminSelectWidget(),
             )
         case Number(low, high, step) as number:
@@ -42,24 +44,20 @@ def form_field(field: RecordField) -> forms.Field:
             attributes = {"type": "number", "step": str(step), "min": str(low), "max": str(high)}
             return made(
                 required=not field.is_optional,
-                label=gettext(field.title),
+                label=in_words(field.title),
                 help_text=gettext("{low} to {high}.").format(low=low, high=high),
                 widget=UnfoldAdminTextInputWidget(attrs=attributes),
             )
         case Moment():
-            return forms.DateTimeField(
+            return UtcMoment(
                 required=False,
-                label=gettext(field.title),
+                label=in_words(field.title),
                 help_text="UTC.",
                 widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
             )
-    help_text = (
-        gettext("Separate with commas.")
-        if isinstance(field.kind, Tags)
-        else field.help and gettext(field.help)
-    )
+    help_text = gettext("Separate with commas.") if isinstance(field.kind, Tags) else in_words(field.help)
     return forms.CharField(
-        required=False, label=gettext(field.title), help_text=help_text, widget=UnfoldAdminTextInputWidget()
+        required=False, label=in_words(field.title), help_text=help_text, widget=UnfoldAdminTextInputWidget()
     )
 
 

@@ -9,14 +9,14 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.text import Truncator
-from django.utils.translation import gettext, gettext_lazy, pgettext
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.chips import WORD
 from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, LociChangeList
+from access.admin.words import in_words
 from access.errors import LociError
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
@@ -146,7 +146,7 @@ class LinkAdmin(LociAdmin):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        messages.success(request, gettext("The link is {status}.").format(status=pgettext(WORD, status)))
+        messages.success(request, gettext("The link is {status}.").format(status=in_words(status)))
         return HttpResponseRedirect(back)
 
     @column(gettext_lazy("kind"), ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})

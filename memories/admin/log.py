@@ -20,6 +20,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
+from access.admin.words import in_words
 from access.audit.chains import OWN, chain_labels, find_row
 from access.audit.links import link_heads
 from access.audit.operations import Operation
@@ -51,7 +52,7 @@ class OperationFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The operations."""
-        return [(operation.value, operation.value) for operation in Operation]
+        return [(operation.value, in_words(operation.value)) for operation in Operation]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows of the chosen operation."""
@@ -66,7 +67,7 @@ class ViaFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The interfaces."""
-        return [(via.value, via.value) for via in Via]
+        return [(via.value, in_words(via.value)) for via in Via]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows of the chosen interface."""

@@ -20,6 +20,7 @@ from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.vouching import offer_vouching
+from access.admin.words import in_words
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.draft_form import DraftForm
@@ -267,7 +268,10 @@ def parse_object_id(object_id: str) -> UUID | str:
 def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     """The confirmation page of a verb, with the consequences of its dry run."""
     changed = tuple(
-        (pgettext("word", name.replace("_", " ")), " → ".join(map(format_value, would.changes[name])))
+        (
+            in_words(name.replace("_", " ")),
+            " → ".join(in_words(format_value(value)) for value in would.changes[name]),
+        )
         for name in SHOWN_FIELDS
         if name in would.changes
     )

@@ -7,17 +7,17 @@ from typing import Any
 
 from django.db.models import Q
 from django.utils.text import Truncator
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from access.actor import WRITE, Actor
 from access.admin.page import LociAdmin
+from access.admin.words import in_words
 from memories.admin.verdict import recall_verdict
 from memories.browse.facts import further_facts
 from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.browse.recalls import questions_that_found
 from memories.entities.neighbourhood import Neighbourhood
-from memories.language.plurals import format_times
 from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
@@ -188,18 +188,18 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
     place = f"{memory.thread} at {memory.position}" if memory.thread else "—"
     return [
         (gettext("Contents"), [
-            (gettext("Type"), memory.type), (gettext("Group"), memory.group.slug), (gettext("Scope"), memory.scope),
+            (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
             (gettext("Tags"), ", ".join(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
             *further_facts(memory),
         ]),
         (gettext("Standing"), [
-            (gettext("State"), memory.state), (gettext("Trust"), memory.trust), (gettext("Confidence"), f"{memory.confidence:.2f}"),
-            (gettext("Importance"), f"{memory.importance} of 10"), (gettext("Pinned"), "yes" if memory.pinned else "no"),
-            (gettext("Recalled"), format_times(memory.access_count)),
+            (gettext("State"), in_words(memory.state)), (gettext("Trust"), in_words(memory.trust)), (gettext("Confidence"), f"{memory.confidence:.2f}"),
+            (gettext("Importance"), gettext("{importance} of 10").format(importance=memory.importance)), (gettext("Pinned"), gettext("yes") if memory.pinned else gettext("no")),
+            (gettext("Recalled"), ngettext("once", "{times} times", memory.access_count).format(times=memory.access_count)),
         ]),
         (gettext("Valid time"), [
             (gettext("From"), memory.valid_from or "—"), (gettext("Until"), memory.valid_to or "—"),
-            (gettext("Expires"), memory.expires_at or "never"), (gettext("Version"), memory.version),
+            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("Version"), memory.version),
         ]),
         (gettext("Origin"), [
             (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 
 from access.actor import Actor
@@ -236,7 +237,7 @@ def list_url_between(page: str, day: date, more_days: int, **filters: str) -> st
 
 def short_date(day: date) -> str:
     """A date without its year: 3 Nov."""
-    return f"{day.day} {day:%b}"
+    return date_format(day, gettext("j M"))
 
 
 def list_shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[Share]:
