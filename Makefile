@@ -11,6 +11,9 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 # Test runs keep what they need in the checkout and leave LOCI_HOME alone.
 TEST_HOME := $(CURDIR)/.loci-test
+# Tests write gigabytes: into memory where it has the room (and programs may run from there), else where temporary files go.
+MEMORY_FREE_MB = $(shell df -m --output=avail /dev/shm 2>/dev/null | tail -1)
+TEST_TMP = $(shell [ "$(MEMORY_FREE_MB)" -ge 4000 ] 2>/dev/null && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
 TESTS ?= tests
 ARGS ?=
 
@@ -29,7 +32,7 @@ serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C 
 	@LOCI_HOME="$(LOCI_HOME)" exec .venv/bin/loci up $(ARGS)
 
 test: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
-	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q $(ARGS) $(TESTS)
+	@export TMPDIR="$(or $(TMPDIR),$(TEST_TMP),/tmp)" LOCI_TEST_MODELS="$(TEST_HOME)/models"; exec $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q $(ARGS) $(TESTS)
 
 lint: .venv/.installed-dev ## check style, types, settings and migrations
 	@$(PY) -m ruff check .

@@ -8,7 +8,7 @@ from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import GroupEditIn, GroupIn, StatsQuery
-from maintenance.status import stats_json
+from maintenance.schedule.status import stats_json
 from memories.browse.listing import group_json
 from memories.browse.stats import memory_stats
 

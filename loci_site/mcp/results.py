@@ -9,7 +9,7 @@ from uuid import UUID
 from mcp_types import CallToolResult, TextContent
 
 from loci_site.mcp import result_schemas as shapes
-from maintenance.status import stats_json
+from maintenance.schedule.status import stats_json
 from memories.browse.serializers import (
     WITHHELD,
     Json,

@@ -21,6 +21,7 @@ from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
 from guard import GuardTreatment
 from guard.policy import STRICTNESS
+from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
 from memories.models import Checkpoint, FindingStatus, IndexState, Memory, MemoryFinding
@@ -33,9 +34,6 @@ BATCH_ROWS: Final = 200  # per transaction
 CURSOR: Final = "guard_scan"  # in index_state: the scan's id, the last key and how many were looked at
 LOOKED_AT: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
 Report = Callable[[int, int], object]
-# Scans of what other packages store; each takes the actor and whether it only counts, and returns what it found, by kind.
-# They hold it back themselves. For AppConfig.ready.
-OTHER_SCANS: Final[dict[str, Callable[[Actor, bool], Counter[str]]]] = {}
 
 
 @dataclass

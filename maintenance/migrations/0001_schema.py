@@ -75,6 +75,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-key"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["running", "done", "failed", "stopped", "undone"])
+                        ),
+                        name="run_status_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -97,20 +105,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["running", "done", "failed", "stopped", "undone"])),
-                name="run_status_known",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="runchange",
-            index=models.Index(fields=["run", "key"], name="run_change_order"),
-        ),
-        migrations.AddIndex(
-            model_name="runchange",
-            index=models.Index(fields=["table", "row"], name="run_change_row"),
+            options={
+                "indexes": [
+                    models.Index(fields=["run", "key"], name="run_change_order"),
+                    models.Index(fields=["table", "row"], name="run_change_row"),
+                ],
+            },
         ),
     ]

@@ -20,10 +20,10 @@ from maintenance.backups.purge import is_purge_owed, purge_backups
 from maintenance.cycle.job import run_scheduled_cycle
 from maintenance.doctor.guard_scan import scan_stored
 from maintenance.embeddings.backfill import embed_owed, is_owed
+from maintenance.extensions import do_registered_work, has_registered_work
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
 from maintenance.retention import enforce_retention
-from maintenance.schedule.extensions import do_registered_work, has_registered_work
 
 LATE_PERIODS = 2  # a job is overdue after that many periods without a run
 

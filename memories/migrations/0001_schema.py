@@ -88,6 +88,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("group", "name"), name="thread_once")],
+            },
         ),
         migrations.CreateModel(
             name="Memory",
@@ -247,6 +250,140 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "memories",
                 "ordering": ["-key"],
+                "indexes": [
+                    models.Index(fields=["group", "state", "key"], name="memory_group_state"),
+                    models.Index(
+                        condition=models.Q(("thread__isnull", False)),
+                        fields=["thread", "position"],
+                        name="memory_thread_order",
+                    ),
+                    models.Index(
+                        condition=models.Q(("thread__isnull", False)), fields=["thread"], name="memory_thread"
+                    ),
+                    models.Index(
+                        condition=models.Q(("superseded_by__isnull", False)),
+                        fields=["superseded_by"],
+                        name="memory_superseded_by",
+                    ),
+                    models.Index(
+                        condition=models.Q(("root__isnull", False)), fields=["root"], name="memory_root"
+                    ),
+                    models.Index(
+                        condition=models.Q(("author__isnull", False)), fields=["author"], name="memory_author"
+                    ),
+                    models.Index(
+                        condition=models.Q(("token__isnull", False)), fields=["token"], name="memory_token"
+                    ),
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False)),
+                        fields=["expires_at"],
+                        name="memory_expiry",
+                    ),
+                    models.Index(
+                        condition=models.Q(("pinned", True), ("trust", "verified"), _connector="OR"),
+                        fields=["group", "key"],
+                        name="memory_kept",
+                    ),
+                    models.Index(
+                        condition=models.Q(("trust__in", ["active", "verified"]), _negated=True),
+                        fields=["trust", "key"],
+                        name="memory_waiting",
+                    ),
+                    models.Index(
+                        fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
+                        name="memory_listed",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("source_ref", ""), _negated=True),
+                        fields=("group", "source", "source_ref"),
+                        name="memory_source_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("thread__isnull", False), ("position__isnull", False), ("root", None)
+                        ),
+                        fields=("thread", "position"),
+                        name="memory_position_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("type__in", ["episodic", "semantic", "procedural", "entity"])),
+                        name="memory_type_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("scope__in", ["global", "group"])), name="memory_scope_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    "live",
+                                    "superseded",
+                                    "retracted",
+                                    "forgotten",
+                                    "merged",
+                                    "compacted",
+                                    "expired",
+                                ],
+                            )
+                        ),
+                        name="memory_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "trust__in",
+                                ["candidate", "active", "verified", "disputed", "rejected", "quarantined"],
+                            )
+                        ),
+                        name="memory_trust_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                        name="memory_confidence_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("importance__gte", 1), ("importance__lte", 10)),
+                        name="memory_importance_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("valid_from", None),
+                            ("valid_to", None),
+                            ("valid_to__gte", models.F("valid_from")),
+                            _connector="OR",
+                        ),
+                        name="memory_valid_in_order",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("superseded_by", models.F("key")), _negated=True),
+                        name="memory_not_own_successor",
+                    ),
+                    models.UniqueConstraint(
+                        models.Func(
+                            models.F("fold_hash"),
+                            output_field=models.CharField(),
+                            template="SUBSTR(%(expressions)s, 1, 16)",
+                        ),
+                        models.F("group"),
+                        models.F("type"),
+                        models.F("scope"),
+                        models.Func(
+                            models.F("content_hash"),
+                            output_field=models.CharField(),
+                            template="SUBSTR(%(expressions)s, 1, 32)",
+                        ),
+                        models.Case(
+                            models.When(
+                                models.Q(("state", "live"), models.Q(("type", "episodic"), _negated=True)),
+                                then=1,
+                            )
+                        ),
+                        name="memory_texts",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -293,6 +430,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["group", "thread", "-key"], name="checkpoint_latest")],
+            },
         ),
         migrations.CreateModel(
             name="Tombstone",
@@ -326,6 +466,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["retracted", "purged"])), name="tombstone_kind_known"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("lifted_at", None)),
+                        fields=("group", "hmac", "key_id"),
+                        name="tombstone_once",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Link",
@@ -434,207 +586,6 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("memory", "ordinal", "model"), name="piece_once")
                 ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="thread",
-            constraint=models.UniqueConstraint(fields=("group", "name"), name="thread_once"),
-        ),
-        migrations.AddIndex(
-            model_name="checkpoint",
-            index=models.Index(fields=["group", "thread", "-key"], name="checkpoint_latest"),
-        ),
-        migrations.AddConstraint(
-            model_name="tombstone",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["retracted", "purged"])), name="tombstone_kind_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tombstone",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("lifted_at", None)),
-                fields=("group", "hmac", "key_id"),
-                name="tombstone_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("source_ref", ""), _negated=True),
-                fields=("group", "source", "source_ref"),
-                name="memory_source_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("thread__isnull", False), ("position__isnull", False), ("root", None)),
-                fields=("thread", "position"),
-                name="memory_position_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("type__in", ["episodic", "semantic", "procedural", "entity"])),
-                name="memory_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("scope__in", ["global", "group"])), name="memory_scope_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        ["live", "superseded", "retracted", "forgotten", "merged", "compacted", "expired"],
-                    )
-                ),
-                name="memory_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("trust__in", ["candidate", "active", "verified", "disputed", "rejected", "quarantined"])
-                ),
-                name="memory_trust_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
-                name="memory_confidence_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("importance__gte", 1), ("importance__lte", 10)),
-                name="memory_importance_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("valid_from", None),
-                    ("valid_to", None),
-                    ("valid_to__gte", models.F("valid_from")),
-                    _connector="OR",
-                ),
-                name="memory_valid_in_order",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("superseded_by", models.F("key")), _negated=True),
-                name="memory_not_own_successor",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(fields=["group", "state", "key"], name="memory_group_state"),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("thread__isnull", False)),
-                fields=["thread", "position"],
-                name="memory_thread_order",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("thread__isnull", False)), fields=["thread"], name="memory_thread"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("superseded_by__isnull", False)),
-                fields=["superseded_by"],
-                name="memory_superseded_by",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("root__isnull", False)), fields=["root"], name="memory_root"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("author__isnull", False)), fields=["author"], name="memory_author"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("token__isnull", False)), fields=["token"], name="memory_token"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("expires_at__isnull", False)), fields=["expires_at"], name="memory_expiry"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("pinned", True), ("trust", "verified"), _connector="OR"),
-                fields=["group", "key"],
-                name="memory_kept",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("trust__in", ["active", "verified"]), _negated=True),
-                fields=["trust", "key"],
-                name="memory_waiting",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                fields=["key", "group", "scope", "type", "state", "trust", "pinned"], name="memory_listed"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                models.Func(
-                    models.F("fold_hash"),
-                    output_field=models.CharField(),
-                    template="SUBSTR(%(expressions)s, 1, 16)",
-                ),
-                models.F("group"),
-                models.F("type"),
-                models.F("scope"),
-                models.Func(
-                    models.F("content_hash"),
-                    output_field=models.CharField(),
-                    template="SUBSTR(%(expressions)s, 1, 32)",
-                ),
-                models.Case(
-                    models.When(
-                        models.Q(("state", "live"), models.Q(("type", "episodic"), _negated=True)), then=1
-                    )
-                ),
-                name="memory_texts",
-            ),
         ),
         migrations.RunPython(apply_indexes, drop_indexes),
     ]

@@ -75,6 +75,27 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["subject", "predicate"], name="relation_from"),
+                    models.Index(fields=["object", "predicate"], name="relation_to"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("subject", models.F("object")), _negated=True),
+                        name="relation_two_ends",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                        name="relation_confidence_range",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("retired_at", None), ("valid_to", None)),
+                        fields=("group", "subject", "predicate", "object"),
+                        name="relation_once",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="RelationEvidence",
@@ -102,6 +123,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("relation", "memory"), name="relation_evidence_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="EntityAlias",
@@ -131,38 +157,5 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(fields=["group", "fold"], name="alias_lookup")],
                 "constraints": [models.UniqueConstraint(fields=("memory", "fold"), name="alias_once")],
             },
-        ),
-        migrations.AddIndex(
-            model_name="relation",
-            index=models.Index(fields=["subject", "predicate"], name="relation_from"),
-        ),
-        migrations.AddIndex(
-            model_name="relation",
-            index=models.Index(fields=["object", "predicate"], name="relation_to"),
-        ),
-        migrations.AddConstraint(
-            model_name="relation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("subject", models.F("object")), _negated=True), name="relation_two_ends"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="relation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
-                name="relation_confidence_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="relation",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("retired_at", None), ("valid_to", None)),
-                fields=("group", "subject", "predicate", "object"),
-                name="relation_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="relationevidence",
-            constraint=models.UniqueConstraint(fields=("relation", "memory"), name="relation_evidence_once"),
         ),
     ]

@@ -69,6 +69,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["active", "paused", "asking", "missing"])),
+                        name="watched_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("mode__in", ["read", "sync"])), name="watched_mode_known"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -90,6 +99,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("folder", "path"), name="watched_file_once")],
+            },
         ),
         migrations.CreateModel(
             name="WatchedSection",
@@ -123,22 +135,5 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="watchedfolder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["active", "paused", "asking", "missing"])),
-                name="watched_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="watchedfolder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("mode__in", ["read", "sync"])), name="watched_mode_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="watchedfile",
-            constraint=models.UniqueConstraint(fields=("folder", "path"), name="watched_file_once"),
         ),
     ]

@@ -77,6 +77,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-key"],
+                "indexes": [
+                    models.Index(fields=["group", "state", "chunk_count", "words"], name="artifact_counts")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("group", "source", "path"), name="artifact_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("kind__in", ["markdown", "code", "text", "pdf", "docx"]),
+                            ("state__in", ["live", "retired"]),
+                        ),
+                        name="artifact_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -130,6 +143,30 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["key", "group", "state", "words"], name="chunk_search"),
+                    models.Index(fields=["artifact", "state", "start_line"], name="chunk_place"),
+                    models.Index(
+                        condition=models.Q(("state", "live")), fields=["model", "key"], name="chunk_owed"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "retired"), _negated=True),
+                        fields=("artifact", "locator", "text_hash"),
+                        name="chunk_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("end_line__gte", models.F("start_line")),
+                            ("start_line__gte", 1),
+                            ("state__in", ["live", "held", "retired"]),
+                        ),
+                        name="chunk_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ChunkProof",
@@ -158,61 +195,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="artifact",
-            index=models.Index(fields=["group", "state", "chunk_count", "words"], name="artifact_counts"),
-        ),
-        migrations.AddConstraint(
-            model_name="artifact",
-            constraint=models.UniqueConstraint(fields=("group", "source", "path"), name="artifact_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="artifact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("kind__in", ["markdown", "code", "text", "pdf", "docx"]),
-                    ("state__in", ["live", "retired"]),
-                ),
-                name="artifact_known",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="chunk",
-            index=models.Index(fields=["key", "group", "state", "words"], name="chunk_search"),
-        ),
-        migrations.AddIndex(
-            model_name="chunk",
-            index=models.Index(fields=["artifact", "state", "start_line"], name="chunk_place"),
-        ),
-        migrations.AddIndex(
-            model_name="chunk",
-            index=models.Index(
-                condition=models.Q(("state", "live")), fields=["model", "key"], name="chunk_owed"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="chunk",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "retired"), _negated=True),
-                fields=("artifact", "locator", "text_hash"),
-                name="chunk_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="chunk",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("end_line__gte", models.F("start_line")),
-                    ("start_line__gte", 1),
-                    ("state__in", ["live", "held", "retired"]),
-                ),
-                name="chunk_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="chunkproof",
-            constraint=models.UniqueConstraint(fields=("memory", "locator"), name="proof_once"),
+            options={
+                "constraints": [models.UniqueConstraint(fields=("memory", "locator"), name="proof_once")],
+            },
         ),
         migrations.RunPython(add_indexes, drop_indexes),
     ]

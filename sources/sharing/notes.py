@@ -12,8 +12,8 @@ from memories.models import Memory
 from sources.exporting.atomic_file import replace_file
 from sources.importing.formats.notes.front_matter import FENCE, quote
 from sources.importing.formats.notes.locus import ID, title_of, without_title
-from sources.importing.formats.notes.sections import slug_of
 from sources.sharing.shared_rows import SharedRows, author_of
+from sources.slug import slug_of
 
 SLUG_CHARS: Final = 48
 OWN_SOURCES: Final = ("locus", "markdown:")

@@ -19,8 +19,8 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted
 from access.groups import find_group
 from access.models import Group, Role
-from sources.importing.formats.notes.sections import slug_of
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
+from sources.slug import slug_of
 from sources.watching.disk import MARKER, read_marker
 from storage.ids import new_id
 

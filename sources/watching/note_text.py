@@ -23,10 +23,10 @@ from sources.importing.formats.notes.locus import (
 from sources.importing.formats.notes.sections import (
     NoteSection,
     place_of,
-    slug_of,
     split_long,
     with_headings,
 )
+from sources.slug import slug_of
 from sources.watching.front_matter import BrokenHead, body_start, read_head
 
 WHOLE: Final = ""  # ref of a file that is one memory

@@ -17,7 +17,7 @@ class NotificationsConfig(AppConfig):
     def ready(self) -> None:
         """Register the worker's job and the daily clean-up."""
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - Django wants apps loaded first
-        from maintenance.schedule.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
+        from maintenance.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
 
         REGISTERED_WORK["notify"] = RegisteredWork(is_waiting, work)
         if delete_old not in EXTRA_CLEANUPS:

@@ -52,6 +52,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("token", "client", "session"), name="hook_session_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="HookInjection",
@@ -72,11 +77,5 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="hooksession",
-            constraint=models.UniqueConstraint(
-                fields=("token", "client", "session"), name="hook_session_once"
-            ),
         ),
     ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sources.artifacts.chunking.blocks import Block, blocks_of
-from sources.artifacts.reading.files import FileText
+from sources.artifacts.reading.file_text import FileText
 from sources.models import FileKind
 
 MAX_TOKENS: Final = 220  # of a chunk; path and heading are embedded with it, and all fit 254

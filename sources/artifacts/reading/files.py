@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -11,6 +11,7 @@ from pathspec import GitIgnoreSpec
 
 from access.errors import InvalidInput, TooLarge
 from sources.artifacts.reading.documents import DocumentUnreadable, read_docx, read_pdf
+from sources.artifacts.reading.file_text import FileText
 from sources.artifacts.reading.ignoring import IgnoreRules, built_in
 from sources.models import FileKind
 
@@ -124,14 +125,6 @@ class FoundFile:
     place: Path
     kind: FileKind
     size: int
-
-
-@dataclass(frozen=True)
-class FileText:
-    """The text of a file as lines. `headings` names places by line number (1 is the first): pages of a PDF."""
-
-    lines: list[str]
-    headings: dict[int, str] = field(default_factory=dict)
 
 
 class Unreadable(Exception):

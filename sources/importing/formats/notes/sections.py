@@ -8,9 +8,10 @@ from typing import Final
 
 from django.conf import settings
 
+from sources.slug import slug_of
+
 _HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
-_SLUG: Final = re.compile(r"[^\w]+")
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,6 @@ def split_long(text: str) -> Iterator[str]:
         yield text[:at]
         text = text[at:].lstrip("\n")
     yield text
-
-
-def slug_of(text: str) -> str:
-    """A heading as part of a reference: lower case, words joined by hyphens."""
-    return _SLUG.sub("-", text.lower()).strip("-")
 
 
 def with_headings(title: str, section: NoteSection) -> str:

@@ -1,7 +1,12 @@
-"""Work that other packages register for the worker, so that maintenance need not import them."""
+"""Work that other packages register for the worker and for `loci guard scan`, so that maintenance need not import them.
 
+It imports next to nothing itself: apps fill it at the start of each command.
+"""
+
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from access.actor import Actor
 
@@ -15,6 +20,10 @@ class RegisteredWork:
 
 
 REGISTERED_WORK: dict[str, RegisteredWork] = {}
+
+# Scans of what other packages store; each takes the actor and whether it only counts, and returns what it found, by kind.
+# They hold it back themselves. For AppConfig.ready.
+OTHER_SCANS: Final[dict[str, Callable[[Actor, bool], Counter[str]]]] = {}
 
 
 def has_registered_work(name: str) -> bool:
