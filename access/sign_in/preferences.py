@@ -1,7 +1,7 @@
 """A person's language, theme, time zone and keys: read, checked and stored."""
 
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
 
@@ -25,8 +25,10 @@ def preference_of_user(user: Any) -> Preference:
 
 def zone_of(preference: Preference) -> ZoneInfo:
     """The time zone that the person's pages show; UTC for one that this machine no longer knows."""
-    name = preference.time_zone or UTC
-    return ZoneInfo(name if name in available_timezones() else UTC)
+    try:
+        return ZoneInfo(preference.time_zone or UTC)  # which keeps the zones that it read
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo(UTC)
 
 
 def set_preference(
