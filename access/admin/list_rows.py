@@ -22,6 +22,7 @@ from unfold.utils import display_for_field, display_for_label, display_for_value
 from access.admin.words import in_words
 
 CHECKBOX = "action_checkbox"
+WORD_FIELDS = frozenset({"kind", "mode", "operation", "type", "via"})  # their values are words of Loci
 MAX_LABELS = 200
 Cell = Callable[[Any], tuple[str, bool]]  # a row's value as HTML, and whether it must stay on one line
 
@@ -133,6 +134,8 @@ def field_cell(field: Any, empty: str) -> Cell:
         value = getattr(row, field.name)
         if is_relation:
             return conditional_escape(empty if value is None else value), is_short
+        if field.name in WORD_FIELDS and not field.choices and value:
+            return conditional_escape(in_words(value)), is_short
         return conditional_escape(display_for_field(value, field, empty)), is_short
 
     return cell

@@ -63,7 +63,7 @@ class DraftForm(forms.Form):
             self.fields["group"].required = False
         else:
             del self.fields[NEW_GROUP]
-        self.fields["group"].choices = [("", "choose"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [("", gettext("choose")), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         """Require a group, existing or new."""

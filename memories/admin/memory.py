@@ -227,7 +227,7 @@ class MemoryAdmin(BulkActionsMixin):
     @column(gettext_lazy("type"), ordering="type")
     def kind(self, memory: Memory) -> str:
         """The type."""
-        return memory.type
+        return in_words(memory.type)
 
     @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def state_label(self, memory: Memory) -> str:

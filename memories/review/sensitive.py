@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access import audit
 from access.actor import CURATE, Actor
@@ -41,7 +41,8 @@ def open_findings(memory: Memory) -> list[MemoryFinding]:
 def describe(findings: Iterable[MemoryFinding]) -> str:
     """The findings in words, without a value."""
     parts = (
-        f"{kind_of(each.kind).label}{f' ({each.places} places)' if each.places > 1 else ''}"
+        pgettext("word", kind_of(each.kind).label)
+        + (gettext(" ({places} places)").format(places=each.places) if each.places > 1 else "")
         for each in findings
     )
     return gettext("it seems to hold {parts}").format(parts=", ".join(parts))

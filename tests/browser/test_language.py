@@ -9,14 +9,22 @@ from tests.browser.conftest import PageAs
 
 Check = Callable[[Page], None]
 SHOWN = {
-    "de": {"label": "Sprache", "save": "Speichern", "saved": "Gespeichert.", "review": "Prüfung", "found": "gefunden"},
+    "de": {
+        "label": "Sprache",
+        "save": "Speichern",
+        "saved": "Gespeichert.",
+        "review": "Prüfung",
+        "found": "gefunden",
+    },
     "zh-hans": {"label": "语言", "save": "保存", "saved": "已保存。", "review": "审核", "found": "找到"},
 }
 PAGES = ("/admin/", "/admin/review/", "/admin/memories/memory/", "/app/", "/app/new/")
 
 
 @pytest.mark.parametrize("code", ["de", "zh-hans"])
-def test_pages_and_scripts_speak_the_chosen_language(page_as: PageAs, axe: Check, fits: Check, code: str) -> None:
+def test_pages_and_scripts_speak_the_chosen_language(
+    page_as: PageAs, axe: Check, fits: Check, code: str
+) -> None:
     page, words = page_as("alice"), SHOWN[code]
     page.goto("/app/account/")
     page.locator("#id_language").select_option(code)
