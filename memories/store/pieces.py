@@ -35,7 +35,19 @@ log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)
 _INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
-_held_state: ContextVar[Mapping[str, str] | None] = ContextVar("held_state", default=None)
+
+@dataclass
+class HeldState:
+    """The state of the indexes that a block reads once; None when the block is over.
+
+    asgiref copies the context of a call into its caller's, also of a call that was cancelled while its thread went on in
+    the block: what it copied there must not be believed for ever.
+    """
+
+    values: Mapping[str, str] | None
+
+
+_held_state: ContextVar[HeldState | None] = ContextVar("held_state", default=None)
 _INDEX_VALUES = CompiledQuery(lambda: IndexState.objects.order_by().values_list("name", "value"), 0)
 
 
@@ -213,23 +225,30 @@ def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list
 
 def read_index_state() -> Mapping[str, str]:
     """All values of the indexes by name: `model`, and `withdrawn`, the stamp of the withdrawn texts; one query."""
-    held = _held_state.get()
+    held = _held_values()
     return dict(_INDEX_VALUES.rows()) if held is None else held
+
+
+def _held_values() -> Mapping[str, str] | None:
+    held = _held_state.get()
+    return None if held is None else held.values
 
 
 @contextmanager
 def one_index_state(state: Mapping[str, str] | None = None) -> Iterator[None]:
     """Use this state of the indexes, or the one read now, in the whole block: for a writer's transaction or one answer."""
-    token = _held_state.set(read_index_state() if state is None else state)
+    held = HeldState(read_index_state() if state is None else state)
+    token = _held_state.set(held)
     try:
         yield
     finally:
+        held.values = None
         _held_state.reset(token)
 
 
 def indexed_model() -> str:
     """The id of the model whose vectors the index holds; empty before the first one."""
-    held = _held_state.get()
+    held = _held_values()
     if held is not None:
         return held.get("model", "")
     found = _INDEX_STATE.first("model")

@@ -44,11 +44,11 @@ def differences(
     """Every case whose outcome differs from the matrix. The effects of each case are rolled back.
 
     `callers` gives who asks for a column of the matrix; without it, who the column is named after. The first interface
-    of each rule is asked by all, the others by a third of the columns, each by other ones; in a whole run all by all.
+    of each rule is asked by all, the others by a sixth of the columns, each by other ones; in a whole run all by all.
     """
     matrix, wrong, rules = read_matrix(), [], set[str]()
     for number, face in enumerate(faces):
-        one_in = 3 if face.rule in rules else 1
+        one_in = 6 if face.rule in rules else 1
         rules.add(face.rule)
         for at, place in enumerate(matrix.places(face.rule)):
             columns = [*matrix.outcomes[face.rule, place].items()]

@@ -113,8 +113,10 @@ def measure(home: Home, server: Server, seconds: float, *, idle_s: float, least_
                 asker.ask_during(attack)
         before = memory_mb(server.process.pid)
         idle = asker.ask_for(idle_s)
-        with start_attack(server, secret, 0) as attack:
-            once = asker.ask_during(attack)
+        once = idle
+        if least_s > QUICK_S:
+            with start_attack(server, secret, 0) as attack:
+                once = asker.ask_during(attack)
         with start_attack(server, secret, seconds) as attack:
             loop = asker.ask_during(attack)
             load = json.loads(attack.communicate()[0])
