@@ -22,6 +22,7 @@ from django.utils.translation.template import templatize
 
 from access import SCOPES
 from bench.i18n.words import MORE_WORDS, field_names, form_words, verb_words
+from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS
 from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.types import State, Trust, Type
 
@@ -59,6 +60,7 @@ DATE = datetime(
     2026, 11, 23, tzinfo=UTC
 )  # in the header of every .mo: a real one would change with each build
 HOLDER = re.compile(r"%\(\w+\)s|\{[^{}]*\}")
+GUARDED = (*HIDDEN_KINDS, *PERSONAL_KINDS, *INJECTION_KINDS)  # kinds of secrets are names of products
 SCRIPT = """// Written by `python -m bench.i18n` from loci_site/locale: the words of the pages' scripts. Do not edit.
 "use strict";
 (() => {{
@@ -157,6 +159,7 @@ def data_words() -> set[str]:
         | form_words()
         | verb_words()
         | {*SCOPES.values()}
+        | {kind.label for kind in GUARDED}
         | {*OAUTH_SCOPES.values()}
         | MORE_WORDS
     )
