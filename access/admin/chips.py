@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from access.admin.words import in_words
+from access.admin.columns import in_words
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from unfold.templatetags.unfold_list import CHECKBOX_CLASSES, LINK_CLASSES, ROW_CLASSES
 from unfold.utils import display_for_field, display_for_label, display_for_value
 
-from access.admin.words import in_words
+from access.admin.columns import in_words
 
 CHECKBOX = "action_checkbox"
 WORD_FIELDS = frozenset({"kind", "mode", "operation", "type", "via"})  # their values are words of Loci

@@ -23,10 +23,9 @@ from unfold.views import ChangeList
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.chips import FilterChip, filter_chips
-from access.admin.columns import Label
+from access.admin.columns import Label, in_words
 from access.admin.list_rows import draw_rows
 from access.admin.paginator import MAX_COUNTED_ROWS, BoundedPaginator
-from access.admin.words import in_words
 from access.errors import InvalidInput
 
 UNSORTED_MESSAGE = gettext_lazy(

@@ -13,9 +13,8 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.invite import InvitationPages
-from access.admin.words import in_words
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 

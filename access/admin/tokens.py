@@ -22,12 +22,11 @@ from unfold.widgets import (
 from access import SCOPES
 from access.actor import CREATE_GROUP, READ, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import WORD, column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.day_range import UtcMoment
 from access.admin.form_errors import show_error
-from access.admin.moments import UtcMoment
 from access.admin.page import LociAdmin
-from access.admin.words import WORD
 from access.connect import connect_lines
 from access.errors import LociError
 from access.groups import entered_groups

@@ -11,7 +11,7 @@ TOKEN = re.compile(
 )
 ELEMENT = re.compile(r"<!--.*?-->|<(script|style|pre|code|kbd)\b[^<>]*>.*?</\1>|<[^<>]*>", re.S)
 ICON = re.compile(r"<(\w+)[^<>]*material-symbols-outlined[^<>]*>.*?</\1>", re.S)
-SHOWN_ATTRIBUTES = re.compile(r'\s(?:aria-label|title|placeholder|alt|data-label)="([^"]*)"')
+SHOWN_ATTRIBUTES = re.compile(r'\s(?:aria-label|title|placeholder|alt|data-label|data-hint)="([^"]*)"')
 DEFAULTS = re.compile(r"\|default:(?:\"([^\"]*)\"|'([^']*)')")
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]+")
 # Names and units, which are the same in every language.

@@ -15,7 +15,7 @@ MORE_WORDS = frozenset(
     |tagged|untagged|hybrid|keyword|vector|admin|app|api|mcp|command|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
     |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
-    |changed|confidence|importance|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
+    |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip

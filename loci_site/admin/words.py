@@ -3,7 +3,7 @@
 from django import template
 from django.utils.translation import gettext
 
-from access.admin.words import in_words
+from access.admin.columns import in_words
 
 register = template.Library()
 

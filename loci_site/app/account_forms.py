@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access import SCOPES
 from access.actor import READ, WRITE, Actor
-from access.admin.words import in_words
+from access.admin.columns import in_words
 from access.models import Group, Theme
 from access.sign_in.form import wait_message
 from access.tokens import NewToken, create_token

@@ -22,7 +22,7 @@ from oauthlib.oauth2.rfc6749.errors import (
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
 from access.actor import Actor, Via
-from access.admin.words import in_words
+from access.admin.columns import in_words
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group

@@ -8,8 +8,8 @@ from django import forms
 from django.utils.translation import gettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from access.admin.moments import UtcMoment
-from access.admin.words import in_words
+from access.admin.columns import in_words
+from access.admin.day_range import UtcMoment
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
 

@@ -13,10 +13,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, LociChangeList
-from access.admin.words import in_words
 from access.errors import LociError
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links

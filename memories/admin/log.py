@@ -17,10 +17,9 @@ from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
-from access.admin.words import in_words
 from access.audit.chains import OWN, chain_labels, find_row
 from access.audit.links import link_heads
 from access.audit.operations import Operation

@@ -10,8 +10,8 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from access.actor import WRITE, Actor
+from access.admin.columns import in_words
 from access.admin.page import LociAdmin
-from access.admin.words import in_words
 from memories.admin.verdict import recall_verdict
 from memories.browse.facts import further_facts
 from memories.browse.history import history_of

@@ -126,8 +126,8 @@ def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
 
     return [
         trust_figure(gettext_noop("waiting for approval"), Trust.CANDIDATE, "hourglass_top"),
-        trust_figure("quarantined", Trust.QUARANTINED, "gpp_maybe"),
-        trust_figure("disputed", Trust.DISPUTED, "help"),
+        trust_figure(gettext_noop("quarantined"), Trust.QUARANTINED, "gpp_maybe"),
+        trust_figure(gettext_noop("disputed"), Trust.DISPUTED, "help"),
     ]
 
 
