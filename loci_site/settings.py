@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "loci_site.config.language.page_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -83,6 +84,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "libraries": {"words": "loci_site.admin.words"},
         },
     },
 ]
@@ -98,8 +100,11 @@ AUTH_PASSWORD_VALIDATORS = [
 
 PASSWORD_RESET_TIMEOUT = 7 * 24 * 3600  # seconds; how long an invitation's link works
 
-LANGUAGE_CODE = "en-us"
-USE_I18N = False
+# The browser's pages; whatever programs read stays English (loci_site/config/language.py).
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
+USE_I18N = True
+LOCALE_PATHS = [ROOT / "loci_site" / "locale"]
 USE_TZ = True
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = ["loci_site.formats"]

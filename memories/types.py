@@ -4,15 +4,16 @@ from enum import Enum
 from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy
 
 
 class Type(TextChoices):
     """Kind of memory."""
 
-    EPISODIC = "episodic", "episodic: an event"
-    SEMANTIC = "semantic", "semantic: a fact"
-    PROCEDURAL = "procedural", "procedural: how to do something"
-    ENTITY = "entity", "entity: a person or thing"
+    EPISODIC = "episodic", gettext_lazy("episodic: an event")
+    SEMANTIC = "semantic", gettext_lazy("semantic: a fact")
+    PROCEDURAL = "procedural", gettext_lazy("procedural: how to do something")
+    ENTITY = "entity", gettext_lazy("entity: a person or thing")
 
 
 # The source of entities that exist because a relation names them
@@ -22,31 +23,31 @@ RELATION_SOURCE: Final = "relation"
 class Scope(TextChoices):
     """Groups in which a memory is visible."""
 
-    GLOBAL = "global", "global: visible in every group"
-    GROUP = "group", "group: visible only in its own group"
+    GLOBAL = "global", gettext_lazy("global: visible in every group")
+    GROUP = "group", gettext_lazy("group: visible only in its own group")
 
 
 class State(TextChoices):
     """Whether a memory counts, and if not, why."""
 
-    LIVE = "live", "live: current"
-    SUPERSEDED = "superseded", "superseded: was true, replaced by a newer memory"
-    RETRACTED = "retracted", "retracted: withdrawn because it was wrong"
-    FORGOTTEN = "forgotten", "forgotten: hidden, can be restored"
-    MERGED = "merged", "merged: combined into another memory"
-    COMPACTED = "compacted", "compacted: replaced by a summary"
-    EXPIRED = "expired", "expired: its time to live ended"
+    LIVE = "live", gettext_lazy("live: current")
+    SUPERSEDED = "superseded", gettext_lazy("superseded: was true, replaced by a newer memory")
+    RETRACTED = "retracted", gettext_lazy("retracted: withdrawn because it was wrong")
+    FORGOTTEN = "forgotten", gettext_lazy("forgotten: hidden, can be restored")
+    MERGED = "merged", gettext_lazy("merged: combined into another memory")
+    COMPACTED = "compacted", gettext_lazy("compacted: replaced by a summary")
+    EXPIRED = "expired", gettext_lazy("expired: its time to live ended")
 
 
 class Trust(TextChoices):
     """How far a memory is trusted."""
 
-    CANDIDATE = "candidate", "candidate: waits for review"
-    ACTIVE = "active", "active: in use"
-    VERIFIED = "verified", "verified: a person confirmed it"
-    DISPUTED = "disputed", "disputed: reported as possibly wrong"
-    REJECTED = "rejected", "rejected: declined in review"
-    QUARANTINED = "quarantined", "quarantined: held back as unsafe"
+    CANDIDATE = "candidate", gettext_lazy("candidate: waits for review")
+    ACTIVE = "active", gettext_lazy("active: in use")
+    VERIFIED = "verified", gettext_lazy("verified: a person confirmed it")
+    DISPUTED = "disputed", gettext_lazy("disputed: reported as possibly wrong")
+    REJECTED = "rejected", gettext_lazy("rejected: declined in review")
+    QUARANTINED = "quarantined", gettext_lazy("quarantined: held back as unsafe")
 
 
 class RecallTreatment(Enum):

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from bench import compare
 from bench.imports import __main__ as imports
 from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
 from bench.proof.suite.properties import FILES
 from bench.sizes import size, sizes
+from bench.speed import compare
 from bench.speed.databases.groups import sizes_of_groups
 from bench.speed.databases.report import as_tables
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from access.admin.columns import in_words
+
 
 @dataclass(frozen=True)
 class FilterChip:
@@ -38,7 +40,7 @@ def quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: st
         if is_active
         else cl.get_query_string({name: value}, remove=["p"])
     )
-    return FilterChip(label, url, is_active)
+    return FilterChip(in_words(label), url, is_active)
 
 
 def chosen_label(cl: Any, spec: Any, value: str) -> str:

@@ -1,19 +1,25 @@
-"""Computed columns of a list: a typed version of unfold's decorator."""
+"""Computed columns of a list, and the words in them: a typed version of unfold's decorator, and stored words in the reader's language."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import pgettext
 from unfold.decorators import display
+
+WORD = "word"  # the context of stored words in the catalogues: not a label of the same spelling
+Label = str | Promise  # a text, or one that is translated where it is shown
 
 Column = TypeVar("Column", bound=Callable[..., Any])
 
 
 def column(
-    heading: str,
+    heading: Label,
     *,
     ordering: str | None = None,
     labels: dict[str, str] | None = None,
-    empty: str | None = None,
+    empty: Label | None = None,
     is_flag: bool = False,
 ) -> Callable[[Column], Column]:
     """A decorator that sets the heading of a list's column.
@@ -25,3 +31,16 @@ def column(
         description=heading, ordering=ordering, label=labels, empty_value=empty, boolean=is_flag or None
     )
     return wrap
+
+
+def in_words(word: object) -> str:
+    """The word as the reader says it, capitalised if it was; an unknown one as it is."""
+    text = str(word)
+    if not text:
+        return ""
+    found = pgettext(WORD, text)
+    if found == text and text[0].isupper():
+        small = text[0].lower() + text[1:]
+        known = pgettext(WORD, small)
+        return capfirst(known) if known != small else text
+    return found

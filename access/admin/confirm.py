@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.page import LociAdmin
@@ -30,9 +31,10 @@ class ReasonForm(forms.Form):
     """The reason for an action, stored in the audit log."""
 
     reason = forms.CharField(
+        label=gettext_lazy("Reason"),
         max_length=MAX_REASON,
         required=False,
-        help_text="Stored in the audit log with your name.",
+        help_text=gettext_lazy("Stored in the audit log with your name."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
 

@@ -1,10 +1,12 @@
-"""A list filter for a range of whole days in UTC."""
+"""Days and moments in UTC, whatever the reader's time zone is: a filter of lists and an input of forms."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from unfold.contrib.filters.admin import RangeDateFilter
 
 
@@ -34,3 +36,17 @@ def parse_day(text: Any) -> date | None:
 def start_of(day: date) -> datetime:
     """The first moment of a day in UTC."""
     return datetime.combine(day, time.min, tzinfo=UTC)
+
+
+class UtcMoment(forms.DateTimeField):
+    """A date and time that is meant in UTC, as its hint says."""
+
+    def to_python(self, value: Any) -> Any:
+        """The moment."""
+        with timezone.override(UTC):
+            return super().to_python(value)
+
+    def prepare_value(self, value: Any) -> Any:
+        """The moment as the input shows it."""
+        with timezone.override(UTC):
+            return super().prepare_value(value)

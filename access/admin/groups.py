@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import TabularInline
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
@@ -67,21 +68,21 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
 class GroupAdmin(LociAdmin):
     """The groups that the user may enter."""
 
-    list_name = "Groups"
+    list_name = gettext_lazy("Groups")
     list_display = ("slug", "title", "waiting_writes", "seen_by", "created_by", "created_at")
     list_filter = ("policy", "private", "archived")
     search_fields = ("slug", "title")
-    empty_hint = (
+    empty_hint = gettext_lazy(
         "An agent creates a group by storing into it with a token that may create groups; or create one here."
     )
     inlines = (MemberInline,)
     readonly_fields = ("created_by", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("slug", "title", "instructions")}),
-        ("Approval by a curator", {"fields": ("policy", "policy_confidence", "captures")}),
-        ("Visibility", {"fields": ("private", "archived", "default_scope")}),
-        ("Sensitive text", {"fields": ("guard",)}),
-        ("Created", {"fields": ("created_by", "created_at", "updated_at")}),
+        (gettext_lazy("Approval by a curator"), {"fields": ("policy", "policy_confidence", "captures")}),
+        (gettext_lazy("Visibility"), {"fields": ("private", "archived", "default_scope")}),
+        (gettext_lazy("Sensitive text"), {"fields": ("guard",)}),
+        (gettext_lazy("Created"), {"fields": ("created_by", "created_at", "updated_at")}),
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
 
@@ -154,13 +155,15 @@ class GroupAdmin(LociAdmin):
         for member in members:
             set_member(actor, member.group, user=member.user, role=member.role)
 
-    @column("waits for a curator", ordering="policy")
+    @column(gettext_lazy("waits for a curator"), ordering="policy")
     def waiting_writes(self, group: Group) -> str:
         """The writes that wait for a curator."""
-        below = f"below confidence {group.policy_confidence:g}"
-        return WAITING_WRITES.get(group.policy, below)
+        below = gettext("below confidence {policy_confidence:g}").format(
+            policy_confidence=group.policy_confidence
+        )
+        return str(WAITING_WRITES.get(group.policy, below))
 
-    @column("kind", ordering="private", labels={"archived": "warning", "private": "info"})
+    @column(gettext_lazy("kind"), ordering="private", labels={"archived": "warning", "private": "info"})
     def seen_by(self, group: Group) -> str:
         """Whether the group is archived, private or open."""
         return "archived" if group.archived else "private" if group.private else "open"
@@ -169,17 +172,23 @@ class GroupAdmin(LociAdmin):
 ONE_BUTTON = {"show_save_and_add_another": False, "show_save_and_continue": False}
 FIELD_WORDS = {
     "slug": (
-        "Name",
-        "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later.",
+        gettext_lazy("Name"),
+        gettext_lazy(
+            "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later."
+        ),
     ),
-    "title": ("Title", "How people read it, such as Ledger service."),
+    "title": (gettext_lazy("Title"), gettext_lazy("How people read it, such as Ledger service.")),
     "instructions": (
-        "Instructions",
-        "Agents get them at the start of each session, such as: amounts are integer cents.",
+        gettext_lazy("Instructions"),
+        gettext_lazy("Agents get them at the start of each session, such as: amounts are integer cents."),
     ),
-    "private": ("Private", "Nothing in it is ever visible in other groups."),
+    "private": (gettext_lazy("Private"), gettext_lazy("Nothing in it is ever visible in other groups.")),
 }
-WAITING_WRITES = {"none": "nothing", "agents": "writes by agents", "all": "everything"}
+WAITING_WRITES = {
+    "none": gettext_lazy("nothing"),
+    "agents": gettext_lazy("writes by agents"),
+    "all": gettext_lazy("everything"),
+}
 EDITABLE_FIELDS = frozenset(
     {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures", "guard"}
 )

@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
@@ -27,7 +28,7 @@ from access.models import Role
 from access.sign_in.invitations import Invitation, Invited, invite, invite_many, read_invitations, renew_link
 from access.sign_in.leaving import deactivate, what_ends
 
-ROLES = [("", "Not a member"), *((role.value, role.label) for role in Role)]
+ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
 LINK, PASSWORD = "link", "password"
 LIST = "admin:auth_user_changelist"
 SAMPLE = "person,groups,curate\nann@example.org,ledger=curator garden=viewer,yes\nben,ledger=contributor,no"
@@ -37,20 +38,22 @@ class InviteForm(forms.Form):
     """One person with groups and roles."""
 
     person = forms.CharField(
-        label="Name or e-mail",
+        label=gettext_lazy("Name or e-mail"),
         max_length=150,
         widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True, "autocomplete": "off"}),
-        help_text="Of ann@example.org, the login name is ann.",
+        help_text=gettext_lazy("Of ann@example.org, the login name is ann."),
     )
     may_curate = forms.BooleanField(
-        label="May enter the admin, to review and curate", required=False, widget=UnfoldBooleanSwitchWidget()
+        label=gettext_lazy("May enter the admin, to review and curate"),
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
     )
     how = forms.ChoiceField(
-        label="They log in with",
+        label=gettext_lazy("They log in with"),
         initial=LINK,
         choices=[
-            (LINK, "a one-time link, where they choose a password; it works for a week"),
-            (PASSWORD, "a made-up password"),
+            (LINK, gettext_lazy("a one-time link, where they choose a password; it works for a week")),
+            (PASSWORD, gettext_lazy("a made-up password")),
         ],
         widget=UnfoldAdminRadioSelectWidget(),
     )
@@ -60,7 +63,10 @@ class InviteForm(forms.Form):
         self.slugs = [group.slug for group in entered_groups(actor)]
         for slug in self.slugs:
             self.fields[f"role-{slug}"] = forms.ChoiceField(
-                label=f"Role in {slug}", choices=ROLES, required=False, widget=UnfoldAdminSelectWidget()
+                label=gettext("Role in {slug}").format(slug=slug),
+                choices=ROLES,
+                required=False,
+                widget=UnfoldAdminSelectWidget(),
             )
         self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "may_curate", "how"])
 
@@ -76,11 +82,13 @@ class InviteManyForm(forms.Form):
     """Many people as CSV."""
 
     csv = forms.CharField(
-        label="People, one per line",
+        label=gettext_lazy("People, one per line"),
         max_length=200_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": SAMPLE, "spellcheck": "false"}),
-        help_text="CSV with the columns person (name or e-mail), groups (GROUP=ROLE, separated by spaces) and"
-        " curate (yes or no). All are invited, or nobody.",
+        help_text=gettext_lazy(
+            "CSV with the columns person (name or e-mail), groups (GROUP=ROLE, separated by spaces) and"
+            " curate (yes or no). All are invited, or nobody."
+        ),
     )
 
 
@@ -89,10 +97,13 @@ class LeaveForm(forms.Form):
 
     successor = forms.ModelChoiceField(
         User.objects.none(),
+        label=gettext_lazy("Successor"),
         required=False,
-        empty_label="Nobody",
+        empty_label=gettext_lazy("Nobody"),
         widget=UnfoldAdminSelectWidget(),
-        help_text="Becomes admin of the groups that nobody else administers, and gets the saved filters.",
+        help_text=gettext_lazy(
+            "Becomes admin of the groups that nobody else administers, and gets the saved filters."
+        ),
     )
 
     def __init__(self, user: User, data: Any = None) -> None:
@@ -124,8 +135,10 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
                 return self.show_invited(request, [form.invite(actor)])
             except LociError as error:
                 show_error(form, error)
-        more = {"url": reverse("admin:auth_user_invite_many"), "label": "Invite many at once (CSV)"}
-        return self.show_form(request, form, title="Invite a person", button="Invite", more=more)
+        more = {"url": reverse("admin:auth_user_invite_many"), "label": gettext("Invite many at once (CSV)")}
+        return self.show_form(
+            request, form, title=gettext("Invite a person"), button=gettext("Invite"), more=more
+        )
 
     def invite_many_view(self, request: HttpRequest) -> HttpResponse:
         """The form for many; then a link for each."""
@@ -137,7 +150,9 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
                 return self.show_invited(request, invite_many(actor_of(request), people))
             except LociError as error:
                 show_error(form, error)
-        return self.show_form(request, form, title="Invite many people", button="Invite them all")
+        return self.show_form(
+            request, form, title=gettext("Invite many people"), button=gettext("Invite them all")
+        )
 
     def link_view(self, request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - Django's name
         """A new one-time link, shown once; by POST only."""
@@ -156,14 +171,23 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             except LociError as error:
                 show_error(form, error)
             else:
-                messages.success(request, f"{user} is deactivated. Sessions and tokens have ended.")
+                messages.success(
+                    request,
+                    gettext("{user} is deactivated. Sessions and tokens have ended.").format(user=user),
+                )
                 return HttpResponseRedirect(reverse(LIST))
         context = {"person": user, "leaving": what_ends(user), "form": form}
-        return self.show(request, "admin/auth/user/leave.html", f"Deactivate {user}?", context)
+        return self.show(
+            request, "admin/auth/user/leave.html", gettext("Deactivate {user}?").format(user=user), context
+        )
 
     def show_invited(self, request: HttpRequest, people: list[Invited]) -> HttpResponse:
         """The links and passwords, which no other page shows."""
-        title = f"{people[0].user} is invited" if len(people) == 1 else f"{len(people)} people are invited"
+        title = (
+            gettext("{user} is invited").format(user=people[0].user)
+            if len(people) == 1
+            else gettext("{people} people are invited").format(people=len(people))
+        )
         answer = self.show(request, "admin/auth/user/invited.html", title, {"people": people})
         answer["Cache-Control"] = "no-store"
         return answer
@@ -183,7 +207,7 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def check_permitted(self, request: HttpRequest) -> None:
         """Raise PermissionDenied for anybody but superusers."""
         if not self.has_add_permission(request):
-            raise PermissionDenied("Only superusers can invite people.")
+            raise PermissionDenied(gettext("Only superusers can invite people."))
 
     def person_or_404(self, request: HttpRequest, pk: int) -> User:
         """The person, for superusers."""

@@ -15,10 +15,14 @@ from django.db.models import Model
 from django.urls import NoReverseMatch
 from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from unfold.templatetags.unfold_list import CHECKBOX_CLASSES, LINK_CLASSES, ROW_CLASSES
 from unfold.utils import display_for_field, display_for_label, display_for_value
 
+from access.admin.columns import in_words
+
 CHECKBOX = "action_checkbox"
+WORD_FIELDS = frozenset({"kind", "mode", "operation", "type", "via"})  # their values are words of Loci
 MAX_LABELS = 200
 Cell = Callable[[Any], tuple[str, bool]]  # a row's value as HTML, and whether it must stay on one line
 
@@ -63,7 +67,7 @@ def _linked(cl: Any, row: Model, shown: str, preserved: str) -> str:
 
 def _column(cl: Any, name: str, heading: str) -> _Column:
     if name == CHECKBOX:
-        opening = _opening(CHECKBOX_CLASSES, "Select record")
+        opening = _opening(CHECKBOX_CLASSES, gettext("Select record"))
         return _Column(opening, opening, checkbox_cell(cl), is_link=False)
     classes = [f"field-{name}", *ROW_CLASSES]
     is_link = name in cl.list_display_links if cl.list_display_links else name == cl.list_display[0]
@@ -114,7 +118,8 @@ def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
     def cell(row: Any) -> tuple[str, bool]:
         value = read(row)
         if labels:
-            return render_label(value, labels.get(value) if isinstance(labels, dict) else None), False
+            shown = in_words(value) if isinstance(value, str) and value else value
+            return render_label(shown, labels.get(value) if isinstance(labels, dict) else None), False
         return conditional_escape(display_for_value(value, empty, is_flag)), isinstance(value, date | time)
 
     return cell
@@ -129,6 +134,8 @@ def field_cell(field: Any, empty: str) -> Cell:
         value = getattr(row, field.name)
         if is_relation:
             return conditional_escape(empty if value is None else value), is_short
+        if field.name in WORD_FIELDS and not field.choices and value:
+            return conditional_escape(in_words(value)), is_short
         return conditional_escape(display_for_field(value, field, empty)), is_short
 
     return cell

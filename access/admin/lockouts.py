@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -19,12 +20,12 @@ from access.models import Attempts
 from access.sign_in.throttle import lift_lock
 
 KIND_LABELS = {
-    "login": "logins with one name",
-    "login-from": "logins with any name",
-    "register": "registrations of programs",
-    "token": "invalid tokens",
-    "oauth": "the codes and tokens of one program",
-    "oauth-from": "the codes and tokens of any program",
+    "login": gettext_lazy("logins with one name"),
+    "login-from": gettext_lazy("logins with any name"),
+    "register": gettext_lazy("registrations of programs"),
+    "token": gettext_lazy("invalid tokens"),
+    "oauth": gettext_lazy("the codes and tokens of one program"),
+    "oauth-from": gettext_lazy("the codes and tokens of any program"),
 }
 
 
@@ -32,9 +33,9 @@ KIND_LABELS = {
 class LockoutAdmin(LociAdmin):
     """The locks in force after too many attempts."""
 
-    list_name = "Lock-outs"
+    list_name = gettext_lazy("Lock-outs")
     list_display = ("address", "what", "person", "count", "refused_until")
-    empty_hint = "Nobody is locked out."
+    empty_hint = gettext_lazy("Nobody is locked out.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The locks in force, for superusers only."""
@@ -63,33 +64,35 @@ class LockoutAdmin(LociAdmin):
         """Ask for confirmation, then lift the lock."""
         row: Attempts = self.get_or_404(request, object_id)
         question = Confirmation(
-            title=f"Lift the lock of {row.user or 'an unknown user'} at {row.address}?",
-            button="Lift the lock",
+            title=gettext("Lift the lock of {user} at {address}?").format(
+                user=row.user or gettext("an unknown user"), address=row.address
+            ),
+            button=gettext("Lift the lock"),
             back=self.url("changelist"),
-            facts=(("Locked", self.what(row)), ("Attempts", str(row.count))),
-            consequences=("the next attempt is allowed at once", "the count restarts"),
+            facts=((gettext("Locked"), self.what(row)), (gettext("Attempts"), str(row.count))),
+            consequences=(gettext("the next attempt is allowed at once"), gettext("the count restarts")),
             asks_reason=None,
         )
         if request.method != "POST":
             return render_confirmation(self, request, question, reason_form(request, question))
         try:
             lift_lock(actor_of(request), row)
-            messages.success(request, f"{row.address} can try again.")
+            messages.success(request, gettext("{address} can try again.").format(address=row.address))
         except LociError as error:
             messages.error(request, str(error))
         return HttpResponseRedirect(self.url("changelist"))
 
-    @column("locked")
+    @column(gettext_lazy("locked"))
     def what(self, row: Attempts) -> str:
         """The kind of attempts that are refused."""
-        return KIND_LABELS.get(row.kind, row.kind)
+        return str(KIND_LABELS.get(row.kind, row.kind))
 
-    @column("person", empty="unknown")
+    @column(gettext_lazy("person"), empty=gettext_lazy("unknown"))
     def person(self, row: Attempts) -> str | None:
         """The user whose name was used."""
         return row.user.get_username() if row.user else None
 
-    @column("until", ordering="until")
+    @column(gettext_lazy("until"), ordering="until")
     def refused_until(self, row: Attempts) -> datetime | None:
         """The end of the lock."""
         return row.until

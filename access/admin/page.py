@@ -14,6 +14,8 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
@@ -21,11 +23,14 @@ from unfold.views import ChangeList
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.chips import FilterChip, filter_chips
+from access.admin.columns import Label, in_words
 from access.admin.list_rows import draw_rows
 from access.admin.paginator import MAX_COUNTED_ROWS, BoundedPaginator
 from access.errors import InvalidInput
 
-UNSORTED_MESSAGE = f"The list has more than {MAX_COUNTED_ROWS:,} rows and is shown in its default order. Filter it to sort it."
+UNSORTED_MESSAGE = gettext_lazy(
+    "The list has more than {max_counted_rows:,} rows and is shown in its default order. Filter it to sort it."
+).format(max_counted_rows=MAX_COUNTED_ROWS)
 
 
 class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
@@ -51,10 +56,19 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         # Rows without the filters are not counted, and the page must not offer to show them.
         self.full_result_count = self.result_count
 
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Django's filters, with their titles in the reader's language."""
+        found = super().get_filters(request)
+        for spec in found[0]:
+            spec.title = in_words(spec.title)
+        return found
+
     @cached_property
     def table(self) -> dict[str, Any]:
         """The context of list_table.html: the headers, the number of sorted ones and the rows."""
         headers = list(result_headers(self))
+        for header in headers:  # of a plain field, its name in the model
+            header["text"] = in_words(header["text"])
         return {
             "headers": headers,
             "sorted": sum(bool(header["sortable"] and header["sorted"]) for header in headers),
@@ -76,10 +90,10 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """
 
     named_by: ClassVar[str] = "id"
-    list_name: ClassVar[str] = ""
-    add_label: ClassVar[str] = ""
-    empty_hint: ClassVar[str] = ""
-    quick_filters: ClassVar[tuple[tuple[str, str, str], ...]] = ()  # label, parameter, value
+    list_name: ClassVar[Label] = ""
+    add_label: ClassVar[Label] = ""
+    empty_hint: ClassVar[Label] = ""
+    quick_filters: ClassVar[tuple[tuple[Label, str, str], ...]] = ()  # label, parameter, value
     list_per_page = 50
     list_max_show_all = 50
     show_full_result_count = False
@@ -89,6 +103,13 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     actions: ClassVar[Any] = None
     list_filter_submit = True
     change_list_template = "admin/loci/list.html"
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Django's input, labelled in the reader's language."""
+        made = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if made is not None and made.label:
+            made.label = capfirst(in_words(db_field.verbose_name))
+        return made
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The rows that the actor may see."""
@@ -115,7 +136,10 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """Apply the chosen action to the selected rows."""
         for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
             if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 19):
-                raise InvalidInput(f"'{chosen[:40]}' is not a row of this list.", field=ACTION_CHECKBOX_NAME)
+                raise InvalidInput(
+                    gettext("'{chosen}' is not a row of this list.").format(chosen=chosen[:40]),
+                    field=ACTION_CHECKBOX_NAME,
+                )
         answer: HttpResponseBase | None = super().response_action(request, queryset)
         return answer
 

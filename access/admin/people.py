@@ -8,21 +8,28 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.invite import InvitationPages
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
 ONE_BUTTON = {"show_save_and_add_another": False, "show_save_and_continue": False}
 FIELD_WORDS = {
-    "username": ("Name", "The person logs in with it."),
-    "is_active": ("Active", "Without it nobody can log in as this person, and their tokens do not work."),
-    "is_staff": ("May enter the admin", "To review and curate, in the groups where their role allows it."),
-    "is_superuser": ("Superuser", "May do everything in every group."),
+    "username": (gettext_lazy("Name"), gettext_lazy("The person logs in with it.")),
+    "is_active": (
+        gettext_lazy("Active"),
+        gettext_lazy("Without it nobody can log in as this person, and their tokens do not work."),
+    ),
+    "is_staff": (
+        gettext_lazy("May enter the admin"),
+        gettext_lazy("To review and curate, in the groups where their role allows it."),
+    ),
+    "is_superuser": (gettext_lazy("Superuser"), gettext_lazy("May do everything in every group.")),
 }
 
 admin.site.unregister(User)
@@ -60,14 +67,14 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
     change_form_template = "admin/auth/user/page.html"
-    list_name = "People"
+    list_name = gettext_lazy("People")
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("username", "first_name", "last_name", "email")}),
-        ("Permissions", {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
-        ("Times", {"fields": ("last_login", "date_joined")}),
+        (gettext_lazy("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
+        (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
 
@@ -101,22 +108,24 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
         )
         return answer
 
-    @column("access", ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"})
+    @column(
+        gettext_lazy("access"), ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"}
+    )
     def standing(self, user: User) -> str:
         """The parts of Loci that are open to the user."""
         if not user.is_active:
             return "deactivated"
         if user.is_superuser:
             return "superuser"
-        return "may enter the admin" if user.is_staff else "workspace only"
+        return gettext("may enter the admin") if user.is_staff else gettext("workspace only")
 
-    @column("groups")
+    @column(gettext_lazy("groups"))
     def reach(self, user: User) -> str:
         """The groups that the user may enter, with roles."""
         if user.is_superuser:
-            return "every group, as admin"
-        roles = [f"{member.group.slug} ({member.role})" for member in user.memberships.all()]
-        return ", ".join(roles) or "no group"
+            return gettext("every group, as admin")
+        roles = [f"{member.group.slug} ({in_words(member.role)})" for member in user.memberships.all()]
+        return ", ".join(roles) or gettext("no group")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Save the user and log the differences; Django's view is one transaction."""

@@ -18,6 +18,7 @@ from django.http import (
     QueryDict,
 )
 from django.urls import URLPattern, path
+from django.utils.translation import gettext
 
 from access.admin.caller import actor_of
 from access.admin.page import LociAdmin
@@ -73,7 +74,7 @@ class SavedFiltersMixin(LociAdmin):
     def save_filter_view(self, request: HttpRequest) -> HttpResponse:
         """Save the current filter of the list under the submitted name."""
         if not self.has_view_permission(request):
-            raise PermissionDenied("You may not see this list, so you cannot save a filter of it.")
+            raise PermissionDenied(gettext("You may not see this list, so you cannot save a filter of it."))
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         query = request.POST.get("query", "")
@@ -87,9 +88,13 @@ class SavedFiltersMixin(LociAdmin):
             is_unusable = isinstance(error, InvalidInput) and error.field == "asked"
             return HttpResponseRedirect(self.url("changelist") if is_unusable else back)
         effect = (
-            "It replaces the one of that name." if result.is_replaced else "Only you see it above the list."
+            gettext("It replaces the one of that name.")
+            if result.is_replaced
+            else gettext("Only you see it above the list.")
         )
-        messages.success(request, f"Saved as “{result.saved.name}”. {effect}")
+        messages.success(
+            request, gettext("Saved as “{name}”. {effect}").format(name=result.saved.name, effect=effect)
+        )
         return HttpResponseRedirect(back)
 
     def delete_filter_view(self, request: HttpRequest, filter_id: str) -> HttpResponse:
@@ -101,7 +106,9 @@ class SavedFiltersMixin(LociAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         delete_filter(actor_of(request), found.id)
-        messages.success(request, f"The filter “{found.name}” is deleted. No memory was changed.")
+        messages.success(
+            request, gettext("The filter “{name}” is deleted. No memory was changed.").format(name=found.name)
+        )
         return HttpResponseRedirect(self.url("changelist"))
 
     def _bar(self, request: HttpRequest) -> FilterBar:
@@ -128,7 +135,9 @@ class SavedFiltersMixin(LociAdmin):
             self.get_changelist_instance(probe)
         except (IncorrectLookupParameters, SuspiciousOperation, ValueError):
             raise InvalidInput(
-                "The list has no such filter.", hint="Open the list and choose a filter.", field="asked"
+                gettext("The list has no such filter."),
+                hint=gettext("Open the list and choose a filter."),
+                field="asked",
             ) from None
         return [(name, value) for name, value in filter_pairs(probe.GET)]
 

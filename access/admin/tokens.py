@@ -11,6 +11,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
@@ -20,8 +22,9 @@ from unfold.widgets import (
 from access import SCOPES
 from access.actor import CREATE_GROUP, READ, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import WORD, column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.day_range import UtcMoment
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.connect import connect_lines
@@ -31,35 +34,48 @@ from access.models import ApiToken
 from access.tokens import NewToken, create_token, revoke_token
 from access.tokens.suspend import resume_token, suspend_token
 
-SCOPE_CHOICES = [(scope, f"{scope}: {allows}") for scope, allows in SCOPES.items()]
+SCOPE_CHOICES = [
+    (scope, format_lazy("{}: {}", scope, pgettext_lazy(WORD, allows))) for scope, allows in SCOPES.items()
+]
 
 
 class TokenForm(forms.Form):
     """The form for a new token."""
 
     name = forms.CharField(
-        max_length=120, help_text="The agent that will use the token.", widget=UnfoldAdminTextInputWidget()
+        label=gettext_lazy("Name"),
+        max_length=120,
+        help_text=gettext_lazy("The agent that will use the token."),
+        widget=UnfoldAdminTextInputWidget(),
     )
     user = forms.ModelChoiceField(
         User.objects.none(),
-        help_text="The token never has more rights than this person currently has.",
+        label=gettext_lazy("User"),
+        help_text=gettext_lazy("The token never has more rights than this person currently has."),
         widget=UnfoldAdminSelectWidget(),
     )
     scopes = forms.MultipleChoiceField(
-        choices=SCOPE_CHOICES, initial=[READ, WRITE], widget=UnfoldAdminCheckboxSelectMultipleWidget()
+        label=gettext_lazy("Scopes"),
+        choices=SCOPE_CHOICES,
+        initial=[READ, WRITE],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     groups = forms.MultipleChoiceField(
+        label=gettext_lazy("Groups"),
         required=False,
-        help_text="If none is selected: every group that the person may enter.",
+        help_text=gettext_lazy("If none is selected: every group that the person may enter."),
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     default_group = forms.ChoiceField(
-        required=False, help_text="Used if the agent names no group.", widget=UnfoldAdminSelectWidget()
-    )
-    expires_at = forms.DateTimeField(
+        label=gettext_lazy("Default group"),
         required=False,
-        label="Expires at",
-        help_text="UTC. Leave empty for no expiry.",
+        help_text=gettext_lazy("Used if the agent names no group."),
+        widget=UnfoldAdminSelectWidget(),
+    )
+    expires_at = UtcMoment(
+        required=False,
+        label=gettext_lazy("Expires at"),
+        help_text=gettext_lazy("UTC. Leave empty for no expiry."),
         widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
     )
 
@@ -97,7 +113,7 @@ class TokenForm(forms.Form):
 class TokenAdmin(LociAdmin):
     """The user's own tokens; a superuser sees all tokens."""
 
-    list_name = "Tokens"
+    list_name = gettext_lazy("Tokens")
     list_display = (
         "name",
         "owner",
@@ -111,7 +127,9 @@ class TokenAdmin(LociAdmin):
     )
     list_filter = ("all_groups",)
     search_fields = ("name", "user__username", "hint")
-    empty_hint = "An agent needs a token: create one, and Loci shows the command that connects the agent."
+    empty_hint = gettext_lazy(
+        "An agent needs a token: create one, and Loci shows the command that connects the agent."
+    )
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The tokens that the actor may see."""
@@ -136,7 +154,7 @@ class TokenAdmin(LociAdmin):
         """The form for a new token; then its secret, shown only once."""
         if not self.has_add_permission(request):
             raise PermissionDenied(
-                "You may not create tokens without a role in a group. Ask an admin of a group."
+                gettext("You may not create tokens without a role in a group. Ask an admin of a group.")
             )
         actor = actor_of(request)
         form = TokenForm(actor, request.POST if request.method == "POST" else None)
@@ -146,16 +164,16 @@ class TokenAdmin(LociAdmin):
             except LociError as error:
                 show_error(form, error)
         context = {
-            "title": "Create a token",
+            "title": gettext("Create a token"),
             "form": form,
-            "button": "Create the token",
+            "button": gettext("Create the token"),
             "back": self.url("changelist"),
         }
         return self.render(request, "admin/loci/form.html", context)
 
     def _show_secret(self, request: HttpRequest, made: NewToken) -> HttpResponse:
         context = {
-            "title": "Token created",
+            "title": gettext("Token created"),
             "token": made.token,
             "secret": made.secret,
             "lines": connect_lines(made.secret),
@@ -182,51 +200,63 @@ class TokenAdmin(LociAdmin):
         """Ask for confirmation, then revoke the token."""
         token: ApiToken = self.get_or_404(request, object_id)
         question = Confirmation(
-            title=f"Revoke the token '{token.name}'?",
-            button="Revoke",
+            title=gettext("Revoke the token '{name}'?").format(name=token.name),
+            button=gettext("Revoke"),
             back=self.url("change", token.id),
             consequences=(
-                "every request with it is refused from now on",
-                "memories stored with it stay",
-                "this cannot be undone",
+                gettext("every request with it is refused from now on"),
+                gettext("memories stored with it stay"),
+                gettext("this cannot be undone"),
             ),
             is_dangerous=True,
             asks_reason=None,
         )
         return self._confirmed(
-            request, question, f"The token '{token.name}' is revoked.", revoke_token, token
+            request,
+            question,
+            gettext("The token '{name}' is revoked.").format(name=token.name),
+            revoke_token,
+            token,
         )
 
     def suspend_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then suspend the token."""
         token: ApiToken = self.get_or_404(request, object_id)
         question = Confirmation(
-            title=f"Suspend the token '{token.name}'?",
-            button="Suspend",
+            title=gettext("Suspend the token '{name}'?").format(name=token.name),
+            button=gettext("Suspend"),
             back=self.url("change", token.id),
             consequences=(
-                "every request with it is refused until somebody resumes it",
-                "memories stored with it stay",
+                gettext("every request with it is refused until somebody resumes it"),
+                gettext("memories stored with it stay"),
             ),
             is_dangerous=True,
             asks_reason=None,
         )
         return self._confirmed(
-            request, question, f"The token '{token.name}' is suspended.", suspend_token, token
+            request,
+            question,
+            gettext("The token '{name}' is suspended.").format(name=token.name),
+            suspend_token,
+            token,
         )
 
     def resume_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then let a suspended token work again."""
         token: ApiToken = self.get_or_404(request, object_id)
         question = Confirmation(
-            title=f"Resume the token '{token.name}'?",
-            button="Resume",
+            title=gettext("Resume the token '{name}'?").format(name=token.name),
+            button=gettext("Resume"),
             back=self.url("change", token.id),
-            consequences=("requests with it are answered again",),
+            consequences=(gettext("requests with it are answered again"),),
             asks_reason=None,
         )
         return self._confirmed(
-            request, question, f"The token '{token.name}' works again.", resume_token, token
+            request,
+            question,
+            gettext("The token '{name}' works again.").format(name=token.name),
+            resume_token,
+            token,
         )
 
     def _confirmed(
@@ -247,38 +277,39 @@ class TokenAdmin(LociAdmin):
             messages.error(request, str(error))
         return HttpResponseRedirect(question.back)
 
-    @column("person", ordering="user__username")
+    @column(gettext_lazy("person"), ordering="user__username")
     def owner(self, token: ApiToken) -> str:
         """The user that the token acts for."""
         return token.user.get_username()
 
-    @column("starts with")
+    @column(gettext_lazy("starts with"))
     def hint_text(self, token: ApiToken) -> str:
         """The first characters of the secret, for recognition."""
         return f"{token.hint}…"
 
-    @column("scopes")
+    @column(gettext_lazy("scopes"))
     def scope_list(self, token: ApiToken) -> str:
         """The scopes of the token."""
         return ", ".join(token.scopes)
 
-    @column("groups")
+    @column(gettext_lazy("groups"))
     def reach(self, token: ApiToken) -> str:
         """The groups that the token is bound to."""
         return describe_reach(token)
 
-    @column("last used", ordering="last_used_at", empty="never")
+    @column(gettext_lazy("last used"), ordering="last_used_at", empty=gettext_lazy("never"))
     def used(self, token: ApiToken) -> datetime | None:
         """The time of the last use."""
         return token.last_used_at
 
-    @column("expires", ordering="expires_at", empty="never")
+    @column(gettext_lazy("expires"), ordering="expires_at", empty=gettext_lazy("never"))
     def expiry(self, token: ApiToken) -> datetime | None:
         """The time at which the token expires."""
         return token.expires_at
 
     @column(
-        "state", labels={"valid": "success", "suspended": "danger", "revoked": "danger", "expired": "warning"}
+        gettext_lazy("state"),
+        labels={"valid": "success", "suspended": "danger", "revoked": "danger", "expired": "warning"},
     )
     def state(self, token: ApiToken) -> str:
         """Whether the token is valid, suspended, revoked or expired."""
@@ -288,21 +319,21 @@ class TokenAdmin(LociAdmin):
 def describe_reach(token: ApiToken) -> str:
     """The groups that a token is bound to, as text."""
     if token.all_groups:
-        return "every group of the person"
-    return ", ".join(group.slug for group in token.groups.all()) or "no group"
+        return gettext("every group of the person")
+    return ", ".join(group.slug for group in token.groups.all()) or gettext("no group")
 
 
 def token_facts(token: ApiToken) -> list[tuple[str, Any]]:
     """The facts on a token's page, as labels and values."""
     return [
-        ("Person", token.user.get_username()),
-        ("Starts with", f"{token.hint}…"),
-        ("Scopes", ", ".join(token.scopes)),
-        ("Groups", describe_reach(token)),
-        ("Default group", token.default_group or "none"),
-        ("Created", token.created_at),
-        ("Last used", token.last_used_at or "never"),
-        ("Expires", token.expires_at or "never"),
-        ("Suspended", token.suspended_at or "no"),
-        ("Revoked", token.revoked_at or "no"),
+        (gettext("Person"), token.user.get_username()),
+        (gettext("Starts with"), f"{token.hint}…"),
+        (gettext("Scopes"), ", ".join(token.scopes)),
+        (gettext("Groups"), describe_reach(token)),
+        (gettext("Default group"), token.default_group or gettext("none")),
+        (gettext("Created"), token.created_at),
+        (gettext("Last used"), token.last_used_at or gettext("never")),
+        (gettext("Expires"), token.expires_at or gettext("never")),
+        (gettext("Suspended"), token.suspended_at or gettext("no")),
+        (gettext("Revoked"), token.revoked_at or gettext("no")),
     ]

@@ -3,6 +3,7 @@
 from typing import Final
 
 from django import forms
+from django.utils.translation import gettext
 
 from access.errors import LociError, SensitiveText
 from guard import KINDS, Family
@@ -16,8 +17,10 @@ def offer_vouching(form: forms.Form, refusal: LociError) -> None:
     if isinstance(refusal, SensitiveText) and refusal.may_allow:
         form.fields[VOUCHED] = forms.BooleanField(
             required=False,
-            label="It holds no password or key",
-            help_text="The check guesses from the words around a value. Tick this if it is wrong, and save again.",
+            label=gettext("It holds no password or key"),
+            help_text=gettext(
+                "The check guesses from the words around a value. Tick this if it is wrong, and save again."
+            ),
         )
 
 

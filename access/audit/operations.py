@@ -1,47 +1,48 @@
 """The operations of the audit log, all in one place."""
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy
 
 
 class Operation(TextChoices):
     """The operation of a row of the audit log."""
 
-    STORE = "store", "store: a new memory was written"
-    REINFORCE = "reinforce", "reinforce: a restatement confirmed a memory"
-    REFUSE = "refuse", "refuse: a write was refused"
-    SUPERSEDE = "supersede", "supersede: a newer memory replaced it"
-    EDIT = "edit", "edit: a new version was written"
-    RETRACT = "retract", "retract: withdrawn as wrong"
-    FORGET = "forget", "forget: hidden"
-    RESTORE = "restore", "restore: brought back"
-    DISPUTE = "dispute", "dispute: marked as disputed"
-    VERIFY = "verify", "verify: confirmed by a person"
-    TRUST = "trust", "trust: the trust was changed"
-    PIN = "pin", "pin: protected from decay and cleanup"
-    UNPIN = "unpin", "unpin: the pin was removed"
-    MERGE = "merge", "merge: two became one"
-    LINK = "link", "link: two memories were linked"
-    NARROW = "narrow", "narrow: a global memory became its group's own, or global again"
-    MOVE = "move", "move: moved to another group, alone or with its conversation"
-    THREAD = "thread", "thread: a conversation was moved, tagged, deleted or brought back"
-    PURGE = "purge", "purge: destroyed"
-    LIFT = "lift", "lift: a tombstone was lifted"
-    PROPOSE = "propose", "propose: a change was proposed, or a proposal was decided"
-    RELATE = "relate", "relate: a relation was stored"
-    CHECKPOINT = "checkpoint", "checkpoint: a thread's state was saved"
-    GUARD = "guard", "guard: sensitive text was looked for, or kept"
-    IMPORT = "import", "import: memories were imported from a file"
-    INGEST = "ingest", "ingest: files were read as evidence, or taken away"
-    EXPORT = "export", "export: memories were exported to a file"
-    GROUP = "group", "group: a group was created or changed"
-    MEMBER = "member", "member: a membership changed"
-    TOKEN = "token", "token: a token was created or revoked"
-    PERSON = "person", "person: a user was made or changed"
-    LOGIN = "login", "login: somebody logged in, was locked out, or a lock-out was lifted"
-    FILTER = "filter", "filter: a person saved or deleted a filter of a list"
-    NOTIFY = "notify", "notify: notifications were chosen, or a webhook was set or tested"
-    RUN = "run", "run: maintenance ran or was undone"
-    SCHEDULE = "schedule", "schedule: a job was paused, resumed or requested"
-    BACKUP = "backup", "backup: a backup was made, or the store was restored from one"
-    ANCHOR = "anchor", "anchor: older log rows were dropped by retention"
-    HEADS = "heads", "heads: the ends of the chains of the log were linked"
+    STORE = "store", gettext_lazy("store: a new memory was written")
+    REINFORCE = "reinforce", gettext_lazy("reinforce: a restatement confirmed a memory")
+    REFUSE = "refuse", gettext_lazy("refuse: a write was refused")
+    SUPERSEDE = "supersede", gettext_lazy("supersede: a newer memory replaced it")
+    EDIT = "edit", gettext_lazy("edit: a new version was written")
+    RETRACT = "retract", gettext_lazy("retract: withdrawn as wrong")
+    FORGET = "forget", gettext_lazy("forget: hidden")
+    RESTORE = "restore", gettext_lazy("restore: brought back")
+    DISPUTE = "dispute", gettext_lazy("dispute: marked as disputed")
+    VERIFY = "verify", gettext_lazy("verify: confirmed by a person")
+    TRUST = "trust", gettext_lazy("trust: the trust was changed")
+    PIN = "pin", gettext_lazy("pin: protected from decay and cleanup")
+    UNPIN = "unpin", gettext_lazy("unpin: the pin was removed")
+    MERGE = "merge", gettext_lazy("merge: two became one")
+    LINK = "link", gettext_lazy("link: two memories were linked")
+    NARROW = "narrow", gettext_lazy("narrow: a global memory became its group's own, or global again")
+    MOVE = "move", gettext_lazy("move: moved to another group, alone or with its conversation")
+    THREAD = "thread", gettext_lazy("thread: a conversation was moved, tagged, deleted or brought back")
+    PURGE = "purge", gettext_lazy("purge: destroyed")
+    LIFT = "lift", gettext_lazy("lift: a tombstone was lifted")
+    PROPOSE = "propose", gettext_lazy("propose: a change was proposed, or a proposal was decided")
+    RELATE = "relate", gettext_lazy("relate: a relation was stored")
+    CHECKPOINT = "checkpoint", gettext_lazy("checkpoint: a thread's state was saved")
+    GUARD = "guard", gettext_lazy("guard: sensitive text was looked for, or kept")
+    IMPORT = "import", gettext_lazy("import: memories were imported from a file")
+    INGEST = "ingest", gettext_lazy("ingest: files were read as evidence, or taken away")
+    EXPORT = "export", gettext_lazy("export: memories were exported to a file")
+    GROUP = "group", gettext_lazy("group: a group was created or changed")
+    MEMBER = "member", gettext_lazy("member: a membership changed")
+    TOKEN = "token", gettext_lazy("token: a token was created or revoked")
+    PERSON = "person", gettext_lazy("person: a user was made or changed")
+    LOGIN = "login", gettext_lazy("login: somebody logged in, was locked out, or a lock-out was lifted")
+    FILTER = "filter", gettext_lazy("filter: a person saved or deleted a filter of a list")
+    NOTIFY = "notify", gettext_lazy("notify: notifications were chosen, or a webhook was set or tested")
+    RUN = "run", gettext_lazy("run: maintenance ran or was undone")
+    SCHEDULE = "schedule", gettext_lazy("schedule: a job was paused, resumed or requested")
+    BACKUP = "backup", gettext_lazy("backup: a backup was made, or the store was restored from one")
+    ANCHOR = "anchor", gettext_lazy("anchor: older log rows were dropped by retention")
+    HEADS = "heads", gettext_lazy("heads: the ends of the chains of the log were linked")

@@ -7,6 +7,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from storage.ids import new_id
 
@@ -16,34 +17,37 @@ SLUG_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 class CandidatePolicy(models.TextChoices):
     """Which writes into a group start as candidates that wait for approval."""
 
-    NONE = "none", "none: writes take effect at once"
-    BELOW = "below", "below: writes below the group's confidence wait for review"
-    AGENTS = "agents", "agents: writes through a token wait for review"
-    ALL = "all", "all: every write waits for review"
+    NONE = "none", gettext_lazy("none: writes take effect at once")
+    BELOW = "below", gettext_lazy("below: writes below the group's confidence wait for review")
+    AGENTS = "agents", gettext_lazy("agents: writes through a token wait for review")
+    ALL = "all", gettext_lazy("all: every write waits for review")
 
 
 class ScopeRule(models.TextChoices):
     """The scope of a memory whose author names none; memories/draft/default_scope.py has the table."""
 
-    GROUP = "group", "group: only the group sees it"
-    BY_TYPE = "by-type", "by-type: every group sees facts, procedures and entities; events stay in the group"
-    GLOBAL = "global", "global: every group sees it"
+    GROUP = "group", gettext_lazy("group: only the group sees it")
+    BY_TYPE = (
+        "by-type",
+        gettext_lazy("by-type: every group sees facts, procedures and entities; events stay in the group"),
+    )
+    GLOBAL = "global", gettext_lazy("global: every group sees it")
 
 
 class CaptureRule(models.TextChoices):
     """What happens to a text that a hook captured from a person's words; the group's policy holds besides."""
 
-    REVIEW = "review", "review: a person decides about each"
-    LIVE = "live", "live: it counts at once; decisions still wait"
+    REVIEW = "review", gettext_lazy("review: a person decides about each")
+    LIVE = "live", gettext_lazy("live: it counts at once; decisions still wait")
 
 
 class Role(models.TextChoices):
     """What a member may do in a group; each role includes the previous ones."""
 
-    VIEWER = "viewer", "viewer: reads"
-    CONTRIBUTOR = "contributor", "contributor: reads and writes"
-    CURATOR = "curator", "curator: also approves, merges, retracts and purges"
-    ADMIN = "admin", "admin: also changes the group and its members"
+    VIEWER = "viewer", gettext_lazy("viewer: reads")
+    CONTRIBUTOR = "contributor", gettext_lazy("contributor: reads and writes")
+    CURATOR = "curator", gettext_lazy("curator: also approves, merges, retracts and purges")
+    ADMIN = "admin", gettext_lazy("admin: also changes the group and its members")
 
 
 class Group(models.Model):
@@ -95,12 +99,14 @@ class Group(models.Model):
         """A sentence, without its full stop, on which writes wait for a curator."""
         match self.policy:
             case CandidatePolicy.BELOW:
-                return f"Writes with a confidence below {self.policy_confidence:g} wait for a curator"
+                return gettext("Writes with a confidence below {confidence:g} wait for a curator").format(
+                    confidence=self.policy_confidence
+                )
             case CandidatePolicy.AGENTS:
-                return "What agents write waits for a curator; what people write counts at once"
+                return gettext("What agents write waits for a curator; what people write counts at once")
             case CandidatePolicy.ALL:
-                return "Every write waits for a curator"
-        return "Every write counts at once; none waits for a curator"
+                return gettext("Every write waits for a curator")
+        return gettext("Every write counts at once; none waits for a curator")
 
 
 class Membership(models.Model):

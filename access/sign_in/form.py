@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from access.sign_in.login import login_wait_s
 
@@ -33,6 +34,13 @@ class LoginForm(AuthenticationForm):
 def wait_message(request: HttpRequest, name: str) -> str:
     """How long logins with this name from this address are refused; empty if they are allowed."""
     waits = login_wait_s(request, name)
-    duration = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
-    message = f"Too many failed logins. Try again in {duration}, or ask an admin to lift the lock."
-    return message if waits else ""
+    if not waits:
+        return ""
+    minutes = -(-waits // MINUTE_S)
+    duration = (
+        gettext("{count} seconds").format(count=waits)
+        if waits < 2 * MINUTE_S
+        else gettext("{count} minutes").format(count=minutes)
+    )
+    message = gettext("Too many failed logins. Try again in {duration}, or ask an admin to lift the lock.")
+    return message.format(duration=duration)

@@ -42,6 +42,11 @@ class GuardedBackend(ModelBackend):
             log_success(request, name, user)
         return user
 
+    def get_user(self, user_id: int) -> Any:
+        """The user of a session, with their preferences in the same query: every page needs both."""
+        user = User.objects.select_related("preference").filter(pk=user_id).first()
+        return user if user is not None and self.user_can_authenticate(user) else None
+
 
 def login_wait_s(request: HttpRequest, name: str) -> int:
     """Seconds for which logins with this name from this address are refused; 0 if they are allowed."""

@@ -1,6 +1,9 @@
-"""A person's theme, time zone and keys: read, checked and stored."""
+"""A person's language, theme, time zone and keys: read, checked and stored."""
 
-from zoneinfo import ZoneInfo, available_timezones
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from django.conf import settings
 
 from access.actor import Actor
 from access.errors import InvalidInput, NotPermitted
@@ -15,18 +18,27 @@ def preference_of(user_id: int | None) -> Preference:
     return stored or Preference()
 
 
+def preference_of_user(user: Any) -> Preference:
+    """The same for the user of a request, whose preferences were read together with the user."""
+    return getattr(user, "preference", None) or Preference()
+
+
 def zone_of(preference: Preference) -> ZoneInfo:
     """The time zone that the person's pages show; UTC for one that this machine no longer knows."""
-    name = preference.time_zone or UTC
-    return ZoneInfo(name if name in available_timezones() else UTC)
+    try:
+        return ZoneInfo(preference.time_zone or UTC)  # which keeps the zones that it read
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo(UTC)
 
 
-def set_preference(actor: Actor, *, theme: str, time_zone: str, shortcuts: bool) -> Preference:
+def set_preference(
+    actor: Actor, *, theme: str, time_zone: str, shortcuts: bool, language: str = ""
+) -> Preference:
     """Store the caller's own preferences. One statement.
 
     Raises:
         NotPermitted: the caller is nobody in particular, such as an operator.
-        InvalidInput: an unknown theme or time zone.
+        InvalidInput: an unknown theme, time zone or language.
     """
     if actor.user_id is None:
         raise NotPermitted("Only a person has preferences.", hint="Log in.")
@@ -39,5 +51,12 @@ def set_preference(actor: Actor, *, theme: str, time_zone: str, shortcuts: bool)
             hint="Use a name such as Europe/Berlin.",
             field="time_zone",
         )
-    values = {"theme": theme, "time_zone": time_zone, "shortcuts": shortcuts}
+    known = dict(settings.LANGUAGES)
+    if language and language not in known:
+        raise InvalidInput(
+            f"'{language[:16]}' is not a language of Loci's pages.",
+            hint=f"Use {', '.join(known)} or leave it empty.",
+            field="language",
+        )
+    values = {"theme": theme, "time_zone": time_zone, "shortcuts": shortcuts, "language": language}
     return Preference.objects.update_or_create(user_id=actor.user_id, defaults=values)[0]

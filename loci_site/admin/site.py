@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
@@ -21,8 +22,10 @@ from access.errors import LociError
 
 View = Callable[..., HttpResponse]
 NEXT = "next"  # the page to open after the login, as django.contrib.auth names it
-NOT_FOUND = "Not found, or you don't have access."
-NOT_PERMITTED = "You may not do this: it needs a role in the group that you do not have, or a superuser."
+NOT_FOUND = gettext_lazy("Not found, or you don't have access.")
+NOT_PERMITTED = gettext_lazy(
+    "You may not do this: it needs a role in the group that you do not have, or a superuser."
+)
 
 
 class LociAdminConfig(SimpleAdminConfig):
@@ -44,7 +47,7 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
 
     site_title = "Loci"
     site_header = "Loci"
-    index_title = "Dashboard"
+    index_title = gettext_lazy("Dashboard")
     enable_nav_sidebar = True
 
     def check(self, app_configs: Any) -> list[Any]:
@@ -65,9 +68,9 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
             try:
                 return view(request, *args, **kwargs)
             except Http404:
-                return self.render_refusal(request, 404, NOT_FOUND)
+                return self.render_refusal(request, 404, str(NOT_FOUND))
             except PermissionDenied as denied:
-                return self.render_refusal(request, 403, str(denied) or NOT_PERMITTED)
+                return self.render_refusal(request, 403, str(denied) or str(NOT_PERMITTED))
             except LociError as refusal:
                 if refusal.status in (403, 404) or request.method != "POST":
                     return self.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.functional import Promise
+from django.utils.translation import get_language, gettext_lazy
 
 Item = dict[str, Any]
 FILTERS = ("trust__exact", "status__exact", "state__exact")  # the list filters that sidebar items use
@@ -28,6 +31,11 @@ def explore_stylesheet(request: HttpRequest) -> str:
 def matches(request: HttpRequest) -> str:
     """URL of the script that the palette shows its matches with."""
     return static("loci/matches.js")
+
+
+def words(request: HttpRequest) -> str:
+    """URL of the words of the scripts in the page's language; the scripts after it read them."""
+    return static(f"loci/words/{get_language() or settings.LANGUAGE_CODE}.js")
 
 
 def copying(request: HttpRequest) -> str:
@@ -55,7 +63,7 @@ def is_superuser(request: HttpRequest) -> bool:
     return bool(getattr(request.user, "is_superuser", False))
 
 
-def sidebar_item(title: str, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
+def sidebar_item(title: str | Promise, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
     """A sidebar link to an admin page, with an optional query string."""
     link = reverse_lazy(f"admin:{page}")
     if query:
@@ -83,62 +91,62 @@ MEMORIES, LINKS = "memories_memory_changelist", "memories_link_changelist"
 NAVIGATION: list[dict[str, Any]] = [
     {
         "items": [
-            sidebar_item("Dashboard", "dashboard", "index"),
-            sidebar_item("Memories", "neurology", MEMORIES, active=is_list_filtered(MEMORIES)),
-            sidebar_item("Relations", "share", "relations_relation_changelist"),
-            sidebar_item("Files", "draft", "sources_artifact_changelist"),
+            sidebar_item(gettext_lazy("Dashboard"), "dashboard", "index"),
+            sidebar_item(gettext_lazy("Memories"), "neurology", MEMORIES, active=is_list_filtered(MEMORIES)),
+            sidebar_item(gettext_lazy("Relations"), "share", "relations_relation_changelist"),
+            sidebar_item(gettext_lazy("Files"), "draft", "sources_artifact_changelist"),
         ],
     },
     {
-        "title": "Explore",
+        "title": gettext_lazy("Explore"),
         "items": [
-            sidebar_item("Groups", "meeting_room", "explore_groups"),
-            sidebar_item("Recall playground", "science", "explore_recall"),
-            sidebar_item("Graph", "hub", "explore_graph"),
-            sidebar_item("Timeline", "timeline", "explore_timeline"),
+            sidebar_item(gettext_lazy("Groups"), "meeting_room", "explore_groups"),
+            sidebar_item(gettext_lazy("Recall playground"), "science", "explore_recall"),
+            sidebar_item(gettext_lazy("Graph"), "hub", "explore_graph"),
+            sidebar_item(gettext_lazy("Timeline"), "timeline", "explore_timeline"),
         ],
     },
     {
-        "title": "Curate",
+        "title": gettext_lazy("Curate"),
         "items": [
-            {"title": "Review", "icon": "fact_check", "link": reverse_lazy("review")},
-            sidebar_item("Candidates", "hourglass_top", MEMORIES, query="trust__exact=candidate",
+            {"title": gettext_lazy("Review"), "icon": "fact_check", "link": reverse_lazy("review")},
+            sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="trust__exact=candidate",
                   active=is_list_filtered(MEMORIES, trust__exact="candidate")),
-            sidebar_item("Disputed", "help", MEMORIES, query="trust__exact=disputed",
+            sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="trust__exact=disputed",
                   active=is_list_filtered(MEMORIES, trust__exact="disputed")),
-            sidebar_item("Duplicates and conflicts", "compare_arrows", LINKS, query="status__exact=open",
+            sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="status__exact=open",
                   active=is_list_filtered(LINKS, status__exact="open")),
-            sidebar_item("Trash", "delete", MEMORIES, query="state__exact=forgotten",
+            sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="state__exact=forgotten",
                   active=is_list_filtered(MEMORIES, state__exact="forgotten")),
         ],
     },
     {
-        "title": "Access",
+        "title": gettext_lazy("Access"),
         "items": [
-            sidebar_item("Group settings", "tune", "access_group_changelist"),
-            sidebar_item("Tokens", "key", "access_apitoken_changelist"),
-            sidebar_item("People", "group", "auth_user_changelist", permission=is_superuser),
-            sidebar_item("Lock-outs", "lock", "access_attempts_changelist", permission=is_superuser),
+            sidebar_item(gettext_lazy("Group settings"), "tune", "access_group_changelist"),
+            sidebar_item(gettext_lazy("Tokens"), "key", "access_apitoken_changelist"),
+            sidebar_item(gettext_lazy("People"), "group", "auth_user_changelist", permission=is_superuser),
+            sidebar_item(gettext_lazy("Lock-outs"), "lock", "access_attempts_changelist", permission=is_superuser),
         ],
     },
     {
-        "title": "Log",
+        "title": gettext_lazy("Log"),
         "items": [
-            sidebar_item("Audit log", "history", "access_auditentry_changelist"),
-            sidebar_item("Tombstones", "block", "memories_tombstone_changelist"),
-            sidebar_item("Recalls", "manage_search", "memories_recalllog_changelist"),
+            sidebar_item(gettext_lazy("Audit log"), "history", "access_auditentry_changelist"),
+            sidebar_item(gettext_lazy("Tombstones"), "block", "memories_tombstone_changelist"),
+            sidebar_item(gettext_lazy("Recalls"), "manage_search", "memories_recalllog_changelist"),
         ],
     },
     {
-        "title": "Maintenance",
+        "title": gettext_lazy("Maintenance"),
         "items": [
-            sidebar_item("Runs", "build", "maintenance_run_changelist"),
-            sidebar_item("Schedule", "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
-            sidebar_item("Watched folders", "folder_eye", "sources_watchedfolder_changelist", permission=is_superuser),
-            sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
-            sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
-            sidebar_item("Notifications", "notifications", "explore_notifications", permission=is_superuser),
-            sidebar_item("Settings", "settings", "explore_settings", permission=is_superuser),
+            sidebar_item(gettext_lazy("Runs"), "build", "maintenance_run_changelist"),
+            sidebar_item(gettext_lazy("Schedule"), "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
+            sidebar_item(gettext_lazy("Watched folders"), "folder_eye", "sources_watchedfolder_changelist", permission=is_superuser),
+            sidebar_item(gettext_lazy("Backups"), "save", "maintenance_joblock_backups", permission=is_superuser),
+            sidebar_item(gettext_lazy("Doctor"), "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            sidebar_item(gettext_lazy("Notifications"), "notifications", "explore_notifications", permission=is_superuser),
+            sidebar_item(gettext_lazy("Settings"), "settings", "explore_settings", permission=is_superuser),
         ],
     },
 ]  # fmt: skip
@@ -146,12 +154,12 @@ NAVIGATION: list[dict[str, Any]] = [
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Loci",
     "SITE_HEADER": "Loci",
-    "SITE_SUBHEADER": "Shared memory for your agents",
+    "SITE_SUBHEADER": gettext_lazy("Shared memory for your agents"),
     "SITE_URL": None,
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
     "STYLES": [stylesheet, explore_stylesheet],
-    "SCRIPTS": [matches, palette, copying, counting, helping],
+    "SCRIPTS": [words, matches, palette, copying, counting, helping],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

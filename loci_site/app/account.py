@@ -8,6 +8,8 @@ from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import translation
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from access.admin.caller import actor_of
@@ -16,7 +18,7 @@ from access.errors import LociError, NotFound
 from access.groups import entered_groups
 from access.models import ApiToken, Membership
 from access.sign_in.login import count_failure
-from access.sign_in.preferences import preference_of, set_preference
+from access.sign_in.preferences import preference_of_user, set_preference
 from access.sign_in.sessions import end_other_sessions, end_session, open_sessions
 from access.sign_in.users import log_password
 from access.tokens import grantable_scopes, revoke_token
@@ -25,6 +27,7 @@ from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, Preferenc
 from loci_site.app.edit import get_or_post, render_form
 from loci_site.app.notifications.pages import notification_context
 from loci_site.app.page import own_user, render_page, workspace_page
+from loci_site.config.language import language_of
 
 MAX_TOKENS = 100
 
@@ -37,7 +40,7 @@ def account(request: HttpRequest) -> HttpResponse:
     members = Membership.objects.filter(user=user, group__archived=False).select_related("group")
     tokens = ApiToken.objects.filter(user=user).prefetch_related("groups").order_by("-created_at")
     context = {
-        "title": "My account",
+        "title": gettext("My account"),
         "here": "account",
         "members": members.order_by("group__slug"),
         "tokens": sorted(tokens[:MAX_TOKENS], key=lambda token: not token.is_valid()),
@@ -51,13 +54,16 @@ def account(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_POST
 def save_preferences(request: HttpRequest) -> HttpResponse:
-    """Store theme, time zone and keys."""
+    """Store language, theme, time zone and keys; the answer is in the new language."""
     form = PreferenceForm(request.POST)
     if form.is_valid():
-        set_preference(actor_of(request), **form.cleaned_data)
-        messages.success(request, "Saved.")
+        stored = set_preference(actor_of(request), **form.cleaned_data)
+        translation.activate(language_of(request, stored))  # until page_language() ends the request
+        messages.success(request, gettext("Saved."))
         return redirect("people:account")
-    return render_form(request, form, title="Preferences", button="Save", back="people:account")
+    return render_form(
+        request, form, title=gettext("Preferences"), button=gettext("Save"), back="people:account"
+    )
 
 
 @workspace_page
@@ -72,13 +78,17 @@ def change_password(request: HttpRequest) -> HttpResponse:
             log_password(actor_of(request), user)
         update_session_auth_hash(request, user)
         messages.success(
-            request, "Your password is changed. Other sessions have ended; your tokens still work."
+            request, gettext("Your password is changed. Other sessions have ended; your tokens still work.")
         )
         return redirect("people:account")
     if "old_password" in form.errors and form.is_wrong:
         count_failure(request, user.get_username())
     return render_form(
-        request, form, title="New password", button="Change the password", back="people:account"
+        request,
+        form,
+        title=gettext("New password"),
+        button=gettext("Change the password"),
+        back="people:account",
     )
 
 
@@ -94,9 +104,11 @@ def new_token(request: HttpRequest) -> HttpResponse:
         except LociError as refusal:
             form.refuse(refusal)
         else:
-            context = {"title": "Token created", "made": made, "lines": connect_lines(made.secret)}
+            context = {"title": gettext("Token created"), "made": made, "lines": connect_lines(made.secret)}
             return render_page(request, "people/account/token.html", context)
-    return render_form(request, form, title="New token", button="Create the token", back="people:account")
+    return render_form(
+        request, form, title=gettext("New token"), button=gettext("Create the token"), back="people:account"
+    )
 
 
 @workspace_page
@@ -105,7 +117,7 @@ def pair_browser(request: HttpRequest) -> HttpResponse:
     """Show a new code that connects a browser extension."""
     shown = show_code(actor_of(request), own_user(request))
     context = {
-        "title": "Connect a browser",
+        "title": gettext("Connect a browser"),
         "code": f"{shown.code[:3]} {shown.code[3:]}",
         "expires_at": shown.expires_at,
         "tries": MAX_TRIES,
@@ -120,12 +132,14 @@ def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
     """Ask, then revoke a token of one's own."""
     token = ApiToken.objects.filter(user=own_user(request), id=id_).first()
     if token is None:
-        raise NotFound("You have no such token.", hint="My account lists your tokens.")
+        raise NotFound(gettext("You have no such token."), hint=gettext("My account lists your tokens."))
     if request.method == "POST":
         revoke_token(actor_of(request), token)
-        messages.success(request, f"The token “{token.name}” is revoked.")
+        messages.success(request, gettext("The token “{name}” is revoked.").format(name=token.name))
         return redirect("people:account")
-    return render_page(request, "people/account/revoke.html", {"title": "Revoke a token", "token": token})
+    return render_page(
+        request, "people/account/revoke.html", {"title": gettext("Revoke a token"), "token": token}
+    )
 
 
 @workspace_page
@@ -133,7 +147,7 @@ def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
 def end_one(request: HttpRequest, handle: str) -> HttpResponse:
     """Log one other session out."""
     end_session(actor_of(request), own_user(request), handle)
-    messages.success(request, "That session has ended.")
+    messages.success(request, gettext("That session has ended."))
     return redirect("people:account")
 
 
@@ -142,11 +156,21 @@ def end_one(request: HttpRequest, handle: str) -> HttpResponse:
 def end_others(request: HttpRequest) -> HttpResponse:
     """Log out everywhere but here."""
     count = end_other_sessions(actor_of(request), own_user(request), current=request.session.session_key)
-    messages.success(request, f"Sessions ended: {count}." if count else "There was no other session.")
+    messages.success(
+        request,
+        gettext("Sessions ended: {count}.").format(count=count)
+        if count
+        else gettext("There was no other session."),
+    )
     return redirect("people:account")
 
 
 def preference_values(request: HttpRequest) -> dict[str, Any]:
     """The caller's preferences as a form shows them."""
-    stored = preference_of(request.user.pk)
-    return {"theme": stored.theme, "time_zone": stored.time_zone, "shortcuts": stored.shortcuts}
+    stored = preference_of_user(request.user)
+    return {
+        "theme": stored.theme,
+        "time_zone": stored.time_zone,
+        "shortcuts": stored.shortcuts,
+        "language": stored.language,
+    }

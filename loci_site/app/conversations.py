@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from access.actor import CURATE, WRITE
 from access.admin.caller import actor_of
 from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
-from memories.language.plurals import format_count
 from memories.language.timestamps import parse_moment
 from memories.sessions.conversations import (
     ConversationFilter,
@@ -48,7 +48,7 @@ def conversations(request: HttpRequest) -> HttpResponse:
     rest = {name: value for name, value in asked.items() if value} | {"cursor": page.next or ""}
     platforms = readable(actor).exclude(platform="").values_list("platform", flat=True).distinct()
     context = {
-        "title": "Conversations",
+        "title": gettext("Conversations"),
         "here": "conversations",
         "rows": with_counts(actor, page.rows),
         "asked": asked,
@@ -91,9 +91,16 @@ def move(request: HttpRequest, id_: str) -> HttpResponse:
     """Move a conversation to the chosen group."""
     moved = assign(actor_of(request), id_, request.POST.get("group", ""))
     if moved.queued:
-        messages.success(request, f"It waits for a curator of {request.POST['group']}.")
+        messages.success(
+            request, gettext("It waits for a curator of {group}.").format(group=request.POST["group"])
+        )
     else:
-        messages.success(request, f"“{moved.thread.label}” is in {moved.group}; it was in {moved.former}.")
+        messages.success(
+            request,
+            gettext("“{label}” is in {group}; it was in {former}.").format(
+                label=moved.thread.label, group=moved.group, former=moved.former
+            ),
+        )
     return redirect(back_to(request, id_))
 
 
@@ -103,7 +110,7 @@ def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
     """Set the tags of a conversation, separated with commas."""
     names = [each.strip() for each in request.POST.get("tags", "").split(",")]
     tag(actor_of(request), id_, [each for each in names if each])
-    messages.success(request, "Saved.")
+    messages.success(request, gettext("Saved."))
     return redirect("people:conversation", id_)
 
 
@@ -113,12 +120,17 @@ def remove(request: HttpRequest, id_: str) -> HttpResponse:
     actor = actor_of(request)
     if request.method == "POST":
         gone = delete(actor, id_)
-        messages.success(request, f"Deleted, with {format_count(gone.memories, 'turn')}.")
-        context = {"title": "Deleted", "here": "conversations", "thread": gone.thread}
+        messages.success(
+            request,
+            ngettext("Deleted, with {count} turn.", "Deleted, with {count} turns.", gone.memories).format(
+                count=gone.memories
+            ),
+        )
+        context = {"title": gettext("Deleted"), "here": "conversations", "thread": gone.thread}
         return render_page(request, "people/conversations/deleted.html", context)
     [found] = with_counts(actor, (find_conversation(actor, id_, right=WRITE),))
     context = {
-        "title": "Delete a conversation",
+        "title": gettext("Delete a conversation"),
         "here": "conversations",
         "found": found,
         "may_purge": actor.may(CURATE, found.thread.group_id),
@@ -131,7 +143,7 @@ def destroy(request: HttpRequest, id_: str) -> HttpResponse:
     """Show what a purge of a conversation destroys, then destroy it and show the certificate."""
     actor, is_decided = actor_of(request), request.method == "POST"
     purged = purge(actor, id_, dry_run=not is_decided)
-    title = "Purged" if is_decided else "Purge a conversation"
+    title = gettext("Purged") if is_decided else gettext("Purge a conversation")
     context = {"title": title, "here": "conversations", "purged": purged}
     return render_page(request, "people/conversations/purge.html", context)
 
@@ -141,7 +153,12 @@ def destroy(request: HttpRequest, id_: str) -> HttpResponse:
 def restore(request: HttpRequest, id_: str) -> HttpResponse:
     """Bring a deleted conversation back."""
     back = bring_back(actor_of(request), id_)
-    messages.success(request, f"It is back, with {format_count(back.memories, 'turn')}.")
+    messages.success(
+        request,
+        ngettext("It is back, with {count} turn.", "It is back, with {count} turns.", back.memories).format(
+            count=back.memories
+        ),
+    )
     return redirect("people:conversation", id_)
 
 

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from access.actor import WRITE, Actor
@@ -23,15 +24,17 @@ from memories.store import Outcome, StoreResult, store
 
 get_or_post = require_http_methods(["GET", "POST"])
 STORE_MESSAGES = {
-    Outcome.CREATED: "Saved.",
-    Outcome.REINFORCED: "This was known already. Its confidence went up.",
-    Outcome.UNCHANGED: "Exactly this was known already. Nothing changed.",
-    Outcome.QUEUED: "Saved. It is not found until a curator approves it.",
+    Outcome.CREATED: gettext_lazy("Saved."),
+    Outcome.REINFORCED: gettext_lazy("This was known already. Its confidence went up."),
+    Outcome.UNCHANGED: gettext_lazy("Exactly this was known already. Nothing changed."),
+    Outcome.QUEUED: gettext_lazy("Saved. It is not found until a curator approves it."),
 }
 EDIT_MESSAGES = {
-    EditOutcome.NEW_VERSION: "Corrected. The old text is listed below.",
-    EditOutcome.CHANGED: "Changed.",
-    EditOutcome.QUEUED: "Your correction waits for a curator. Until then the old text stays in use.",
+    EditOutcome.NEW_VERSION: gettext_lazy("Corrected. The old text is listed below."),
+    EditOutcome.CHANGED: gettext_lazy("Changed."),
+    EditOutcome.QUEUED: gettext_lazy(
+        "Your correction waits for a curator. Until then the old text stays in use."
+    ),
 }
 
 
@@ -54,8 +57,8 @@ def store_new(request: HttpRequest) -> HttpResponse:
             if stored.memory is not None and stored.outcome in STORE_MESSAGES:
                 report_outcome(request, stored)
                 return redirect("people:memory", str(stored.memory.id))
-            form.add_error(None, f"Not stored: {stored.why}.")
-    return render_form(request, form, title="New memory", button="Save")
+            form.add_error(None, gettext("Not stored: {why}.").format(why=stored.why))
+    return render_form(request, form, title=gettext("New memory"), button=gettext("Save"))
 
 
 @workspace_page
@@ -74,7 +77,9 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
             messages.success(request, EDIT_MESSAGES[edited.outcome])
             report_findings(request, edited.findings)
             return redirect("people:memory", str(edited.memory.id))
-    return render_form(request, form, title="Correct a memory", button="Save the correction", memory=memory)
+    return render_form(
+        request, form, title=gettext("Correct a memory"), button=gettext("Save the correction"), memory=memory
+    )
 
 
 @workspace_page
@@ -89,24 +94,28 @@ def flag(request: HttpRequest, id_: str) -> HttpResponse:
         except LociError as refusal:
             form.refuse(refusal)
         else:
-            messages.success(request, "Flagged. A curator will look at it.")
+            messages.success(request, gettext("Flagged. A curator will look at it."))
             return redirect("people:memory", str(memory.id))
-    return render_form(request, form, title="Flag a memory", button="Flag it", memory=memory)
+    return render_form(
+        request, form, title=gettext("Flag a memory"), button=gettext("Flag it"), memory=memory
+    )
 
 
 def no_writable_group(actor: Actor) -> NotPermitted:
     """The refusal for an actor without a group to store in; its hint says who can change that."""
     if actor.all_groups:
         return NotPermitted(
-            "There is no group to store in yet.", hint="Create one first: Curate, then Group settings."
+            gettext("There is no group to store in yet."),
+            hint=gettext("Create one first: Curate, then Group settings."),
         )
     if not readable_groups(actor):
         return NotPermitted(
-            "You belong to no group, so there is nowhere to store.",
-            hint="Ask an admin of a group to make you a contributor.",
+            gettext("You belong to no group, so there is nowhere to store."),
+            hint=gettext("Ask an admin of a group to make you a contributor."),
         )
     return NotPermitted(
-        "You may read here, but not store.", hint="Ask an admin of your group to make you a contributor."
+        gettext("You may read here, but not store."),
+        hint=gettext("Ask an admin of your group to make you a contributor."),
     )
 
 
@@ -120,8 +129,10 @@ def find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
     memory = head_of(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
         raise NotPermitted(
-            f"You may read this memory, but not change it: it belongs to the group '{memory.group.slug}'.",
-            hint="Ask an admin of that group to make you a contributor.",
+            gettext("You may read this memory, but not change it: it belongs to the group '{slug}'.").format(
+                slug=memory.group.slug
+            ),
+            hint=gettext("Ask an admin of that group to make you a contributor."),
         )
     return actor, memory
 
@@ -137,13 +148,16 @@ def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
     report_findings(request, stored.findings)
     doubtful = [near for near in stored.neighbours if stored.outcome == Outcome.CREATED and near.why]
     if doubtful:
-        messages.info(request, f"A similar memory exists: “{doubtful[0].memory.content[:160]}”")
+        messages.info(
+            request,
+            gettext("A similar memory exists: “{content}”").format(content=doubtful[0].memory.content[:160]),
+        )
 
 
 def report_findings(request: HttpRequest, findings: Iterable[TextFinding]) -> None:
     """Add a message for each thing that the guard found in the text."""
     for found in findings:
-        messages.info(request, f"Found {found.words}.")
+        messages.info(request, gettext("Found {words}.").format(words=found.words))
 
 
 def render_form(

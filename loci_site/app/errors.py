@@ -5,6 +5,7 @@ import sys
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template import loader
+from django.utils.translation import gettext
 from django.views.defaults import server_error as plain_server_error
 
 from access.errors import StorageFull, as_storage_error
@@ -16,6 +17,6 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     if error is None:
         return plain_server_error(request)
     # Without the request: its session and its user are in the database.
-    title = "Not saved" if isinstance(error, StorageFull) else "Not available"
+    title = gettext("Not saved") if isinstance(error, StorageFull) else gettext("Not available")
     page = loader.render_to_string("507.html", {"title": title, "message": error.message, "hint": error.hint})
     return HttpResponse(page, status=error.status)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from access.admin.vouching import offer_vouching, vouched_kinds
 from access.errors import LociError
@@ -13,17 +14,17 @@ from memories.models import Memory
 from memories.types import Scope, Type
 
 TYPES = (
-    (Type.SEMANTIC, "A fact"),
-    (Type.PROCEDURAL, "A procedure: how something is done"),
-    (Type.EPISODIC, "An event: something that happened"),
-    (Type.ENTITY, "A person or thing"),
+    (Type.SEMANTIC, gettext_lazy("A fact")),
+    (Type.PROCEDURAL, gettext_lazy("A procedure: how something is done")),
+    (Type.EPISODIC, gettext_lazy("An event: something that happened")),
+    (Type.ENTITY, gettext_lazy("A person or thing")),
 )
 SCOPES = (
-    ("", "Default of the group"),
-    (Scope.GROUP, "This group only"),
-    (Scope.GLOBAL, "Every group"),
+    ("", gettext_lazy("Default of the group")),
+    (Scope.GROUP, gettext_lazy("This group only")),
+    (Scope.GLOBAL, gettext_lazy("Every group")),
 )
-TAGS_HINT = "Separate with commas."
+TAGS_HINT = gettext_lazy("Separate with commas.")
 
 
 class PeopleForm(forms.Form):
@@ -42,20 +43,22 @@ class StoreForm(PeopleForm):
     """A new memory."""
 
     content = forms.CharField(
-        label="What should be remembered?",
+        label=gettext_lazy("What should be remembered?"),
         widget=forms.Textarea(attrs={"rows": 5, "autofocus": True}),
-        help_text="One thing per memory, so that it can be corrected on its own. Write it so that it still makes sense in a year.",
+        help_text=gettext_lazy(
+            "One thing per memory, so that it can be corrected on its own. Write it so that it still makes sense in a year."
+        ),
     )
-    type = forms.ChoiceField(label="What is it?", choices=TYPES)
+    type = forms.ChoiceField(label=gettext_lazy("What is it?"), choices=TYPES)
     happened = forms.DateField(
-        label="When did it happen?",
+        label=gettext_lazy("When did it happen?"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}),
-        help_text="For events. Leave empty for today.",
+        help_text=gettext_lazy("For events. Leave empty for today."),
     )
-    group = forms.ChoiceField(label="Group")
-    scope = forms.ChoiceField(label="Who sees it?", choices=SCOPES, required=False)
-    tags = forms.CharField(label="Tags", required=False, help_text=TAGS_HINT)
+    group = forms.ChoiceField(label=gettext_lazy("Group"))
+    scope = forms.ChoiceField(label=gettext_lazy("Who sees it?"), choices=SCOPES, required=False)
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False, help_text=TAGS_HINT)
 
     def __init__(
         self, data: Any = None, *, groups: list[Group], initial: dict[str, Any] | None = None
@@ -82,14 +85,14 @@ class CorrectForm(PeopleForm):
     """A new text or other tags for the version of a memory that the form was opened with."""
 
     content = forms.CharField(
-        label="Corrected text", widget=forms.Textarea(attrs={"rows": 6, "autofocus": True})
+        label=gettext_lazy("Corrected text"), widget=forms.Textarea(attrs={"rows": 6, "autofocus": True})
     )
-    tags = forms.CharField(label="Tags", required=False, help_text=TAGS_HINT)
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False, help_text=TAGS_HINT)
     reason = forms.CharField(
-        label="Why?",
+        label=gettext_lazy("Why?"),
         required=False,
         max_length=MAX_REASON_CHARS,
-        help_text="Kept in the audit log with your name. Others see what changed.",
+        help_text=gettext_lazy("Kept in the audit log with your name. Others see what changed."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -111,10 +114,12 @@ class FlagForm(PeopleForm):
     """Why a memory is disputed."""
 
     reason = forms.CharField(
-        label="What is wrong with it?",
+        label=gettext_lazy("What is wrong with it?"),
         max_length=MAX_REASON_CHARS,
         widget=forms.Textarea(attrs={"rows": 3, "autofocus": True}),
-        help_text="A curator reads it. Until they decide, the memory is still found, marked as disputed.",
+        help_text=gettext_lazy(
+            "A curator reads it. Until they decide, the memory is still found, marked as disputed."
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -20,7 +21,11 @@ from loci_site.app.page import render_page, workspace_page
 # A wheel has its documentation inside loci_site, a checkout beside the packages.
 FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
 # What people read, in this order; other files of the folder are for developers.
-SHELVES = (("Begin", ("quickstart", "glossary", "recall")), ("How to", "how-to"), ("Reference", "reference"))
+SHELVES = (
+    (gettext_noop("Begin"), ("quickstart", "glossary", "recall")),
+    (gettext_noop("How to"), "how-to"),
+    (gettext_noop("Reference"), "reference"),
+)
 # The first prefix of a page's address that fits names its documentation.
 HELP_FOR = (
     ("/admin/review/", "how-to/review"),
@@ -79,7 +84,7 @@ def help_index(request: HttpRequest) -> HttpResponse:
     """All pages, or those with all the words of `?q=`."""
     query = request.GET.get("q", "").strip()[:200]
     context = {
-        "title": "Help",
+        "title": gettext("Help"),
         "query": query,
         "found": search(query) if query else None,
         "shelves": shelves(),
@@ -130,7 +135,7 @@ def shelves() -> list[tuple[str, list[HelpPage]]]:
     """The pages under their headings."""
     pages = all_pages().values()
     return [
-        (heading, [page for page in pages if (page.name in place if isinstance(place, tuple) else page.name.startswith(f"{place}/"))])
+        (gettext(heading), [page for page in pages if (page.name in place if isinstance(place, tuple) else page.name.startswith(f"{place}/"))])
         for heading, place in SHELVES
     ]  # fmt: skip
 

@@ -10,13 +10,14 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy
 
 from access.actor import Actor, Via
 from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.users import log_password
 from loci_site.app.page import secured
 
-WELCOME = "Welcome! Connect your agents here; Search leads to what your team knows."
+WELCOME = gettext_lazy("Welcome! Connect your agents here; Search leads to what your team knows.")
 
 
 @method_decorator(secured, name="dispatch")
@@ -24,7 +25,7 @@ class AcceptInvitation(PasswordResetConfirmView):
     """Django's view, for active people only; the new password is logged."""
 
     template_name = "people/invited.html"
-    title = "Choose a password"
+    title = gettext_lazy("Choose a password")
     success_url = reverse_lazy("people:account")
     post_reset_login = True
     post_reset_login_backend = settings.AUTHENTICATION_BACKENDS[0]

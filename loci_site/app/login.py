@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
 from access.errors import LociError
@@ -20,15 +21,20 @@ from access.sign_in.sso.admission import sign_in
 from access.sign_in.sso.proxy import proxied_visitor
 from loci_site.app.page import secured
 
-ADMIN_CLOSED = "The admin is for curators. Here you can search, store, correct and flag memories."
+ADMIN_CLOSED = gettext_lazy(
+    "The admin is for curators. Here you can search, store, correct and flag memories."
+)
 STAY = "stay"  # in the address: show the page instead of logging in by the proxy's header again
-WRONG_LOGIN = "Wrong name or password. Both are case-sensitive."
+WRONG_LOGIN = gettext_lazy("Wrong name or password. Both are case-sensitive.")
 
 
 class LogInForm(LoginForm):
     """Name and password. After too many attempts its error says how long to wait."""
 
-    error_messages = {"invalid_login": WRONG_LOGIN, "inactive": "This account is switched off. Ask an admin."}
+    error_messages = {
+        "invalid_login": WRONG_LOGIN,
+        "inactive": gettext_lazy("This account is switched off. Ask an admin."),
+    }
 
 
 @method_decorator(secured, name="dispatch")
@@ -39,7 +45,7 @@ class LogIn(LoginView):
     authentication_form = LogInForm
     redirect_authenticated_user = True
     next_page = "people:home"
-    extra_context = {"title": "Log in"}
+    extra_context = {"title": gettext_lazy("Log in")}
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form; a person named by a trusted proxy is logged in directly, unless they have just logged out."""

@@ -10,14 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse_lazy
-from django.utils import timezone
+from django.utils.translation import gettext
 
 from access.actor import READ, WRITE, Actor, Via
 from access.admin.caller import actor_of
 from access.errors import LociError, NotFound
 from access.groups import entered_groups
 from access.models import Group
-from access.sign_in.preferences import preference_of, zone_of
 
 P = ParamSpec("P")
 # All assets are this server's own files: no inline script or style, no other host.
@@ -48,15 +47,13 @@ def workspace_page(
     @wraps(view)
     def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         request.loci_via = Via.APP  # type: ignore[attr-defined]  # read by actor_of()
-        request.loci_preference = preference_of(request.user.pk)  # type: ignore[attr-defined]
-        with timezone.override(zone_of(request.loci_preference)):  # type: ignore[attr-defined]
-            try:
-                return view(request, *args, **kwargs)
-            except LociError as refusal:
-                if refusal.field == "id":  # of the address: its hint is for agents
-                    refusal = NotFound("Not found, or you don't have access.")
-                context = {"title": refusal.message, "refusal": refusal}
-                return render_page(request, "people/refused.html", context, status=refusal.status)
+        try:
+            return view(request, *args, **kwargs)
+        except LociError as refusal:
+            if refusal.field == "id":  # of the address: its hint is for agents
+                refusal = NotFound(gettext("Not found, or you don't have access."))
+            context = {"title": refusal.message, "refusal": refusal}
+            return render_page(request, "people/refused.html", context, status=refusal.status)
 
     return secured(login_required(with_refusals, login_url=reverse_lazy("people:login")))
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from access.actor import WRITE
@@ -47,7 +48,7 @@ def search(request: HttpRequest) -> HttpResponse:
     groups = readable_groups(actor)
     group = choose_group(request, groups)
     context: dict[str, Any] = {
-        "title": query or "Search",
+        "title": query or gettext("Search"),
         "here": "search",
         "query": query,
         "group": group,
@@ -74,7 +75,7 @@ def list_own(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     listed = ListFilter(states=OWN_STATES, author=actor.user_id)
     page = list_memories(actor, listed, cursor=request.GET.get("cursor", ""), limit=RECENT)
-    context = {"title": "Mine", "here": "mine", "page": page, "more": next_page_url(request, page)}
+    context = {"title": gettext("Mine"), "here": "mine", "page": page, "more": next_page_url(request, page)}
     return render_page(request, "people/mine.html", context)
 
 
@@ -111,7 +112,10 @@ def choose_group(request: HttpRequest, groups: list[Group]) -> Group | None:
     slug = wanted or request.session.get(GROUP_IN_SESSION, "")
     group = next((each for each in groups if each.slug == slug), None)
     if wanted and group is None:
-        raise GroupNotFound(f"There is no group '{wanted[:60]}' that you may use.", field="group")
+        raise GroupNotFound(
+            gettext("There is no group '{wanted}' that you may use.").format(wanted=wanted[:60]),
+            field="group",
+        )
     if wanted and request.session.get(GROUP_IN_SESSION) != wanted:
         request.session[GROUP_IN_SESSION] = wanted
     return group or next(iter(groups), None)

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -14,7 +15,7 @@ from access.errors import LociError
 from access.sign_in.sso.admission import sign_in
 from loci_site.app.page import secured
 
-OFF = "Single sign-on is not set up here. Log in with a password."
+OFF = gettext_noop("Single sign-on is not set up here. Log in with a password.")
 
 
 @secured
@@ -23,7 +24,7 @@ OFF = "Single sign-on is not set up here. Log in with a password."
 def begin(request: HttpRequest) -> HttpResponse:
     """Redirect to the provider."""
     if not settings.LOCI.sign_in.oidc_issuer:
-        return refuse(request, OFF)
+        return refuse(request, gettext(OFF))
     from access.sign_in.sso.oidc import ToProvider  # noqa: PLC0415 - its package is installed only where it is used
 
     try:
@@ -39,7 +40,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 def finish(request: HttpRequest) -> HttpResponse:
     """Log in the visitor that the provider sent back, and redirect to the requested page."""
     if not settings.LOCI.sign_in.oidc_issuer:
-        return refuse(request, OFF)
+        return refuse(request, gettext(OFF))
     from access.sign_in.sso.oidc import read_answer  # noqa: PLC0415 - as above
 
     try:

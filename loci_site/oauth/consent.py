@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse_lazy
+from django.utils.translation import gettext, gettext_lazy
 from oauth2_provider.exceptions import OAuthToolkitError
 from oauth2_provider.forms import AllowForm
 from oauth2_provider.models import Application
@@ -21,6 +22,7 @@ from oauthlib.oauth2.rfc6749.errors import (
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
 from access.actor import Actor, Via
+from access.admin.columns import in_words
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group
@@ -37,14 +39,16 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
     """What the person allows, with the program's request in hidden fields."""
 
     rights = forms.MultipleChoiceField(
-        required=False, label="It may", widget=UnfoldAdminCheckboxSelectMultipleWidget()
+        required=False, label=gettext_lazy("It may"), widget=UnfoldAdminCheckboxSelectMultipleWidget()
     )
     groups = forms.MultipleChoiceField(
-        required=False, label="In these groups", widget=UnfoldAdminCheckboxSelectMultipleWidget()
+        required=False,
+        label=gettext_lazy("In these groups"),
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     everywhere = forms.BooleanField(
         required=False,
-        label="In every group that I may enter, including future ones",
+        label=gettext_lazy("In every group that I may enter, including future ones"),
         widget=UnfoldBooleanSwitchWidget(),
     )
 
@@ -54,7 +58,9 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         self.groups_by_slug: dict[str, Group] = {group.slug: group for group in entered_groups(actor)}
         requested = str(self.data.get("scope") or self.initial.get("scope") or "").split()
         rights = [
-            (name, label) for name, label in OAUTH_SCOPES.items() if name in requested and actor.may(name)
+            (name, in_words(label))
+            for name, label in OAUTH_SCOPES.items()
+            if name in requested and actor.may(name)
         ]
         self.fields["rights"].choices = rights
         self.fields["rights"].initial = [name for name, _ in rights]
@@ -64,15 +70,15 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         """Refuse a form that allows nothing, or whose hidden fields were changed."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("resource") != self.audience:
-            raise forms.ValidationError("The program requests access to a different server.")
+            raise forms.ValidationError(gettext("The program requests access to a different server."))
         if error := find_challenge_error(data):
             raise forms.ValidationError(error)
         if data.get("allow"):
             if not data.get("rights"):
-                self.add_error("rights", "Choose at least one, or refuse.")
+                self.add_error("rights", gettext("Choose at least one, or refuse."))
             if not data.get("everywhere") and not data.get("groups"):
                 field = "groups" if self.groups_by_slug else "everywhere"
-                self.add_error(field, "Choose at least one group, or every group.")
+                self.add_error(field, gettext("Choose at least one group, or every group."))
         return data
 
     def allowed(self) -> GrantedAccess:
@@ -104,7 +110,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         """Take the person's decision; a form whose program or redirect address was changed is refused."""
         if self._redirect_address() is None:
             wrong = MismatchingRedirectURIError(
-                description="The address for the answer is not the program's own."
+                description=gettext("The address for the answer is not the program's own.")
             )
             refused: HttpResponse = self.error_response(OAuthToolkitError(error=wrong), None)
             return refused
@@ -145,7 +151,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         """The page's context with the program's name and the address that receives the answer."""
         context: dict[str, Any] = admin.site.each_context(self.request) | super().get_context_data(**kwargs)
         application = context.get("application") or self._application()
-        context |= {"title": "Allow a program", "is_nav_sidebar_enabled": False}
+        context |= {"title": gettext("Allow a program"), "is_nav_sidebar_enabled": False}
         if application is not None:
             context |= {
                 "program": name_of(application),

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
 from access.actor import CURATE, Actor
@@ -10,8 +11,13 @@ from access.groups import entered_groups
 from maintenance.cycle import RunPlan
 
 KINDS = (
-    ("cycle", "The whole cycle: decay, compact, promote, expire, clean up, find duplicates and conflicts"),
-    ("cleanup", "Cleanup only"),
+    (
+        "cycle",
+        gettext_lazy(
+            "The whole cycle: decay, compact, promote, expire, clean up, find duplicates and conflicts"
+        ),
+    ),
+    ("cleanup", gettext_lazy("Cleanup only")),
 )
 EVERY = ""
 
@@ -21,15 +27,17 @@ class CycleForm(forms.Form):
 
     field_order = ("kind", "group", "max_percent")
 
-    kind = forms.ChoiceField(choices=KINDS, label="What", widget=UnfoldAdminSelectWidget)
+    kind = forms.ChoiceField(choices=KINDS, label=gettext_lazy("What"), widget=UnfoldAdminSelectWidget)
     max_percent = forms.IntegerField(
-        label="At most",
+        label=gettext_lazy("At most"),
         required=False,
         min_value=1,
         max_value=100,
         widget=UnfoldAdminDecimalFieldWidget(attrs={"placeholder": "default"}),
-        help_text="Percent of a group's memories that the run may retire; it stops beyond that. "
-        "Leave empty to use the setting maintenance.max_share.",
+        help_text=gettext_lazy(
+            "Percent of a group's memories that the run may retire; it stops beyond that. "
+            "Leave empty to use the setting maintenance.max_share."
+        ),
     )
 
     def __init__(self, data: Any = None, *, actor: Actor) -> None:
@@ -37,10 +45,10 @@ class CycleForm(forms.Form):
         self._groups = {
             str(group.id): group for group in entered_groups(actor) if actor.may(CURATE, group.key)
         }
-        every = [(EVERY, "Every group")] if actor.all_groups and actor.may(CURATE) else []
+        every = [(EVERY, gettext("Every group"))] if actor.all_groups and actor.may(CURATE) else []
         named = [(id_, group.title or group.slug) for id_, group in self._groups.items()]
         self.fields["group"] = forms.ChoiceField(
-            label="Where", required=not every, choices=every + named, widget=UnfoldAdminSelectWidget
+            label=gettext("Where"), required=not every, choices=every + named, widget=UnfoldAdminSelectWidget
         )
         self.order_fields(self.field_order)
         self.has_choice = bool(every + named)  # whether the actor may run anything

@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
@@ -29,13 +30,13 @@ REQUEST_S = 20.0
 class RunAdmin(LociAdmin):
     """Maintenance runs in the user's groups; runs over all groups are for superusers."""
 
-    list_name = "Maintenance runs"
+    list_name = gettext_lazy("Maintenance runs")
     list_display = ("started_at", "kind", "standing", "group", "actor", "counted", "finished_at")
     list_display_links = ("started_at", "kind")
     list_select_related = ("group",)
     list_filter = ("status", "kind")
     ordering = ("-key",)
-    empty_hint = "Maintenance has not run yet. Each run is listed here with what it changed."
+    empty_hint = gettext_lazy("Maintenance has not run yet. Each run is listed here with what it changed.")
     change_list_template = "admin/maintenance/run/list.html"
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -68,7 +69,7 @@ class RunAdmin(LociAdmin):
         page = max(1, int(number)) if is_number else 1
         changes, total = read_changes(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
         context = {
-            "title": f"Run: {run.kind}",
+            "title": gettext("Run: {kind}").format(kind=run.kind),
             "run": run,
             "counts": format_counts(run.counts),
             "steps": format_steps(run.steps),
@@ -104,7 +105,11 @@ class RunAdmin(LociAdmin):
             return HttpResponseNotAllowed(["GET", "POST"])
         actor = actor_of(request)
         form = CycleForm(request.POST or None, actor=actor)
-        context: dict[str, Any] = {"title": "Run the cycle", "form": form, "back": self.url("changelist")}
+        context: dict[str, Any] = {
+            "title": gettext("Run the cycle"),
+            "form": form,
+            "back": self.url("changelist"),
+        }
         if form.is_valid():
             try:
                 if request.POST.get("do") == "run":
@@ -126,11 +131,16 @@ class RunAdmin(LociAdmin):
 
     def _begun(self, request: HttpRequest, actor: Actor, form: CycleForm) -> HttpResponse:
         run = start_alone(actor, form.plan(), seconds=REQUEST_S)
-        counts = format_counts(run.counts) or "nothing to do"
+        counts = format_counts(run.counts) or gettext("nothing to do")
         if run.status == RunStatus.RUNNING:
-            messages.info(request, f"Started: {counts} so far. A worker continues within a minute.")
+            messages.info(
+                request,
+                gettext("Started: {counts} so far. A worker continues within a minute.").format(
+                    counts=counts
+                ),
+            )
         elif run.status == RunStatus.DONE:
-            messages.success(request, f"Done: {counts}.")
+            messages.success(request, gettext("Done: {counts}.").format(counts=counts))
         else:
             messages.warning(request, f"{run.status.capitalize()}: {run.error}")
         return HttpResponseRedirect(self.url("change", run.id))
@@ -140,7 +150,7 @@ class RunAdmin(LociAdmin):
     ) -> HttpResponse:
         later = find_later_runs(run)
         context: dict[str, Any] = {
-            "title": "Undo a run",
+            "title": gettext("Undo a run"),
             "run": run,
             "with_later": with_later,
             "later": later,
@@ -152,19 +162,29 @@ class RunAdmin(LociAdmin):
 
     def _undone(self, request: HttpRequest, run: Run, *, with_later: bool) -> HttpResponse:
         done = undo_run(actor_of(request), run.id, with_later=with_later)
-        kept = f" {len(done.kept)} rows were left as they are." if done.kept else ""
-        later = f" {len(done.earlier)} later runs were undone first." if done.earlier else ""
+        kept = gettext(" {kept} rows were left as they are.").format(kept=len(done.kept)) if done.kept else ""
+        later = (
+            gettext(" {earlier} later runs were undone first.").format(earlier=len(done.earlier))
+            if done.earlier
+            else ""
+        )
         edited = (
-            f" Edited since and restored too: {', '.join(map(str, done.versions))}." if done.versions else ""
+            gettext(" Edited since and restored too: {versions}.").format(
+                versions=", ".join(map(str, done.versions))
+            )
+            if done.versions
+            else ""
         )
         messages.success(
             request,
-            f"Run undone: {done.restored} rows restored, {done.deleted} removed.{edited}{kept}{later}",
+            gettext("Run undone: {restored} rows restored, {deleted} removed.{edited}{kept}{later}").format(
+                restored=done.restored, deleted=done.deleted, edited=edited, kept=kept, later=later
+            ),
         )
         return HttpResponseRedirect(self.url("change", run.id))
 
     @column(
-        "status",
+        gettext_lazy("status"),
         ordering="status",
         labels={"done": "success", "failed": "danger", "stopped": "warning", "running": "info"},
     )
@@ -172,7 +192,7 @@ class RunAdmin(LociAdmin):
         """The run's status."""
         return run.status
 
-    @column("counts")
+    @column(gettext_lazy("counts"))
     def counted(self, run: Run) -> str:
         """The run's counts on one line."""
         return format_counts(run.counts) or "—"

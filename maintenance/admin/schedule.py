@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from access.actor import ADMIN, Actor
 from access.admin.caller import actor_of
@@ -28,9 +29,19 @@ from maintenance.schedule.wording import (
 
 # For each button: the function, icon, label and success message.
 ACTIONS: dict[str, tuple[Callable[[Actor, str], JobStatus], str, str, str]] = {
-    "pause": (pause_job, "pause", "Pause", "The job '{}' is paused until it is resumed."),
-    "resume": (resume_job, "play_arrow", "Resume", "The job '{}' is resumed."),
-    "run": (request_run, "bolt", "Run now", "A worker starts the job '{}' within a minute."),
+    "pause": (
+        pause_job,
+        "pause",
+        gettext_noop("Pause"),
+        gettext_noop("The job '{}' is paused until it is resumed."),
+    ),
+    "resume": (resume_job, "play_arrow", gettext_noop("Resume"), gettext_noop("The job '{}' is resumed.")),
+    "run": (
+        request_run,
+        "bolt",
+        gettext_noop("Run now"),
+        gettext_noop("A worker starts the job '{}' within a minute."),
+    ),
 }
 # Findings that need attention come first.
 URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SKIPPED)
@@ -40,7 +51,7 @@ URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SK
 class ScheduleAdmin(LociAdmin):
     """Scheduled jobs, backups and the doctor, for admins of all groups."""
 
-    list_name = "Schedule"
+    list_name = gettext_lazy("Schedule")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """No rows: the page shows jobs, not their locks."""
@@ -65,7 +76,7 @@ class ScheduleAdmin(LociAdmin):
         """List all jobs with their buttons."""
         jobs = list_schedule(actor_of(request))
         context = {
-            "title": "Schedule",
+            "title": gettext("Schedule"),
             **self._place(),
             "rows": [self._row(job) for job in jobs],
             "has_run": any(job.last_run or job.failures for job in jobs),
@@ -77,11 +88,14 @@ class ScheduleAdmin(LociAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if action not in ACTIONS:
-            raise NotFound(f"Jobs have no action '{action}'.", hint=f"Use one of {', '.join(ACTIONS)}.")
+            raise NotFound(
+                gettext("Jobs have no action '{action}'.").format(action=action),
+                hint=gettext("Use one of {actions}.").format(actions=", ".join(ACTIONS)),
+            )
         change, _, _, message = ACTIONS[action]
         try:
             change(actor_of(request), name)
-            messages.success(request, message.format(name))
+            messages.success(request, gettext(message).format(name))
         except LociError as refusal:
             if refusal.status in (403, 404):
                 raise
@@ -93,14 +107,14 @@ class ScheduleAdmin(LociAdmin):
         actor = actor_of(request)
         if request.method == "POST":
             made = make_backup(actor)
-            messages.success(request, f"Backed up and verified: {made.path.name}.")
+            messages.success(request, gettext("Backed up and verified: {name}.").format(name=made.path.name))
             for warning in filter(None, [made.warning]):
                 messages.warning(request, warning)
             return HttpResponseRedirect(request.path)
         backups = list_backups(actor)
         newest = backups[0].name if backups else "NAME"
         context = {
-            "title": "Backups",
+            "title": gettext("Backups"),
             **self._place(),
             "backups": backups,
             "looking": command_line(f"restore {newest} --dry-run"),
@@ -113,7 +127,7 @@ class ScheduleAdmin(LociAdmin):
         actor, is_whole = actor_of(request), "whole" in request.GET
         found = repair(actor) if request.method == "POST" else examine(actor, quick=not is_whole)
         context = {
-            "title": "Doctor",
+            "title": gettext("Doctor"),
             **self._place(),
             "found": found,
             "findings": sorted(found.findings, key=lambda one: URGENCY.index(one.verdict)),
@@ -125,15 +139,17 @@ class ScheduleAdmin(LociAdmin):
 
     def _place(self) -> dict[str, str]:
         """The page heading's list name and address: these pages belong to maintenance, not to the schedule."""
-        return {"list_name": "Maintenance", "list_url": reverse("admin:maintenance_run_changelist")}
+        return {"list_name": gettext("Maintenance"), "list_url": reverse("admin:maintenance_run_changelist")}
 
     def _row(self, job: JobStatus) -> dict[str, Any]:
         state = format_state(job).removesuffix(f": {job.error}")
         return {
             "job": job,
             "word": job.state,
-            "every": f"every {format_interval(job)}" if job.every_s else "not scheduled",
-            "meaning": JOB_DESCRIPTIONS.get(job.name, ""),
+            "every": gettext("every {job}").format(job=format_interval(job))
+            if job.every_s
+            else gettext("not scheduled"),
+            "meaning": gettext(JOB_DESCRIPTIONS[job.name]) if job.name in JOB_DESCRIPTIONS else "",
             "says": "" if state == job.state else state,
             "took": format_duration(job.took_s),
             "next": format_next_run(job),
@@ -142,7 +158,7 @@ class ScheduleAdmin(LociAdmin):
 
     def _action(self, job: JobStatus, name: str) -> dict[str, str]:
         _, icon, label, _ = ACTIONS[name]
-        return {"url": self.url("job", job.name, name), "icon": icon, "label": label}
+        return {"url": self.url("job", job.name, name), "icon": icon, "label": gettext(label)}
 
 
 def job_actions(job: JobStatus) -> list[str]:

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from access.models import Group
 from storage.ids import new_id
@@ -11,11 +12,11 @@ from storage.ids import new_id
 class RunStatus(models.TextChoices):
     """The status of a run."""
 
-    RUNNING = "running", "running: in progress, or interrupted and to be resumed"
-    DONE = "done", "done: finished"
-    FAILED = "failed", "failed: stopped by an error"
-    STOPPED = "stopped", "stopped: it would have changed too many memories"
-    UNDONE = "undone", "undone: its changes were reverted"
+    RUNNING = "running", gettext_lazy("running: in progress, or interrupted and to be resumed")
+    DONE = "done", gettext_lazy("done: finished")
+    FAILED = "failed", gettext_lazy("failed: stopped by an error")
+    STOPPED = "stopped", gettext_lazy("stopped: it would have changed too many memories")
+    UNDONE = "undone", gettext_lazy("undone: its changes were reverted")
 
 
 class Run(models.Model):

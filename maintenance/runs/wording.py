@@ -6,6 +6,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop, pgettext
+
 from maintenance.runs.preview import PreviewedChange
 
 # Labels of columns; the others keep their own names.
@@ -25,7 +27,7 @@ SINGULAR = {
     "conflicts": "conflict",
 }
 STEP_WORDS = {"findings": "duplicates and conflicts"}  # the others are shown by their names
-EMPTY_VALUE = "nothing"
+EMPTY_VALUE = gettext_noop("nothing")
 MAX_VALUE_CHARS = 60
 
 
@@ -67,7 +69,7 @@ def format_counts(counts: dict[str, Any]) -> str:
     for name, count in counts.items():
         if count:
             words = name.replace("_", " ")
-            parts.append(f"{count} {SINGULAR.get(words, words) if count == 1 else words}")
+            parts.append(f"{count} {pgettext('word', SINGULAR.get(words, words) if count == 1 else words)}")
     return ", ".join(parts)
 
 
@@ -89,7 +91,7 @@ def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
 
 def step_words(name: str) -> str:
     """A step's name for people."""
-    return STEP_WORDS.get(name, name)
+    return pgettext("word", STEP_WORDS.get(name, name)) if name else ""
 
 
 def read_number(step: dict[str, Any], name: str) -> float:
@@ -109,7 +111,11 @@ def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[S
 def format_change(change: PreviewedChange) -> ShownChange:
     """One changed row in words; of a row that the run created, its text is enough."""
     fields = [
-        ShownField(FIELD_WORDS.get(name, name.replace("_", " ")), format_value(before), format_value(after))
+        ShownField(
+            pgettext("word", FIELD_WORDS.get(name, name.replace("_", " "))),
+            format_value(before),
+            format_value(after),
+        )
         for name, (before, after) in change.fields.items()
     ]
     return ShownChange(
@@ -125,7 +131,7 @@ def format_change(change: PreviewedChange) -> ShownChange:
 def format_value(value: Any) -> str:
     """A value for people: numbers with three decimals, times to the minute, at most a line."""
     if value is None or value == "":
-        return EMPTY_VALUE
+        return gettext(EMPTY_VALUE)
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, str) and (moment := parse_moment(value)):

@@ -3,25 +3,27 @@
 from datetime import datetime
 from typing import Final
 
+from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop, ngettext
+
 from maintenance.schedule import JobStatus
-from memories.language.plurals import format_times
 
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 # What each job does, as the schedule shows it.
 JOB_DESCRIPTIONS: Final = {
-    "heartbeat": "Shows that the worker is alive.",
-    "embed_owed": "Embeds memories that were stored without a vector.",
-    "backup": "Makes a verified backup and deletes the oldest.",
-    "purge_backups": "Removes purged memories from the backups that still contain them.",
-    "cycle": "Decays, summarises, promotes and cleans up; each run can be undone as a whole.",
-    "retention": "Deletes data past its retention time, such as old recalls.",
-    "guard_scan": "Looks for sensitive text in what is stored; runs on request.",
-    "link_heads": "Links the ends of all chains of the audit log.",
-    "tidy_access": "Deletes expired sessions, codes and sign-in attempts.",
-    "embed_chunks": "Embeds chunks of files that have no vector yet.",
-    "import": "Checks and imports uploaded files.",
-    "notify": "Sends mail and calls webhooks when something waits or went wrong.",
+    "heartbeat": gettext_noop("Shows that the worker is alive."),
+    "embed_owed": gettext_noop("Embeds memories that were stored without a vector."),
+    "backup": gettext_noop("Makes a verified backup and deletes the oldest."),
+    "purge_backups": gettext_noop("Removes purged memories from the backups that still contain them."),
+    "cycle": gettext_noop("Decays, summarises, promotes and cleans up; each run can be undone as a whole."),
+    "retention": gettext_noop("Deletes data past its retention time, such as old recalls."),
+    "guard_scan": gettext_noop("Looks for sensitive text in what is stored; runs on request."),
+    "link_heads": gettext_noop("Links the ends of all chains of the audit log."),
+    "tidy_access": gettext_noop("Deletes expired sessions, codes and sign-in attempts."),
+    "embed_chunks": gettext_noop("Embeds chunks of files that have no vector yet."),
+    "import": gettext_noop("Checks and imports uploaded files."),
+    "notify": gettext_noop("Sends mail and calls webhooks when something waits or went wrong."),
 }
 
 
@@ -38,33 +40,39 @@ def format_duration(seconds: float | None) -> str:
 
 
 def format_moment(at: datetime | None) -> str:
-    """A time (UTC) to the second; "-" for None."""
-    return f"{at:%Y-%m-%d %H:%M:%S}" if at else "-"
+    """A time in the active zone, for commands UTC, to the second; "-" for None."""
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S}" if at else "-"
 
 
 def format_interval(job: JobStatus) -> str:
     """How often the job runs: "1 d", or "never"."""
-    return format_duration(job.every_s) if job.every_s else "never"
+    return format_duration(job.every_s) if job.every_s else gettext("never")
 
 
 def format_next_run(job: JobStatus) -> str:
     """When the job runs next: a time, "next tick" or "when needed"."""
     if job.state in ("due", "overdue", "asked"):
-        return "next tick"
+        return gettext("next tick")
     if job.state == "idle" and job.next_run is None:
-        return "when needed"
+        return gettext("when needed")
     return format_moment(job.next_run)
 
 
 def format_state(job: JobStatus) -> str:
     """The job's state in one line, with its failures."""
-    failed = f"failed {format_times(job.failures)}: {job.error}" if job.failures else ""
+    failed = (
+        ngettext("failed once: {error}", "failed {times} times: {error}", job.failures).format(
+            times=job.failures, error=job.error
+        )
+        if job.failures
+        else ""
+    )
     words = {
-        "running": f"running since {format_moment(job.since)}",
-        "paused": f"paused by {job.by}",
-        "asked": f"requested by {job.by}",
+        "running": gettext("running since {time}").format(time=format_moment(job.since)),
+        "paused": gettext("paused by {name}").format(name=job.by),
+        "asked": gettext("requested by {name}").format(name=job.by),
         "failing": failed,
-        "overdue": f"overdue since {format_moment(job.since)}",
-        "off": "runs only on request",
+        "overdue": gettext("overdue since {time}").format(time=format_moment(job.since)),
+        "off": gettext("runs only on request"),
     }.get(job.state, job.state)
     return f"{words}; {failed}" if failed and job.state != "failing" else words

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import Actor
@@ -84,9 +85,12 @@ class BulkForm(ReasonForm):
     """The reason, and the tags or the group where the action needs them."""
 
     tags = forms.CharField(
-        label="Tags", help_text="Separate with commas.", max_length=500, widget=UnfoldAdminTextInputWidget()
+        label=gettext_lazy("Tags"),
+        help_text=gettext_lazy("Separate with commas."),
+        max_length=500,
+        widget=UnfoldAdminTextInputWidget(),
     )
-    group = forms.ChoiceField(label="Move to", widget=UnfoldAdminSelectWidget())
+    group = forms.ChoiceField(label=gettext_lazy("Move to"), widget=UnfoldAdminSelectWidget())
     field_order = ("tags", "group", "reason")
 
     def __init__(self, action: BulkAction, actor: Actor, data: Any = None) -> None:
@@ -128,7 +132,10 @@ class BulkActionsMixin(SavedFiltersMixin):
         chosen = list(rows[: MAX_AT_ONCE + 1])
         if len(chosen) > MAX_AT_ONCE:
             messages.error(
-                request, f"Nothing was changed: at most {MAX_AT_ONCE} memories at once. Filter the list."
+                request,
+                gettext(
+                    "Nothing was changed: at most {max_at_once} memories at once. Filter the list."
+                ).format(max_at_once=MAX_AT_ONCE),
             )
             return None
         is_answered = "confirm" in request.POST
@@ -154,7 +161,9 @@ class BulkActionsMixin(SavedFiltersMixin):
             would = apply_to_each(actor, tried, action, reason="preview", given=given, dry_run=True)
             notes = lines_on_traces(chosen) if action.needs_group else ()
         context = {
-            "title": f"{action.label}: {len(chosen)} memor{'y' if len(chosen) == 1 else 'ies'}?",
+            "title": ngettext("{label}: {count} memory?", "{label}: {count} memories?", len(chosen)).format(
+                label=gettext(action.label), count=len(chosen)
+            ),
             "action": action,
             "form": form,
             "chosen": chosen,
@@ -178,7 +187,10 @@ class BulkActionsMixin(SavedFiltersMixin):
             except LociError as refusal:
                 refused.append(refusal.message)
         if undone:
-            messages.success(request, f"Taken back: {undone} of {len(last['ids'])}.")
+            messages.success(
+                request,
+                gettext("Taken back: {undone} of {last}.").format(undone=undone, last=len(last["ids"])),
+            )
         for line in refused[:MAX_ERRORS_SHOWN]:
             messages.error(request, line)
         return HttpResponseRedirect(self.url("changelist"))
@@ -217,18 +229,29 @@ def report(request: HttpRequest, action: BulkAction, done: BulkResult, count: in
     """Say what was done, and note in the session how it is taken back."""
     if done.changed:
         messages.success(
-            request, f"{done.changed} of {count} memor{'y' if count == 1 else 'ies'} {action.past}."
+            request,
+            ngettext(
+                "{changed} of {count} memory {past}.", "{changed} of {count} memories {past}.", count
+            ).format(changed=done.changed, count=count, past=pgettext("word", action.past)),
         )
     elif not done.queued and not done.refused:
-        messages.info(request, "Nothing differs: no memory was changed.")
+        messages.info(request, gettext("Nothing differs: no memory was changed."))
     if done.queued:
-        messages.success(request, f"{done.queued} waiting for a curator: see the Review.")
+        messages.success(
+            request, gettext("{queued} waiting for a curator: see the Review.").format(queued=done.queued)
+        )
     for line in done.refused[:MAX_ERRORS_SHOWN]:
         messages.error(request, line)
     if len(done.refused) > MAX_ERRORS_SHOWN:
-        messages.error(request, f"{len(done.refused) - MAX_ERRORS_SHOWN} more were refused.")
+        messages.error(
+            request,
+            gettext("{refused} more were refused.").format(refused=len(done.refused) - MAX_ERRORS_SHOWN),
+        )
     if done.undo_ids:
-        request.session[SESSION_KEY] = {"ids": done.undo_ids, "what": f"{len(done.undo_ids)} {action.past}"}
+        request.session[SESSION_KEY] = {
+            "ids": done.undo_ids,
+            "what": f"{len(done.undo_ids)} {pgettext('word', action.past)}",
+        }
 
 
 def verb_action(name: str) -> BulkAction:
@@ -289,7 +312,8 @@ def move_all(
             with collecting_rows() as written:
                 moved = move_chosen(actor, rows, given[0], reason=reason, dry_run=dry_run)
         except LociError as refusal:
-            done.refused += [f"{len(rows)} of '{group.slug}': {refusal}"]
+            line = gettext("{count} of '{group}': {refusal}")
+            done.refused.append(line.format(count=len(rows), group=group.slug, refusal=refusal))
             continue
         done.changed += moved.moved
         done.refused += [f"“{texts.get(each.id, each.id)}”: {each.why}" for each in moved.staying]
@@ -309,9 +333,9 @@ def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
 
 BULK_ACTIONS = (
     *(verb_action(name) for name in OF_VERBS),
-    BulkAction("tag", "Add tags", "tagged", add_tags, needs_tags=True),
-    BulkAction("untag", "Remove tags", "untagged", remove_tags, needs_tags=True),
-    BulkAction("move", "Move to another group", "moved", apply_all=move_all, needs_group=True),
+    BulkAction("tag", gettext_noop("Add tags"), "tagged", add_tags, needs_tags=True),
+    BulkAction("untag", gettext_noop("Remove tags"), "untagged", remove_tags, needs_tags=True),
+    BulkAction("move", gettext_noop("Move to another group"), "moved", apply_all=move_all, needs_group=True),
 )
 
 
@@ -322,5 +346,5 @@ def menu_entry(action: BulkAction) -> Callable[..., HttpResponse | None]:
         return admin.run_action(request, rows, action)
 
     run.__name__ = f"{action.name}_selected"
-    run.short_description = action.label  # type: ignore[attr-defined]  # read by Django
+    run.short_description = gettext_lazy(action.label)  # type: ignore[attr-defined]  # read by Django
     return run

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -24,18 +25,25 @@ class DraftForm(forms.Form):
     """A new memory; most inputs come from the registry of fields."""
 
     content = forms.CharField(
+        label=gettext_lazy("Content"),
         # Newlines belong to the text; store() trims and cleans it.
         strip=False,
-        help_text="One fact worth keeping, in words that are clear without their context.",
+        help_text=gettext_lazy("One fact worth keeping, in words that are clear without their context."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 5}),
     )
-    group = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
+    group = forms.ChoiceField(label=gettext_lazy("Group"), widget=UnfoldAdminSelectWidget())
     new_group = forms.CharField(
-        required=False, max_length=80, label="Or a new group", widget=UnfoldAdminTextInputWidget()
+        required=False,
+        max_length=80,
+        label=gettext_lazy("Or a new group"),
+        widget=UnfoldAdminTextInputWidget(),
     )
     supersedes = forms.UUIDField(
+        label=gettext_lazy("Supersedes"),
         required=False,
-        help_text="The memory that this one replaces: type words of it and choose, or paste its id.",
+        help_text=gettext_lazy(
+            "The memory that this one replaces: type words of it and choose, or paste its id."
+        ),
         widget=MemoryInput(),
     )
     # Others follow.
@@ -55,13 +63,13 @@ class DraftForm(forms.Form):
             self.fields["group"].required = False
         else:
             del self.fields[NEW_GROUP]
-        self.fields["group"].choices = [("", "choose"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [("", gettext("choose")), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         """Require a group, existing or new."""
         data: dict[str, Any] = super().clean() or {}
         if not data.get("group") and not data.get(NEW_GROUP) and "group" not in self.errors:
-            self.add_error("group", "Choose a group, or name a new one.")
+            self.add_error("group", gettext("Choose a group, or name a new one."))
         return data
 
     def draft(self) -> Draft:

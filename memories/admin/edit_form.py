@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.confirm import ReasonForm
@@ -18,7 +19,9 @@ FIELDS = offered_in(FieldInput.EDIT_FORM, EDITED)
 class EditForm(ReasonForm):
     """A memory's fields with their current values; most inputs come from the registry of fields."""
 
-    content = forms.CharField(strip=False, widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}))
+    content = forms.CharField(
+        label=gettext_lazy("Content"), strip=False, widget=UnfoldAdminTextareaWidget(attrs={"rows": 6})
+    )
     version = forms.IntegerField(widget=forms.HiddenInput())
     # Others follow.
     field_order = ("content", "type", "importance", "tags", "valid_from", "expires_at", "reason", "version")

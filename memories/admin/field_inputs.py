@@ -5,9 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import CURATE, Actor
+from access.admin.columns import in_words
+from access.admin.day_range import UtcMoment
 from access.groups import entered_groups
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
@@ -26,7 +29,7 @@ class MemoryInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold h
 def group_choices(actor: Actor) -> list[tuple[str, str]]:
     """The groups that the actor may curate, for a menu."""
     return [
-        ("", "choose"),
+        ("", gettext("choose")),
         *((each.slug, each.slug) for each in entered_groups(actor) if actor.may(CURATE, each.key)),
     ]
 
@@ -42,8 +45,8 @@ def form_field(field: RecordField) -> forms.Field:
         case OneOf(choices, unset):
             return forms.ChoiceField(
                 required=not unset,
-                choices=[("", unset), *choices.choices] if unset else choices.choices,
-                label=field.title,
+                choices=[("", in_words(unset)), *choices.choices] if unset else choices.choices,
+                label=in_words(field.title),
                 widget=UnfoldAdminSelectWidget(),
             )
         case Number(low, high, step) as number:
@@ -51,20 +54,20 @@ def form_field(field: RecordField) -> forms.Field:
             attributes = {"type": "number", "step": str(step), "min": str(low), "max": str(high)}
             return made(
                 required=not field.is_optional,
-                label=field.title,
-                help_text=f"{low} to {high}.",
+                label=in_words(field.title),
+                help_text=gettext("{low} to {high}.").format(low=low, high=high),
                 widget=UnfoldAdminTextInputWidget(attrs=attributes),
             )
         case Moment():
-            return forms.DateTimeField(
+            return UtcMoment(
                 required=False,
-                label=field.title,
+                label=in_words(field.title),
                 help_text="UTC.",
                 widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
             )
-    help_text = "Separate with commas." if isinstance(field.kind, Tags) else field.help
+    help_text = gettext("Separate with commas.") if isinstance(field.kind, Tags) else in_words(field.help)
     return forms.CharField(
-        required=False, label=field.title, help_text=help_text, widget=UnfoldAdminTextInputWidget()
+        required=False, label=in_words(field.title), help_text=help_text, widget=UnfoldAdminTextInputWidget()
     )
 
 

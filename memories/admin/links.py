@@ -9,10 +9,11 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, LociChangeList
 from access.errors import LociError
@@ -20,15 +21,23 @@ from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
 CLOSING = {
-    "settle": (LinkStatus.SETTLED, "Settle", "somebody acted on it; it leaves the list of open links"),
-    "dismiss": (LinkStatus.DISMISSED, "Dismiss", "both memories stay as they are"),
+    "settle": (
+        LinkStatus.SETTLED,
+        gettext_lazy("Settle"),
+        gettext_lazy("somebody acted on it; it leaves the list of open links"),
+    ),
+    "dismiss": (
+        LinkStatus.DISMISSED,
+        gettext_lazy("Dismiss"),
+        gettext_lazy("both memories stay as they are"),
+    ),
 }
 LIST_CHARS = 90
 TITLES = {
-    LinkKind.DUPLICATE: "Possible duplicate",
-    LinkKind.CONFLICT: "Conflict",
-    LinkKind.DERIVED: "Derived from another memory",
-    LinkKind.EVIDENCE: "Evidence",
+    LinkKind.DUPLICATE: gettext_lazy("Possible duplicate"),
+    LinkKind.CONFLICT: gettext_lazy("Conflict"),
+    LinkKind.DERIVED: gettext_lazy("Derived from another memory"),
+    LinkKind.EVIDENCE: gettext_lazy("Evidence"),
 }
 # Derivation needs no decision; wrong evidence can be dismissed.
 CLOSED_BY = {
@@ -38,8 +47,8 @@ CLOSED_BY = {
 }
 # Headings of the two memories.
 ENDS = {
-    LinkKind.DERIVED: ("Summary", "Source"),
-    LinkKind.EVIDENCE: ("Fact", "Evidence"),
+    LinkKind.DERIVED: (gettext_lazy("Summary"), gettext_lazy("Source")),
+    LinkKind.EVIDENCE: (gettext_lazy("Fact"), gettext_lazy("Evidence")),
 }
 
 
@@ -67,11 +76,11 @@ class AskingKindFilter(ChoicesFieldListFilter):
 class LinkAdmin(LociAdmin):
     """Links between two memories that the caller may see."""
 
-    list_name = "Duplicates and conflicts"
+    list_name = gettext_lazy("Duplicates and conflicts")
     list_display = ("what", "first", "second", "cosine", "status_label", "created_at")
     list_display_links = ("what", "first", "second")
     list_filter = ("status", ("kind", AskingKindFilter))
-    empty_hint = "Links appear when a new memory may repeat or contradict an existing one."
+    empty_hint = gettext_lazy("Links appear when a new memory may repeat or contradict an existing one.")
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -100,7 +109,13 @@ class LinkAdmin(LociAdmin):
             "title": TITLES[kind],
             "link": link,
             "says_status": kind in REVIEWED_KINDS or link.status != LinkStatus.OPEN,
-            "sides": list(zip(ENDS.get(kind, ("First", "Second")), (link.source, link.target), strict=True)),
+            "sides": list(
+                zip(
+                    ENDS.get(kind, (gettext("First"), gettext("Second"))),
+                    (link.source, link.target),
+                    strict=True,
+                )
+            ),
             "closing": [(name, CLOSING[name][1]) for name in CLOSED_BY.get(kind, ())]
             if may_close and link.status == LinkStatus.OPEN
             else [],
@@ -114,7 +129,12 @@ class LinkAdmin(LociAdmin):
         link: Link = self.get_or_404(request, object_id)
         status, label, meaning = CLOSING[verb]
         back = self.url("change", link.id)
-        question = Confirmation(title=f"{label} this link?", button=label, back=back, consequences=(meaning,))
+        question = Confirmation(
+            title=gettext("{label} this link?").format(label=label),
+            button=str(label),
+            back=back,
+            consequences=(str(meaning),),
+        )
         form = reason_form(request, question)
         if request.method != "POST" or not form.is_valid():
             return render_confirmation(self, request, question, form)
@@ -125,30 +145,30 @@ class LinkAdmin(LociAdmin):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        messages.success(request, f"The link is {status}.")
+        messages.success(request, gettext("The link is {status}.").format(status=in_words(status)))
         return HttpResponseRedirect(back)
 
-    @column("kind", ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})
+    @column(gettext_lazy("kind"), ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})
     def what(self, link: Link) -> str:
         """The kind."""
         return link.kind
 
-    @column("first")
+    @column(gettext_lazy("first"))
     def first(self, link: Link) -> str:
         """The start of the first memory."""
         return Truncator(link.source.content).chars(LIST_CHARS)
 
-    @column("second")
+    @column(gettext_lazy("second"))
     def second(self, link: Link) -> str:
         """The start of the second memory."""
         return Truncator(link.target.content).chars(LIST_CHARS)
 
-    @column("cosine", ordering="score", empty="—")
+    @column(gettext_lazy("cosine"), ordering="score", empty="—")
     def cosine(self, link: Link) -> str | None:
         """The cosine similarity, if it led to the link."""
         return None if link.score is None else f"{link.score:.2f}"
 
-    @column("status", ordering="status", labels={"open": "warning", "settled": "success"})
+    @column(gettext_lazy("status"), ordering="status", labels={"open": "warning", "settled": "success"})
     def status_label(self, link: Link) -> str:
         """The status."""
         return link.status

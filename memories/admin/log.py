@@ -12,11 +12,12 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
 from access.audit.chains import OWN, chain_labels, find_row
@@ -26,7 +27,6 @@ from access.audit.verify import verify_log
 from access.audit_search import without_links
 from access.models import ApiToken, AuditEntry, AuditHead, Group
 from memories.browse.unusual import find_unusual, find_write_rates
-from memories.language.plurals import format_count
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -51,7 +51,7 @@ class OperationFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The operations."""
-        return [(operation.value, operation.value) for operation in Operation]
+        return [(operation.value, in_words(operation.value)) for operation in Operation]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows of the chosen operation."""
@@ -66,7 +66,7 @@ class ViaFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The interfaces."""
-        return [(via.value, via.value) for via in Via]
+        return [(via.value, in_words(via.value)) for via in Via]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows of the chosen interface."""
@@ -99,7 +99,10 @@ def token_names(entries: list[Any]) -> dict[str, str]:
         if entry.subject.startswith(SUBJECT_PREFIX)
     }
     rows = ApiToken.objects.filter(id__in=ids).values_list("id", "name", "user__username")
-    return {f"{SUBJECT_PREFIX}{id_}": f"token “{name}” of {user}" for id_, name, user in rows}
+    return {
+        f"{SUBJECT_PREFIX}{id_}": gettext("token “{name}” of {user}").format(name=name, user=user)
+        for id_, name, user in rows
+    }
 
 
 @admin.register(AuditEntry)
@@ -107,13 +110,13 @@ class AuditEntryAdmin(LociAdmin):
     """The audit log, newest first. Nobody can change it, here or elsewhere."""
 
     named_by = "name"
-    list_name = "Audit log"
+    list_name = gettext_lazy("Audit log")
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
-    empty_hint = "Every write is logged here, with the person or agent and the interface."
+    empty_hint = gettext_lazy("Every write is logged here, with the person or agent and the interface.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The rows the actor may see."""
@@ -148,9 +151,11 @@ class AuditEntryAdmin(LociAdmin):
         """What tokens and people did that is unusual, with their write rates; for superusers."""
         actor = actor_of(request)
         if not actor.all_groups:
-            raise PermissionDenied("Only superusers can see what is unusual, since it is about every group.")
+            raise PermissionDenied(
+                gettext("Only superusers can see what is unusual, since it is about every group.")
+            )
         context = {
-            "title": "Unusual activity",
+            "title": gettext("Unusual activity"),
             "unusual": find_unusual(actor),
             "rates": find_write_rates(actor),
         }
@@ -182,7 +187,7 @@ class AuditEntryAdmin(LociAdmin):
         row = getattr(entry, "payload_row", None)
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
         memory = find_visible_memory(actor_of(request), entry)
-        title = f"Audit row {row_place(entry, chain_labels())}"
+        title = gettext("Audit row {entry}").format(entry=row_place(entry, chain_labels()))
         context = {"title": title, "entry": entry, "payload": text, "memory": memory}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
@@ -192,36 +197,48 @@ class AuditEntryAdmin(LociAdmin):
             return HttpResponseNotAllowed(["POST"])
         if not actor_of(request).all_groups:
             raise PermissionDenied(
-                "Only superusers can verify the audit log, since it has the rows of every group."
+                gettext("Only superusers can verify the audit log, since it has the rows of every group.")
             )
         reports = verify_log()
         broken = [report for report in reports if not report.is_whole]
         labels = chain_labels()
         for report in broken:
             label = report.origin or labels.get(report.chain, report.chain)
-            messages.error(request, f"The chain {label} is broken at row {report.broken_at}: {report.why}.")
+            messages.error(
+                request,
+                gettext("The chain {label} is broken at row {broken_at}: {why}.").format(
+                    label=label, broken_at=report.broken_at, why=report.why
+                ),
+            )
         if not broken:
             link_heads(actor_of(request))
             gone = sum(report.purged_payloads for report in reports)
-            purged = f"; {gone:,} payloads were purged" if gone else ""
+            purged = gettext("; {gone:,} payloads were purged").format(gone=gone) if gone else ""
             rows = sum(report.rows for report in reports)
             messages.success(
-                request, f"The log is intact: {rows:,} rows in {format_count(len(reports), 'chain')}{purged}."
+                request,
+                gettext("The log is intact: {rows:,} rows in {reports}{purged}.").format(
+                    rows=rows,
+                    reports=ngettext("{count} chain", "{count} chains", len(reports)).format(
+                        count=len(reports)
+                    ),
+                    purged=purged,
+                ),
             )
         return HttpResponseRedirect(self.url("changelist"))
 
-    @column("operation", ordering="operation", labels=OPERATION_LABELS)
+    @column(gettext_lazy("operation"), ordering="operation", labels=OPERATION_LABELS)
     def done(self, entry: AuditEntry) -> str:
         """The operation."""
         return entry.operation
 
-    @column("row")
+    @column(gettext_lazy("row"))
     def row(self, entry: AuditEntry) -> str:
         """The row's chain and its number there."""
         place: str = getattr(entry, "place", entry.name)
         return place
 
-    @column("about")
+    @column(gettext_lazy("about"))
     def about(self, entry: AuditEntry) -> SafeString:
         """The start of the memory, its id, or the row's other subject."""
         text = Truncator(getattr(entry, "text", "")).chars(80)

@@ -12,10 +12,11 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.vouching import offer_vouching
@@ -29,7 +30,6 @@ from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
 from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.neighbourhood import find_neighbourhood
-from memories.language.plurals import format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.restore import RESTORABLE
 from memories.lifecycle.target import ChangeResult
@@ -50,9 +50,9 @@ TRUST_LABELS = {
     "quarantined": "danger",
 }
 EDITED = {
-    EditOutcome.NEW_VERSION: "Saved as a new version",
-    EditOutcome.CHANGED: "Saved",
-    EditOutcome.QUEUED: "The new text waits for a curator",
+    EditOutcome.NEW_VERSION: gettext_lazy("Saved as a new version"),
+    EditOutcome.CHANGED: gettext_lazy("Saved"),
+    EditOutcome.QUEUED: gettext_lazy("The new text waits for a curator"),
 }
 LIST_CHARS = 140
 
@@ -61,7 +61,7 @@ LIST_CHARS = 140
 class MemoryAdmin(BulkActionsMixin):
     """All memories that the caller may see, in any state."""
 
-    list_name = "Memories"
+    list_name = gettext_lazy("Memories")
     list_before_template = "admin/memories/memory/list_tools.html"
     list_display = (
         "text",
@@ -78,13 +78,13 @@ class MemoryAdmin(BulkActionsMixin):
     list_filter = (GroupFilter, "type", "state", "trust", "scope", "pinned", TagFilter)
     # Only makes the admin show the search box: get_search_results() uses the keyword index.
     search_fields = ("content",)
-    search_help_text = "Words of the memory, or its id"
+    search_help_text = gettext_lazy("Words of the memory, or its id")
     quick_filters = (
         *((name, "type__exact", name) for name in Type.values),
         *((name, "trust__exact", name) for name in (Trust.CANDIDATE, Trust.VERIFIED, Trust.DISPUTED)),
         ("pinned", "pinned__exact", "1"),
     )
-    empty_hint = (
+    empty_hint = gettext_lazy(
         "Connect an agent with a token and it will store what is worth keeping; or add a memory yourself."
     )
     actions = tuple(map(menu_entry, BULK_ACTIONS))
@@ -136,7 +136,9 @@ class MemoryAdmin(BulkActionsMixin):
         """Show the form of a new memory, store it, and show the outcome."""
         if not self.has_add_permission(request):
             raise PermissionDenied(
-                "You may not store memories. You need the role contributor in a group; ask an admin of one."
+                gettext(
+                    "You may not store memories. You need the role contributor in a group; ask an admin of one."
+                )
             )
         actor = actor_of(request)
         initial = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
@@ -144,15 +146,15 @@ class MemoryAdmin(BulkActionsMixin):
         if request.method == "POST" and form.is_valid():
             try:
                 stored = store(actor, form.draft())
-                context = {"title": "New memory", "stored": stored, "add_url": self.url("add")}
+                context = {"title": gettext("New memory"), "stored": stored, "add_url": self.url("add")}
                 return self.render(request, "admin/memories/memory/stored.html", context)
             except LociError as refusal:
                 show_error(form, refusal)
                 offer_vouching(form, refusal)
         context = {
-            "title": "New memory",
+            "title": gettext("New memory"),
             "form": form,
-            "button": "Save",
+            "button": gettext("Save"),
             "back": self.url("changelist"),
         }
         return self.render(request, "admin/loci/form.html", context)
@@ -163,7 +165,7 @@ class MemoryAdmin(BulkActionsMixin):
         memory = head_of(find_memory(actor, parse_object_id(object_id)))
         if not actor.may(WRITE, memory.group_id):
             raise PermissionDenied(
-                "You may not edit this memory. You need the role contributor in its group."
+                gettext("You may not edit this memory. You need the role contributor in its group.")
             )
         form = EditForm(memory, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
@@ -171,13 +173,13 @@ class MemoryAdmin(BulkActionsMixin):
                 edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
                 messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
                 for found in edited.findings:
-                    messages.info(request, f"Found {found.words}.")
+                    messages.info(request, gettext("Found {words}.").format(words=found.words))
                 return HttpResponseRedirect(self.url("change", edited.memory.id))
             except LociError as refusal:
                 show_error(form, refusal)
                 offer_vouching(form, refusal)
         back = self.url("change", memory.id)
-        context = {"title": "Edit memory", "form": form, "button": "Save", "back": back}
+        context = {"title": gettext("Edit memory"), "form": form, "button": gettext("Save"), "back": back}
         return self.render(request, "admin/loci/form.html", context)
 
     def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -212,7 +214,7 @@ class MemoryAdmin(BulkActionsMixin):
         messages.success(request, describe_change(chosen, done))
         return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
 
-    @column("memory")
+    @column(gettext_lazy("memory"))
     def text(self, memory: Memory) -> SafeString:
         """The start of the text, with an icon if it is pinned."""
         short = Truncator(" ".join(memory.content.split())).chars(LIST_CHARS)
@@ -221,32 +223,32 @@ class MemoryAdmin(BulkActionsMixin):
         )
         return format_html('<span class="loci-line">{}{}</span>', pin if memory.pinned else "", short)
 
-    @column("type", ordering="type")
+    @column(gettext_lazy("type"), ordering="type")
     def kind(self, memory: Memory) -> str:
         """The type."""
-        return memory.type
+        return in_words(memory.type)
 
-    @column("state", ordering="state", labels=STATE_LABELS)
+    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def state_label(self, memory: Memory) -> str:
         """The state."""
         return memory.state
 
-    @column("trust", ordering="trust", labels=TRUST_LABELS)
+    @column(gettext_lazy("trust"), ordering="trust", labels=TRUST_LABELS)
     def trust_label(self, memory: Memory) -> str:
         """The trust."""
         return memory.trust
 
-    @column("author", ordering="author_name")
+    @column(gettext_lazy("author"), ordering="author_name")
     def author_label(self, memory: Memory) -> str:
         """The author."""
         return memory.author_name
 
-    @column("stored", ordering="created_at")
+    @column(gettext_lazy("stored"), ordering="created_at")
     def stored_at(self, memory: Memory) -> date:
         """The day it was stored."""
         return memory.created_at.date()
 
-    @column("confidence", ordering="confidence")
+    @column(gettext_lazy("confidence"), ordering="confidence")
     def confidence_label(self, memory: Memory) -> str:
         """The confidence with two decimals."""
         return f"{memory.confidence:.2f}"
@@ -265,16 +267,19 @@ def parse_object_id(object_id: str) -> UUID | str:
 def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     """The confirmation page of a verb, with the consequences of its dry run."""
     changed = tuple(
-        (name.replace("_", " "), " → ".join(map(format_value, would.changes[name])))
+        (
+            in_words(name.replace("_", " ")),
+            " → ".join(in_words(format_value(value)) for value in would.changes[name]),
+        )
         for name in SHOWN_FIELDS
         if name in would.changes
     )
     return Confirmation(
-        title=f"{verb.button.label} this memory?",
-        button=verb.button.label,
+        title=gettext("{label} this memory?").format(label=gettext(verb.button.label)),
+        button=gettext(verb.button.label),
         back=back,
         about=Truncator(memory.content).chars(300),
-        consequences=(*would.consequences, *verb.button.warnings),
+        consequences=(*would.consequences, *map(gettext, verb.button.warnings)),
         facts=changed,
         is_dangerous=verb.button.is_dangerous,
         asks_reason=verb.button.needs_reason,
@@ -285,11 +290,27 @@ def describe_change(verb: Verb, done: ChangeResult) -> str:
     """The result of a verb in one sentence; of a purge, its certificate."""
     if (proof := done.certificate) is not None:
         return (
-            f"Purged: {format_memory_count(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
-            f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls; {proof.recalls_blanked} questions blanked."
-            + "".join(f" Checked: {place}." for place in proof.checked)
-            + "".join(f" Still there: {place}." for place in proof.remains)
+            ngettext(
+                "Purged: {memories} memory, {pieces} pieces, {links} links, {payloads} log payloads,"
+                " {recalls} logged recalls; {blanked} questions blanked.",
+                "Purged: {memories} memories, {pieces} pieces, {links} links, {payloads} log payloads,"
+                " {recalls} logged recalls; {blanked} questions blanked.",
+                proof.memories,
+            ).format(
+                memories=proof.memories,
+                pieces=proof.pieces,
+                links=proof.links,
+                payloads=proof.log_payloads,
+                recalls=proof.recall_logs,
+                blanked=proof.recalls_blanked,
+            )
+            + "".join(gettext(" Checked: {place}.").format(place=place) for place in proof.checked)
+            + "".join(gettext(" Still there: {place}.").format(place=place) for place in proof.remains)
         )
     if done.queued:
-        return f"{verb.button.label}: proposed. {'; '.join(done.consequences)}."
-    return f"The memory is {verb.button.past}: {'; '.join(done.consequences)}."
+        return gettext("{label}: proposed. {consequences}.").format(
+            label=gettext(verb.button.label), consequences="; ".join(done.consequences)
+        )
+    return gettext("The memory is {past}: {consequences}.").format(
+        past=pgettext("word", verb.button.past), consequences="; ".join(done.consequences)
+    )

@@ -7,8 +7,10 @@ from typing import Any
 
 from django.db.models import Q
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from access.actor import WRITE, Actor
+from access.admin.columns import in_words
 from access.admin.page import LociAdmin
 from memories.admin.verdict import recall_verdict
 from memories.browse.facts import further_facts
@@ -16,7 +18,6 @@ from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.browse.recalls import questions_that_found
 from memories.entities.neighbourhood import Neighbourhood
-from memories.language.plurals import format_times
 from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
@@ -28,34 +29,38 @@ TITLE_CHARS = 60
 FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
 # The verb that stands beside Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
 LEADING = ("restore", "restore-version", "approve", "retract")
-VERDICTS = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
+VERDICTS = {
+    "return": gettext_lazy("Recall returns it"),
+    "label": gettext_lazy("Recall labels it"),
+    "hide": gettext_lazy("Recall hides it"),
+}
 
 
 # The numbers behind a rank as people read them, in the order of the page; ranks are whole.
 NUMBER_WORDS = {
-    "final": "score",
-    "keyword": "match of words",
-    "vector": "match of meaning",
-    "keyword_rank": "place by words",
-    "vector_rank": "place by meaning",
-    "vector_share": "share of meaning in the score",
-    "fused": "score of both",
-    "thread": "for its conversation",
-    "beside": "for what was stored beside it",
-    "date": "for the date",
-    "time": "for the time",
-    "speaker": "for who said it",
-    "said": "for being said by the person asked about",
-    "length": "for its length",
-    "confidence": "for its confidence",
-    "trust": "for its trust",
-    "elsewhere": "for coming from another group",
-    "identifier": "for a name or number of the question",
-    "tags": "for its tags",
-    "importance": "for its importance",
-    "recency": "for being recent",
-    "relation": "for a relation to what was asked",
-    "newest": "for being the newest",
+    "final": gettext_lazy("score"),
+    "keyword": gettext_lazy("match of words"),
+    "vector": gettext_lazy("match of meaning"),
+    "keyword_rank": gettext_lazy("place by words"),
+    "vector_rank": gettext_lazy("place by meaning"),
+    "vector_share": gettext_lazy("share of meaning in the score"),
+    "fused": gettext_lazy("score of both"),
+    "thread": gettext_lazy("for its conversation"),
+    "beside": gettext_lazy("for what was stored beside it"),
+    "date": gettext_lazy("for the date"),
+    "time": gettext_lazy("for the time"),
+    "speaker": gettext_lazy("for who said it"),
+    "said": gettext_lazy("for being said by the person asked about"),
+    "length": gettext_lazy("for its length"),
+    "confidence": gettext_lazy("for its confidence"),
+    "trust": gettext_lazy("for its trust"),
+    "elsewhere": gettext_lazy("for coming from another group"),
+    "identifier": gettext_lazy("for a name or number of the question"),
+    "tags": gettext_lazy("for its tags"),
+    "importance": gettext_lazy("for its importance"),
+    "recency": gettext_lazy("for being recent"),
+    "relation": gettext_lazy("for a relation to what was asked"),
+    "newest": gettext_lazy("for being the newest"),
 }
 
 
@@ -131,7 +136,7 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
 def page_title(memory: Memory) -> str:
     """The beginning of the text, which tells browser tabs apart; not of a quarantined one."""
     if memory.trust == Trust.QUARANTINED:
-        return "Memory"
+        return gettext("Memory")
     return Truncator(" ".join(memory.content.split())).chars(TITLE_CHARS)
 
 
@@ -157,7 +162,7 @@ def number_words(numbers: Mapping[str, float]) -> list[tuple[str, str]]:
     order = [*NUMBER_WORDS, *(name for name in numbers if name not in NUMBER_WORDS)]
     return [
         (
-            NUMBER_WORDS.get(name, name),
+            str(NUMBER_WORDS.get(name, name)),
             f"{numbers[name]:.0f}" if name.endswith("_rank") else f"{numbers[name]:.3f}",
         )
         for name in order
@@ -194,12 +199,14 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
 def head_note(memory: Memory, head: Memory) -> tuple[str, str]:
     """Why another memory is the current one, and the label of the link to it."""
     if memory.state == State.COMPACTED:
-        return "A summary replaces this event.", "Go to the summary"
+        return gettext("A summary replaces this event."), gettext("Go to the summary")
     if memory.state == State.MERGED:
-        return "This was merged into another memory.", "Go to that memory"
+        return gettext("This was merged into another memory."), gettext("Go to that memory")
     if head.root_key != memory.root_key:
-        return "A newer memory replaces this one.", "Go to that memory"
-    return "This is not the current version.", f"Go to version {head.version}"
+        return gettext("A newer memory replaces this one."), gettext("Go to that memory")
+    return gettext("This is not the current version."), gettext("Go to version {version}").format(
+        version=head.version
+    )
 
 
 def compare_versions(chain: Sequence[Memory]) -> list[Version]:
@@ -233,28 +240,32 @@ def linked_memory(link: Link, root: int) -> LinkedMemory:
 
 def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
     """The fields in groups, as (heading, [(name, value)])."""
-    owed = f" ({found.pieces_owed} without a vector yet)" if found.pieces_owed else ""
+    owed = (
+        gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
+        if found.pieces_owed
+        else ""
+    )
     place = f"{memory.thread} at {memory.position}" if memory.thread else "—"
     return [
-        ("Contents", [
-            ("Type", memory.type), ("Group", memory.group.slug), ("Scope", memory.scope),
-            ("Tags", ", ".join(memory.tags) or "—"), ("Thread", place), ("Pieces", f"{found.pieces}{owed}"),
+        (gettext("Contents"), [
+            (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
+            (gettext("Tags"), ", ".join(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
             *further_facts(memory),
         ]),
-        ("Standing", [
-            ("State", memory.state), ("Trust", memory.trust), ("Confidence", f"{memory.confidence:.2f}"),
-            ("Importance", f"{memory.importance} of 10"), ("Pinned", "yes" if memory.pinned else "no"),
-            ("Recalled", format_times(memory.access_count)),
+        (gettext("Standing"), [
+            (gettext("State"), in_words(memory.state)), (gettext("Trust"), in_words(memory.trust)), (gettext("Confidence"), f"{memory.confidence:.2f}"),
+            (gettext("Importance"), gettext("{importance} of 10").format(importance=memory.importance)), (gettext("Pinned"), gettext("yes") if memory.pinned else gettext("no")),
+            (gettext("Recalled"), ngettext("once", "{times} times", memory.access_count).format(times=memory.access_count)),
         ]),
-        ("Valid time", [
-            ("From", memory.valid_from or "—"), ("Until", memory.valid_to or "—"),
-            ("Expires", memory.expires_at or "never"), ("Version", memory.version),
+        (gettext("Valid time"), [
+            (gettext("From"), memory.valid_from or "—"), (gettext("Until"), memory.valid_to or "—"),
+            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("Version"), memory.version),
         ]),
-        ("Origin", [
-            ("Author", memory.author_name or "—"), ("Token", memory.token or "—"), ("Client", memory.client or "—"),
-            ("Source", " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
-            ("Stored", memory.created_at), ("Changed", memory.updated_at), ("Id", str(memory.id)),
-            *([("Metadata", as_json_line(memory.metadata))] if memory.metadata else []),
+        (gettext("Origin"), [
+            (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
+            (gettext("Source"), " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
+            (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at), (gettext("Id"), str(memory.id)),
+            *([(gettext("Metadata"), as_json_line(memory.metadata))] if memory.metadata else []),
         ]),
     ]  # fmt: skip
 

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from access.actor import Actor
@@ -23,15 +24,16 @@ class PairForm(ReasonForm):
     """The other memory or the group, the new text of the one that stays, and the reason."""
 
     other = forms.CharField(
-        help_text="Type words of the memory and choose it, or paste its id.",
+        label=gettext_lazy("Other"),
+        help_text=gettext_lazy("Type words of the memory and choose it, or paste its id."),
         max_length=100,
         widget=MemoryInput(),
     )
     content = forms.CharField(
-        label="New text",
+        label=gettext_lazy("New text"),
         required=False,
         strip=False,
-        help_text="Text of the memory that stays; leave empty to keep its text.",
+        help_text=gettext_lazy("Text of the memory that stays; leave empty to keep its text."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
     )
     field_order = ("other", "content", "reason")
@@ -46,7 +48,7 @@ class PairForm(ReasonForm):
             )
             self.order_fields(self.field_order)
         self.initial = dict(initial or {})
-        self.fields["other"].label = verb.button.other
+        self.fields["other"].label = gettext(verb.button.other)
         if not verb.text:
             del self.fields["content"]
 
@@ -61,7 +63,9 @@ def pair_view(
     """Ask for the other memory or the group (`?other=` preselects it), then preview or carry out the verb."""
     if not actor.may(verb.right, memory.group_id):
         raise PermissionDenied(
-            f"You may not do this: it needs the right to {verb.right} in the memory's group."
+            gettext("You may not do this: it needs the right to {right} in the memory's group.").format(
+                right=verb.right
+            )
         )
     initial = {"other": request.GET["other"]} if "other" in request.GET else None
     form = PairForm(verb, actor, request.POST if request.method == "POST" else None, initial=initial)
@@ -79,7 +83,11 @@ def pair_view(
             )
             if is_preview:
                 return render_pair_form(admin, request, verb, form, memory, would=done)
-            outcome = f"{verb.button.label}: proposed" if done.queued else f"The memory is {verb.button.past}"
+            outcome = (
+                gettext("{label}: proposed").format(label=gettext(verb.button.label))
+                if done.queued
+                else gettext("The memory is {past}").format(past=pgettext("word", verb.button.past))
+            )
             messages.success(request, f"{outcome}: {'; '.join(done.consequences)}.")
             return HttpResponseRedirect(back)
         except LociError as refusal:
@@ -100,9 +108,9 @@ def render_pair_form(
 ) -> HttpResponse:
     """Show the form with its memory, and the consequences after a preview."""
     context = {
-        "title": f"{verb.button.label}?",
+        "title": f"{gettext(verb.button.label)}?",
         "form": form,
-        "button": verb.button.label,
+        "button": gettext(verb.button.label),
         "back": admin.url("change", memory.id),
         "memory": memory,
         "would": would,

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -24,13 +25,13 @@ class RecallLogAdmin(LociAdmin):
     """One row per recall, kept for maintenance.recall_log_days."""
 
     named_by = "key"
-    list_name = "Recalls"
+    list_name = gettext_lazy("Recalls")
     list_display = ("at", "question", "group", "actor", "via", "result_count", "mode", "duration")
     list_display_links = ("at", "question")
     list_select_related = ("group",)
     list_filter = (GroupFilter, ViaFilter, "abstained", "degraded", ("at", DayRangeFilter))
     ordering = ("-key",)
-    empty_hint = "Every recall is logged here: the question, the results and the time it took."
+    empty_hint = gettext_lazy("Every recall is logged here: the question, the results and the time it took.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The actor's own recalls, and those of the groups that the actor may curate."""
@@ -42,20 +43,20 @@ class RecallLogAdmin(LociAdmin):
         """Show one recall with those of its results that the caller may see."""
         recall: RecallLog = self.get_or_404(request, object_id)
         [logged] = with_hits(actor_of(request), [recall])
-        context = {"title": "Recall", "recall": recall, "hits": logged.hits, "unseen": logged.unseen}
+        context = {"title": gettext("Recall"), "recall": recall, "hits": logged.hits, "unseen": logged.unseen}
         return self.render(request, "admin/memories/recalllog/page.html", context)
 
-    @column("question")
+    @column(gettext_lazy("question"))
     def question(self, recall: RecallLog) -> str:
         """The start of the question."""
         return Truncator(recall.query).chars(100)
 
-    @column("results")
+    @column(gettext_lazy("results"))
     def result_count(self, recall: RecallLog) -> str:
         """The number of results."""
-        return "nothing relevant" if recall.abstained else str(len(unpack_hits(bytes(recall.hits))))
+        return gettext("nothing relevant") if recall.abstained else str(len(unpack_hits(bytes(recall.hits))))
 
-    @column("time (ms)", ordering="duration_ms")
+    @column(gettext_lazy("time (ms)"), ordering="duration_ms")
     def duration(self, recall: RecallLog) -> str:
         """The duration in milliseconds."""
         return f"{recall.duration_ms:.1f}"

@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -34,7 +35,7 @@ class RelationList(LociChangeList):
 class RelationAdmin(LociAdmin):
     """Subject, predicate, object; read-only, stored by agents and maintenance."""
 
-    list_name = "Relations"
+    list_name = gettext_lazy("Relations")
     list_display = (
         "subject_text",
         "predicate",
@@ -47,8 +48,10 @@ class RelationAdmin(LociAdmin):
     list_display_links = ("subject_text",)
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
-    search_help_text = "Predicate"
-    empty_hint = "Relations appear when agents store how people and things relate to each other."
+    search_help_text = gettext_lazy("Predicate")
+    empty_hint = gettext_lazy(
+        "Relations appear when agents store how people and things relate to each other."
+    )
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -77,25 +80,29 @@ class RelationAdmin(LociAdmin):
         relation: Relation = self.get_or_404(request, object_id)
         show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
-        context = {"title": "Relation", "relation": relation, "evidence": seen.select_related("group")[:50]}
+        context = {
+            "title": gettext("Relation"),
+            "relation": relation,
+            "evidence": seen.select_related("group")[:50],
+        }
         return self.render(request, "admin/relations/relation/page.html", context)
 
-    @column("subject")
+    @column(gettext_lazy("subject"))
     def subject_text(self, relation: Relation) -> str:
         """The start of the subject."""
         return end_text(relation.subject)
 
-    @column("object")
+    @column(gettext_lazy("object"))
     def object_text(self, relation: Relation) -> str:
         """The start of the object."""
         return end_text(relation.object)
 
-    @column("confidence", ordering="confidence")
+    @column(gettext_lazy("confidence"), ordering="confidence")
     def confidence_label(self, relation: Relation) -> str:
         """The confidence with two decimals."""
         return f"{relation.confidence:.2f}"
 
-    @column("state", labels={"current": "success"})
+    @column(gettext_lazy("state"), labels={"current": "success"})
     def state(self, relation: Relation) -> str:
         """Whether it is current, ended or retired."""
         if relation.retired_at is not None:

@@ -13,6 +13,7 @@ from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from access.actor import CURATE
@@ -29,20 +30,25 @@ from memories.review.undo import take_back
 
 View = Callable[..., HttpResponse]
 MAX_CHOSEN = 100  # cards at once, as many as the list shows
-KEYS = [(choice.key, choice.help) for choice in CHOICES.values() if choice.key]
-KEYS.insert(-1, ("x", "swap which of the two stays"))  # before 'dismiss'
+KEYS = [(choice.key, gettext_lazy(choice.help)) for choice in CHOICES.values() if choice.key]
+KEYS.insert(-1, ("x", gettext_lazy("swap which of the two stays")))  # before 'dismiss'
 KEYS += [
-    ("1 – 4", "select another memory"),
-    ("j  →", "next card, without deciding"),
-    ("k  ←", "previous card"),
-    ("c", "tick the card, to decide many at once"),
-    ("u", "undo the last decision"),
-    ("w", "give a reason (kept in the audit log)"),
-    ("?", "this list"),
+    ("1 – 4", gettext_lazy("select another memory")),
+    ("j  →", gettext_lazy("next card, without deciding")),
+    ("k  ←", gettext_lazy("previous card")),
+    ("c", gettext_lazy("tick the card, to decide many at once")),
+    ("u", gettext_lazy("undo the last decision")),
+    ("w", gettext_lazy("give a reason (kept in the audit log)")),
+    ("?", gettext_lazy("this list")),
 ]
 # For the page's script.
 DECISIONS = [
-    {"verb": choice.verb, "key": choice.key, "past": choice.past, "takesOther": choice.takes_other}
+    {
+        "verb": choice.verb,
+        "key": choice.key,
+        "past": gettext_lazy(choice.past),
+        "takesOther": choice.takes_other,
+    }
     for choice in CHOICES.values()
 ]
 
@@ -68,7 +74,7 @@ def page_view(request: HttpRequest) -> HttpResponse:
     deck = review_deck(actor, kinds=kinds, group=chosen or None) if may_review(actor) else Deck((), {})
     context = {
         **admin.site.each_context(request),
-        "title": "Review",
+        "title": gettext("Review"),
         "deck": deck,
         "kinds": [
             (kind, deck.counts[kind], kind in kinds) for kind in CardKind if deck.counts.get(kind) is not None
@@ -79,7 +85,7 @@ def page_view(request: HttpRequest) -> HttpResponse:
         "may_review": may_review(actor),
         "keys": KEYS,
         "decisions": DECISIONS,
-        "at_once": [(verb, CHOICES[verb].label) for verb in AT_ONCE],
+        "at_once": [(verb, gettext(CHOICES[verb].label)) for verb in AT_ONCE],
     }
     request.current_app = admin.site.name
     return TemplateResponse(request, "admin/memories/review/page.html", context)
@@ -148,7 +154,9 @@ def many_view(request: HttpRequest) -> HttpResponse:
     check_choice(verb, AT_ONCE, field="verb")
     chosen = request.POST.getlist("chosen")
     if not 1 <= len(chosen) <= MAX_CHOSEN:
-        raise InvalidInput(f"Choose 1 to {MAX_CHOSEN} cards.", field="chosen")
+        raise InvalidInput(
+            gettext("Choose 1 to {max_chosen} cards.").format(max_chosen=MAX_CHOSEN), field="chosen"
+        )
     reason = request.POST.get("reason", "")
     decisions = [parse_chosen(verb, each, reason) for each in chosen]
     is_preview = request.POST.get("preview") == "1"
@@ -199,7 +207,9 @@ def parse_entries(text: str) -> list[list[str]]:
     ):
         raise InvalidInput("'entries' is not a list of lists of names of audit rows.", field="entries")
     if not 1 <= len(lists) <= MAX_CHOSEN:
-        raise InvalidInput(f"Give 1 to {MAX_CHOSEN} decisions.", field="entries")
+        raise InvalidInput(
+            gettext("Give 1 to {max_chosen} decisions.").format(max_chosen=MAX_CHOSEN), field="entries"
+        )
     return lists
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -39,7 +40,7 @@ class TombstoneChangeList(LociChangeList):
 class TombstoneAdmin(LociAdmin):
     """The tombstones in force in the groups that the caller curates; a row's page asks whether to lift it."""
 
-    list_name = "Tombstones"
+    list_name = gettext_lazy("Tombstones")
     list_display = (
         "kind_label", "group", "scope", "recognises", "text", "reason", "author_name", "created_at",
     )  # fmt: skip
@@ -47,7 +48,9 @@ class TombstoneAdmin(LociAdmin):
     list_select_related = ("group",)
     list_filter = (GroupFilter, "kind")
     ordering = ("-key",)
-    empty_hint = "Retracting or purging a memory adds a row here: the text is refused until a curator lifts the tombstone."
+    empty_hint = gettext_lazy(
+        "Retracting or purging a memory adds a row here: the text is refused until a curator lifts the tombstone."
+    )
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The tombstones in force in the groups that the actor may curate."""
@@ -60,20 +63,23 @@ class TombstoneAdmin(LociAdmin):
         mark: Tombstone = self.get_or_404(request, object_id)
         back = self.url("changelist")
         question = Confirmation(
-            title="Lift this tombstone?",
-            button="Lift",
+            title=gettext("Lift this tombstone?"),
+            button=gettext("Lift"),
             back=back,
             about=mark.reason,
             facts=(
                 ("group", mark.group.slug),
-                ("what happened", mark.get_kind_display()),
+                (gettext("what happened"), mark.get_kind_display()),
                 ("by", mark.author_name),
                 ("when", f"{mark.created_at:%Y-%m-%d %H:%M}"),
                 ("scope", mark.get_scope_display()),
                 ("recognises", recognition(mark)),
                 ("text", known_texts(actor_of(request), [mark]).get(mark.memory_id, "")),
             ),
-            consequences=("the text may be stored in this group again", "no memory is restored"),
+            consequences=(
+                gettext("the text may be stored in this group again"),
+                gettext("no memory is restored"),
+            ),
         )
         form = reason_form(request, question)
         if request.method != "POST" or not form.is_valid():
@@ -83,24 +89,24 @@ class TombstoneAdmin(LociAdmin):
         except LociError as refusal:
             messages.error(request, str(refusal))
         else:
-            messages.success(request, "The tombstone is lifted.")
+            messages.success(request, gettext("The tombstone is lifted."))
         return HttpResponseRedirect(back)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list with the texts that still exist."""
         return TombstoneChangeList
 
-    @column("recognises")
+    @column(gettext_lazy("recognises"))
     def recognises(self, mark: Tombstone) -> str:
         """What its marks recognise."""
         return recognition(mark)
 
-    @column("text")
+    @column(gettext_lazy("text"))
     def text(self, mark: Tombstone) -> str:
         """The first words of the text, if it still exists and the caller may see it."""
         return getattr(mark, "text", "") or "—"
 
-    @column("kind", ordering="kind", labels={"purged": "danger", "retracted": "warning"})
+    @column(gettext_lazy("kind"), ordering="kind", labels={"purged": "danger", "retracted": "warning"})
     def kind_label(self, mark: Tombstone) -> str:
         """The kind."""
         return mark.kind

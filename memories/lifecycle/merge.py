@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
@@ -15,7 +16,6 @@ from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED, values_from_json
-from memories.language.plurals import format_count
 from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
 from memories.lifecycle.move_references import (
     move_back,
@@ -98,7 +98,10 @@ def carry_out_merge(
         survivor, followed = unite(actor, source, into, ready, reason=reason)
         return followed
 
-    consequences = (f"recall returns {into.id} in its place", "'restore' separates the two again")
+    consequences = (
+        gettext("recall returns {id} in its place").format(id=into.id),
+        gettext("'restore' separates the two again"),
+    )
     with transaction.atomic():
         hold_groups([source.group_id, into.group_id])
         done = change_fields(
@@ -183,11 +186,13 @@ def unite(
         "access_count": source.access_count,
     }
     rows = len({(move.table, move.key) for move in moves})
-    consequences = ["the survivor gets a new version"] if is_new_version else []
+    consequences = [gettext("the survivor gets a new version")] if is_new_version else []
     consequences += dates
     if rows:
         consequences.append(
-            f"{format_count(rows, 'reference')} to it {'moves' if rows == 1 else 'move'} over"
+            ngettext("{rows} reference to it moves over", "{rows} references to it move over", rows).format(
+                rows=rows
+            )
         )
     return survivor, DerivedChanges(1, tuple(consequences), payload)
 
@@ -196,11 +201,18 @@ def describe_dates(source: Memory, into: Memory) -> list[str]:
     """A line on the valid time of both, if they differ: the survivor keeps the earlier beginning."""
     if source.valid_from == into.valid_from:
         return []
-    starts = [f"{row.valid_from:%Y-%m-%d}" if row.valid_from else "an unknown day" for row in (source, into)]
+    starts = [
+        f"{row.valid_from:%Y-%m-%d}" if row.valid_from else gettext("an unknown day")
+        for row in (source, into)
+    ]
     kept = BY_NAME["valid_from"].merge
     start = kept(source.valid_from, into.valid_from) if kept is not None else into.valid_from
-    day = f"{start:%Y-%m-%d}" if start else "an unknown day"
-    return [f"it is true from {starts[0]}, {into.id} from {starts[1]}: the survivor is true from {day}"]
+    day = f"{start:%Y-%m-%d}" if start else gettext("an unknown day")
+    return [
+        gettext("it is true from {starts}, {id} from {starts2}: the survivor is true from {day}").format(
+            starts=starts[0], id=into.id, starts2=starts[1], day=day
+        )
+    ]
 
 
 def said_by(source: Memory, differences: dict[str, list[Any]]) -> dict[str, str]:
@@ -246,11 +258,19 @@ def plan_undo(actor: Actor, merged: Memory) -> MergeUndo | None:
     into = Memory.objects.filter(id=payload["into"]).first()
     former = Memory.objects.filter(id=payload["former"]).first()
     if into is None or former is None or into.state != State.LIVE:
-        return MergeUndo(payload, None, f"{payload['into']} has changed since: it keeps its text")
+        return MergeUndo(
+            payload,
+            None,
+            gettext("{payload} has changed since: it keeps its text").format(payload=payload["into"]),
+        )
     try:
         return MergeUndo(payload, prepare_edit(actor, into.id, EditDraft(content=former.content)))
     except LociError as refusal:
-        return MergeUndo(payload, None, f"{payload['into']} keeps its text: {refusal}")
+        return MergeUndo(
+            payload,
+            None,
+            gettext("{payload} keeps its text: {refusal}").format(payload=payload["into"], refusal=refusal),
+        )
 
 
 def restore_former_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[str, ...]:
@@ -264,8 +284,12 @@ def restore_former_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[
         with transaction.atomic():
             edited = carry_out_edit(actor, undo.ready, reason=reason, is_decided=True)
     except Conflict as refusal:
-        return (f"{undo.payload['into']} keeps its text: {refusal}",)
-    return (f"{edited.memory.id} has the text from before the merge",)
+        return (
+            gettext("{payload} keeps its text: {refusal}").format(
+                payload=undo.payload["into"], refusal=refusal
+            ),
+        )
+    return (gettext("{id} has the text from before the merge").format(id=edited.memory.id),)
 
 
 def undo_merge_moves(actor: Actor, undo: MergeUndo) -> DerivedChanges:
@@ -273,9 +297,16 @@ def undo_merge_moves(actor: Actor, undo: MergeUndo) -> DerivedChanges:
     stayed = move_back(moves_from_json(undo.payload["moved"]))
     moved = len(undo.payload["moved"]) - len(stayed)
     consequences = (
-        [f"{format_count(moved, 'reference')} {'moves' if moved == 1 else 'move'} back"] if moved else []
+        [ngettext("{moved} reference moves back", "{moved} references move back", moved).format(moved=moved)]
+        if moved
+        else []
     )
-    consequences += [f"{move.table} {move.key}: {move.field} has changed since and stays" for move in stayed]
+    consequences += [
+        gettext("{table} {key}: {field} has changed since and stays").format(
+            table=move.table, key=move.key, field=move.field
+        )
+        for move in stayed
+    ]
     consequences += separate_fields(actor, undo)
     payload = {"undone": moved, "stayed": moves_to_json(stayed)}
     return DerivedChanges(1, tuple(consequences), payload)
@@ -285,17 +316,23 @@ def separate_fields(actor: Actor, undo: MergeUndo) -> list[str]:
     """Reset the survivor's fields that are still as the merge left them; return a line for each other one."""
     into = Memory.objects.filter(id=undo.payload["into"]).first()
     if into is None:
-        return [f"{undo.payload['into']} is gone"]
+        return [gettext("{payload} is gone").format(payload=undo.payload["into"])]
     # The version with the former text inherited the united fields.
     survivor = into.superseded_by if undo.ready is not None and into.superseded_by is not None else into
     if survivor.state != State.LIVE:
-        return [f"{survivor.id} is {survivor.state}: it keeps the fields from the merge"]
+        return [
+            gettext("{id} is {state}: it keeps the fields from the merge").format(
+                id=survivor.id, state=survivor.state
+            )
+        ]
     values, stayed = dict[str, Any](), list[str]()
     for name, (before, after) in undo.payload["united"].items():
         if as_json(getattr(survivor, name)) == after:
             values |= values_from_json({name: before})
         elif name != "last_accessed":  # a recall in between changes it
-            stayed.append(f"{survivor.id}: {name} has changed since and stays")
+            stayed.append(
+                gettext("{id}: {name} has changed since and stays").format(id=survivor.id, name=name)
+            )
     values["access_count"] = max(0, survivor.access_count - undo.payload["access_count"])
     before = snapshot(survivor)
     Memory.objects.filter(pk=survivor.pk).update(**values, updated_at=timezone.now())

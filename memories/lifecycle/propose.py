@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
@@ -89,15 +90,22 @@ def change_or_propose(
     """
     why = held_back(actor, change, memory, confidence=confidence)
     if not why and not actor.is_person:
-        why = next((f"{row.id} goes with it: {by}" for row in reached() if (by := protection(row))), "")
+        why = next(
+            (
+                gettext("{id} goes with it: {by}").format(id=row.id, by=by)
+                for row in reached()
+                if (by := protection(row))
+            ),
+            "",
+        )
     if not why:
         return run(dry_run)
     version = memory_version(memory)  # as the caller saw it: the dry run changes the object
     with collecting_rows():  # what a dry run appends is rolled back: it is no part of this write
         would = preview() if preview is not None else run(True)
     consequences = (
-        f"it waits for a curator: {why}",
-        *(f"if approved: {line}" for line in would.consequences),
+        gettext("it waits for a curator: {why}").format(why=why),
+        *(gettext("if approved: {line}").format(line=line) for line in would.consequences),
     )
     proposal = None if dry_run else propose(
         actor, change.value, group=memory.group, memory=memory, version=version,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import WRITE, Actor
@@ -108,7 +109,9 @@ def restore_row(
         new["expires_at"] = None
     is_hidden = recall_treatment(State.LIVE, memory.trust) is RecallTreatment.HIDE
     consequence = (
-        f"it is {memory.trust}: recall does not return it yet" if is_hidden else "recall returns it again"
+        gettext("it is {trust}: recall does not return it yet").format(trust=memory.trust)
+        if is_hidden
+        else gettext("recall returns it again")
     )
 
     def follow_up() -> DerivedChanges | None:
@@ -128,10 +131,14 @@ def hint_instead(memory: Memory) -> str:
             f"an agent can restore what it retracted itself for {UNDO_HOURS} hours."
         )
     if memory.trust == Trust.DISPUTED:
-        return "It is disputed. A curator decides: 'verify' or 'approve' if it is right, 'reject' if it is wrong."
+        return gettext(
+            "It is disputed. A curator decides: 'verify' or 'approve' if it is right, 'reject' if it is wrong."
+        )
     if memory.trust in VISIBLE_TRUSTS:
-        return "There is nothing to restore."
-    return f"Its trust is '{memory.trust}'. A curator decides: 'approve' lets it in."
+        return gettext("There is nothing to restore.")
+    return gettext("Its trust is '{trust}'. A curator decides: 'approve' lets it in.").format(
+        trust=memory.trust
+    )
 
 
 def restore_superseded(actor: Actor, version: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
@@ -176,7 +183,10 @@ def restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool
         )
         differences = changes(snapshot(head), snapshot(new))
         transaction.set_rollback(dry_run)
-    consequences = ("its text is the newest version again", f"{version.id} itself stays as history")
+    consequences = (
+        gettext("its text is the newest version again"),
+        gettext("{id} itself stays as history").format(id=version.id),
+    )
     return ChangeResult(
         Operation.RESTORE.value, head.id if dry_run else new.id, State.LIVE, new.trust, 0 if dry_run else 1,
         consequences, dry_run, changes=differences,
@@ -256,7 +266,7 @@ def undo_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool)
                 memory,
                 Operation.RESTORE,
                 new,
-                ("recall returns it again",),
+                (gettext("recall returns it again"),),
                 reason=reason,
                 dry_run=False,
             )

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, WRITE, Actor, Via
 from access.audit.operations import Operation
@@ -44,7 +45,7 @@ from memories.types import Scope, State, Trust
 
 # In these states an id means that row; in any other it means the current version.
 HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
-LEADS_ON: Final = "its id leads to its successor from now on"
+LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
 COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
 
 
@@ -119,7 +120,7 @@ def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
 def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     """Record a curator as the one who withdrew a memory that an agent had retracted: the agent can no longer undo it."""
     marks = Tombstone.objects.filter(group=memory.group, memory_id=memory.id, lifted_at=None)
-    consequences = ("it stays retracted, now by your decision: the agent can no longer undo that",)
+    consequences = (gettext("it stays retracted, now by your decision: the agent can no longer undo that"),)
 
     def follow_up() -> DerivedChanges:
         lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
@@ -149,12 +150,14 @@ def carry_out_retraction(
 ) -> ChangeResult:
     """Withdraw the memory and put its successor in its place, in one transaction."""
     consequences = [
-        "recall no longer returns it",
-        f"{barred_line(memory)}; a curator can lift that",
+        gettext("recall no longer returns it"),
+        gettext("{barred_line}; a curator can lift that").format(barred_line=barred_line(memory)),
         *also_left_out(memory),
     ]
     if memory.state == State.MERGED and memory.superseded_by is not None:
-        consequences.append(f"{memory.superseded_by.id}, which it was merged into, is not affected")
+        consequences.append(
+            gettext("{id}, which it was merged into, is not affected").format(id=memory.superseded_by.id)
+        )
     with transaction.atomic():
         hold_groups([memory.group_id])
         twins = recallable_copies(memory)
@@ -170,7 +173,9 @@ def carry_out_retraction(
             followed = withdraw_derived(actor, reach)
             return replace(followed, changed=followed.changed + gone)
 
-        consequences += [f"{twin.id} has the same text and is withdrawn with it" for twin in twins]
+        consequences += [
+            gettext("{id} has the same text and is withdrawn with it").format(id=twin.id) for twin in twins
+        ]
         consequences += placed.consequences
         done = change_fields(
             actor, memory, Operation.RETRACT, new, tuple(consequences),
@@ -261,13 +266,17 @@ def put_in_place(
 ) -> Replacement:
     """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
-        return Replacement(ready.memory, ready.memory, (f"its id leads to {ready.memory.id} from now on",))
+        return Replacement(
+            ready.memory,
+            ready.memory,
+            (gettext("its id leads to {id} from now on").format(id=ready.memory.id),),
+        )
     if ready.edit is not None:
         edited = carry_out_edit(actor, ready.edit, reason=reason, is_decided=is_decided)
         memory.refresh_from_db()
         if edited.outcome == EditOutcome.QUEUED:
             return _waiting_successor(edited.memory, edited.why)
-        return Replacement(edited.memory, edited.memory, (LEADS_ON,))
+        return Replacement(edited.memory, edited.memory, (gettext(LEADS_ON),))
     return store_successor(actor, memory, ready.text) if ready.text is not None else Replacement()
 
 
@@ -282,11 +291,13 @@ def store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> Re
         return _waiting_successor(new, stored.why)
     if stored.outcome == Outcome.CREATED:
         join_chain(actor, memory, new)
-    return Replacement(new, new, (LEADS_ON,))
+    return Replacement(new, new, (gettext(LEADS_ON),))
 
 
 def _waiting_successor(successor: Memory, why: str) -> Replacement:
-    return Replacement(None, successor, (f"its successor waits for a curator: {why}",))
+    return Replacement(
+        None, successor, (gettext("its successor waits for a curator: {why}").format(why=why),)
+    )
 
 
 def same_text_error() -> InvalidInput:

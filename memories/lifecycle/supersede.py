@@ -4,6 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
@@ -56,8 +57,14 @@ def carry_out_supersede(actor: Actor, old: Memory, by: Memory, *, reason: str, d
         bring_plan_forward(actor, old, by, now)
         return DerivedChanges(gone, payload={"by": str(by.id), "moved": moves_to_json(moves)})
 
-    begins = "" if has_begun(by, now) else f" from {by.valid_from:%Y-%m-%d}: it counts until then"
-    consequences = (f"{by.id} takes its place{begins}, and its id leads there",)
+    begins = (
+        ""
+        if has_begun(by, now)
+        else gettext(" from {valid_from:%Y-%m-%d}: it counts until then").format(valid_from=by.valid_from)
+    )
+    consequences = (
+        gettext("{id} takes its place{begins}, and its id leads there").format(id=by.id, begins=begins),
+    )
     done = change_fields(
         actor, old, Operation.SUPERSEDE, new, consequences,
         reason=reason, dry_run=dry_run, follow_up=follow_up,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import CURATE, Actor, Via
@@ -194,15 +195,20 @@ def check_not_left_out(memory: Memory) -> None:
 def also_left_out(memory: Memory) -> tuple[str, ...]:
     """The consequences for other memories when this one's text is withdrawn: recall leaves them out unchanged."""
     others = linked_in_other_dress(memory)
-    return tuple(f"recall leaves out {row.id} too: the same text in other dress" for row in others)
+    return tuple(
+        gettext("recall leaves out {id} too: the same text in other dress").format(id=row.id)
+        for row in others
+    )
 
 
 def barred_line(memory: Memory) -> str:
     """The consequence that a withdrawn text is refused, and where."""
     where = (
-        "in its group and as a global memory of any group" if memory.scope == Scope.GLOBAL else "in its group"
+        gettext("in its group and as a global memory of any group")
+        if memory.scope == Scope.GLOBAL
+        else gettext("in its group")
     )
-    return f"the same text is refused {where} from now on"
+    return gettext("the same text is refused {where} from now on").format(where=where)
 
 
 def is_rejection_of(mark: Tombstone, memory: Memory) -> bool:

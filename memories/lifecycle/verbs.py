@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
@@ -101,7 +102,11 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 def _forget(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     until = timezone.now() + timedelta(days=settings.LOCI.maintenance.retention_days)
-    consequences = (f"it is hidden from recall; 'restore' brings it back until {until:%Y-%m-%d}",)
+    consequences = (
+        gettext("it is hidden from recall; 'restore' brings it back until {until:%Y-%m-%d}").format(
+            until=until
+        ),
+    )
     new = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
 
     with transaction.atomic():
@@ -123,7 +128,7 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     require_state(memory, State.LIVE, verb="dispute")
     if memory.trust not in (Trust.ACTIVE, Trust.VERIFIED):
         raise Conflict(f"{memory.id} is {memory.trust}; only an active or verified memory can be disputed.")
-    consequences = ("recall returns it, labelled 'disputed'",)
+    consequences = (gettext("recall returns it, labelled 'disputed'"),)
     new = {"trust": Trust.DISPUTED}
     return change_fields(actor, memory, Operation.DISPUTE, new, consequences, reason=reason, dry_run=dry_run)
 
@@ -136,7 +141,7 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     if memory.trust == Trust.VERIFIED:
         raise Conflict(f"{memory.id} is already verified.")
     check_not_barred(actor, memory)
-    consequences = ("recall prefers it; decay and cleanup leave it alone",)
+    consequences = (gettext("recall prefers it; decay and cleanup leave it alone"),)
     new = {"trust": Trust.VERIFIED}
     return change_fields(
         actor, memory, Operation.VERIFY, new, consequences,
@@ -146,7 +151,7 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Activate a candidate, disputed, rejected or quarantined memory; for curators."""
-    consequence = "recall returns it; the memory that it was written to replace is superseded"
+    consequence = gettext("recall returns it; the memory that it was written to replace is superseded")
     return _set_trust(
         actor, id_, Trust.ACTIVE, consequence,
         reason=reason, dry_run=dry_run, follow_up=carry_out_approval,
@@ -169,7 +174,7 @@ def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool
 
     Use it for text that may do harm when read: instructions to a model, secrets. Approving the memory reverses it.
     """
-    consequence = "recall never returns it, and its neighbours no longer show its words"
+    consequence = gettext("recall never returns it, and its neighbours no longer show its words")
     return _set_trust(actor, id_, Trust.QUARANTINED, consequence, reason=reason, dry_run=dry_run)
 
 
@@ -196,7 +201,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)
     consequences: tuple[str, ...] = (
-        "its text, words, vectors and log payloads are destroyed",
+        gettext("its text, words, vectors and log payloads are destroyed"),
         barred_line(memory),
         *also_left_out(memory),
     )
@@ -248,10 +253,12 @@ def _set_trust(
 def rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
     """The consequences of a rejection; `same` counts and has the same text."""
     if same is None:
-        return "recall does not return it, and the same text is refused", *also_left_out(memory)
+        return gettext("recall does not return it, and the same text is refused"), *also_left_out(memory)
     return (
-        "recall does not return it",
-        f"the same text counts as {same.id}, so no tombstone is laid; merge it into that one to keep its wording",
+        gettext("recall does not return it"),
+        gettext(
+            "the same text counts as {id}, so no tombstone is laid; merge it into that one to keep its wording"
+        ).format(id=same.id),
     )
 
 
@@ -264,7 +271,9 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_ru
         raise Conflict(f"{memory.id} is {'already' if pinned else 'not'} pinned.")
     operation = Operation.PIN if pinned else Operation.UNPIN
     consequence = (
-        "decay and cleanup leave it alone" if pinned else "decay and cleanup treat it like any other memory"
+        gettext("decay and cleanup leave it alone")
+        if pinned
+        else gettext("decay and cleanup treat it like any other memory")
     )
 
     def run(dry_run: bool) -> ChangeResult:
@@ -287,49 +296,49 @@ VERBS: Final[dict[str, Verb]] = {
     verb.name: verb
     for verb in (
         Verb("forget", forget, Operation.FORGET, WRITE, "hide it; 'restore' brings it back", EVERYBODY,
-             VerbButton("Forget", "forgotten", "visibility_off", 120, is_live),
+             VerbButton(gettext_noop("Forget"), "forgotten", "visibility_off", 120, is_live),
              agents_help="forget hides it (restore undoes that)", log_color="warning"),
         Verb("restore", restore, Operation.RESTORE, WRITE,
              "bring it back, undo a merge, or restore a former version", EVERYBODY,
-             VerbButton("Restore", "restored", "undo", 100, lambda m: m.state in RESTORABLE, follows=False)),
+             VerbButton(gettext_noop("Restore"), "restored", "undo", 100, lambda m: m.state in RESTORABLE, follows=False)),
         # The same function; only the button differs.
         Verb("restore-version", restore, Operation.RESTORE, WRITE, "restore a former version", (),
-             VerbButton("Restore this version", "restored", "history", 110,
+             VerbButton(gettext_noop("Restore this version"), "restored", "history", 110,
                         lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, follows=False)),
         Verb("retract", retract, Operation.RETRACT, WRITE, "withdraw it as wrong, and store the right text", EVERYBODY,
-             VerbButton("Retract", "retracted", "cancel", 130, is_retractable, needs_reason=True, is_dangerous=True),
+             VerbButton(gettext_noop("Retract"), "retracted", "cancel", 130, is_retractable, needs_reason=True, is_dangerous=True),
              text="successor", agents_help="retract: it was wrong, its text stays barred", log_color="danger"),
         Verb("dispute", dispute, Operation.DISPUTE, WRITE, "mark it as doubtful", EVERYBODY,
-             VerbButton("Dispute", "disputed", "help", 50, is_trusted, needs_reason=True),
+             VerbButton(gettext_noop("Dispute"), "disputed", "help", 50, is_trusted, needs_reason=True),
              agents_help="dispute: doubtful, recall labels it", log_color="warning"),
         Verb("verify", verify, Operation.VERIFY, CURATE, "confirm it", PEOPLE,
-             VerbButton("Verify", "verified", "verified", 20, is_live_unlike(Trust.VERIFIED))),
+             VerbButton(gettext_noop("Verify"), "verified", "verified", 20, is_live_unlike(Trust.VERIFIED))),
         Verb("approve", approve, Operation.TRUST, CURATE, "activate a candidate", PEOPLE,
-             VerbButton("Approve", "approved", "check", 10, is_doubtful)),
+             VerbButton(gettext_noop("Approve"), "approved", "check", 10, is_doubtful)),
         Verb("reject", reject, Operation.TRUST, CURATE, "reject it; its text is refused from now on", PEOPLE,
-             VerbButton("Reject", "rejected", "block", 30, is_live_unlike(Trust.REJECTED),
+             VerbButton(gettext_noop("Reject"), "rejected", "block", 30, is_live_unlike(Trust.REJECTED),
                         needs_reason=True, is_dangerous=True)),
         Verb("quarantine", quarantine, Operation.TRUST, CURATE, "keep its text away from agents", PEOPLE,
-             VerbButton("Quarantine", "quarantined", "gpp_bad", 40, is_live_unlike(Trust.QUARANTINED),
+             VerbButton(gettext_noop("Quarantine"), "quarantined", "gpp_bad", 40, is_live_unlike(Trust.QUARANTINED),
                         needs_reason=True, is_dangerous=True)),
         Verb("pin", pin, Operation.PIN, WRITE, "protect it from decay and put it into every context pack", EVERYBODY,
-             VerbButton("Pin", "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned),
+             VerbButton(gettext_noop("Pin"), "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned),
              people_right=CURATE, agents_help="pin asks a person to put it into every context"),
         Verb("unpin", unpin, Operation.UNPIN, CURATE, "remove the pin", PEOPLE,
-             VerbButton("Unpin", "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned)),
+             VerbButton(gettext_noop("Unpin"), "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned)),
         # REST has routes of their own for the verbs that take a second memory, or a group.
         Verb("merge", merge, Operation.MERGE, CURATE, "merge it into another memory", (Face.COMMAND,),
-             VerbButton("Merge into another", "merged", "merge", 80, is_live, other="Merge into"),
+             VerbButton(gettext_noop("Merge into another"), "merged", "merge", 80, is_live, other=gettext_noop("Merge into")),
              other="into", text="content"),
         Verb("supersede", supersede, Operation.SUPERSEDE, WRITE, "replace it by an existing memory", (Face.COMMAND,),
-             VerbButton("Replace by another", "superseded", "swap_horiz", 90, is_live, other="Replace by"), other="by"),
+             VerbButton(gettext_noop("Replace by another"), "superseded", "swap_horiz", 90, is_live, other=gettext_noop("Replace by")), other="by"),
         Verb("move", move, Operation.MOVE, CURATE, "move it to another group", (Face.COMMAND,),
-             VerbButton("Move to another group", "moved", "drive_file_move", 95, is_live, other="Move to",
+             VerbButton(gettext_noop("Move to another group"), "moved", "drive_file_move", 95, is_live, other=gettext_noop("Move to"),
                         takes_group=True),
              other="to"),
         Verb("purge", purge, Operation.PURGE, CURATE, "destroy it irreversibly", EVERYBODY,
-             VerbButton("Purge", "purged", "delete_forever", 140, lambda _: True, needs_reason=True, is_dangerous=True,
-                        follows=False, warnings=("all of its versions are destroyed", "this cannot be undone")),
+             VerbButton(gettext_noop("Purge"), "purged", "delete_forever", 140, lambda _: True, needs_reason=True, is_dangerous=True,
+                        follows=False, warnings=(gettext_noop("all of its versions are destroyed"), gettext_noop("this cannot be undone"))),
              agents_help="purge destroys it for ever (needs curate)", log_color="danger"),
     )
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from memories.models.memory import Memory
 
@@ -10,8 +11,8 @@ from memories.models.memory import Memory
 class FeedbackVerdict(models.TextChoices):
     """What became of a recalled memory."""
 
-    USED = "used", "used: it helped"
-    WRONG = "wrong", "wrong: it misled, or did not fit the question"
+    USED = "used", gettext_lazy("used: it helped")
+    WRONG = "wrong", gettext_lazy("wrong: it misled, or did not fit the question")
 
 
 class Feedback(models.Model):

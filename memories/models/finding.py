@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from memories.models.memory import Memory
 
@@ -12,10 +13,10 @@ from memories.models.memory import Memory
 class FindingStatus(models.TextChoices):
     """What became of a finding."""
 
-    TREATED = "treated", "treated: the policy was applied when the text was stored"
-    OPEN = "open", "open: a scan found it, and a person decides"
-    HELD = "held", "held: a scan or a person quarantined the memory"
-    KEPT = "kept", "kept: a person looked at it and kept the text"
+    TREATED = "treated", gettext_lazy("treated: the policy was applied when the text was stored")
+    OPEN = "open", gettext_lazy("open: a scan found it, and a person decides")
+    HELD = "held", gettext_lazy("held: a scan or a person quarantined the memory")
+    KEPT = "kept", gettext_lazy("kept: a person looked at it and kept the text")
 
 
 class MemoryFinding(models.Model):

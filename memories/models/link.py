@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from memories.models.memory import Memory
 from storage.ids import new_id
@@ -13,10 +14,10 @@ ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidat
 class LinkKind(models.TextChoices):
     """How two memories are linked."""
 
-    DUPLICATE = "duplicate", "duplicate: may state the same fact"
-    CONFLICT = "conflict", "conflict: cannot both be true"
-    DERIVED = "derived", "derived: the first was made from the second"
-    EVIDENCE = "evidence", "evidence: the second supports the first"
+    DUPLICATE = "duplicate", gettext_lazy("duplicate: may state the same fact")
+    CONFLICT = "conflict", gettext_lazy("conflict: cannot both be true")
+    DERIVED = "derived", gettext_lazy("derived: the first was made from the second")
+    EVIDENCE = "evidence", gettext_lazy("evidence: the second supports the first")
 
 
 # The kinds that a person decides on; the others record where a memory comes from.
@@ -26,9 +27,9 @@ REVIEWED_KINDS = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
 class LinkStatus(models.TextChoices):
     """Review status of a link that a person decides on."""
 
-    OPEN = "open", "open: waits for a decision"
-    SETTLED = "settled", "settled: a person acted on it"
-    DISMISSED = "dismissed", "dismissed: no action needed"
+    OPEN = "open", gettext_lazy("open: waits for a decision")
+    SETTLED = "settled", gettext_lazy("settled: a person acted on it")
+    DISMISSED = "dismissed", gettext_lazy("dismissed: no action needed")
 
 
 class Link(models.Model):

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from access.models import Group
 from memories.models.memory import Memory
@@ -12,11 +13,11 @@ from storage.ids import new_id
 class ProposalStatus(models.TextChoices):
     """What became of a proposal."""
 
-    WAITING = "waiting", "waiting: a curator has to decide"
-    APPROVED = "approved", "approved: carried out"
-    REJECTED = "rejected", "rejected: declined in review"
-    STALE = "stale", "stale: its target changed meanwhile"
-    EXPIRED = "expired", "expired: nobody decided in time"
+    WAITING = "waiting", gettext_lazy("waiting: a curator has to decide")
+    APPROVED = "approved", gettext_lazy("approved: carried out")
+    REJECTED = "rejected", gettext_lazy("rejected: declined in review")
+    STALE = "stale", gettext_lazy("stale: its target changed meanwhile")
+    EXPIRED = "expired", gettext_lazy("expired: nobody decided in time")
 
 
 class Proposal(models.Model):

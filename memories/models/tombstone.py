@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from access.models import Group
 from memories.types import Scope
@@ -12,9 +13,9 @@ from storage.ids import new_id
 class TombstoneKind(models.TextChoices):
     """Why a text may not come back."""
 
-    REJECTED = "rejected", "rejected: declined in review"
-    RETRACTED = "retracted", "retracted: it was wrong"
-    PURGED = "purged", "purged: destroyed on request"
+    REJECTED = "rejected", gettext_lazy("rejected: declined in review")
+    RETRACTED = "retracted", gettext_lazy("retracted: it was wrong")
+    PURGED = "purged", gettext_lazy("purged: destroyed on request")
 
 
 class Tombstone(models.Model):

@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
@@ -238,8 +239,10 @@ def proposal_choices(proposal: Proposal, *, is_recalled: bool = True) -> tuple[C
 
     `is_recalled`: it is about a memory, so that its effect on recall can be shown.
     """
-    undo = "it is as before, and the proposal waits again" if KINDS[proposal.verb].undone_from else ""
-    again = "the proposal waits again"
+    undo = (
+        gettext("it is as before, and the proposal waits again") if KINDS[proposal.verb].undone_from else ""
+    )
+    again = gettext("the proposal waits again")
     return (
         replace(CHOICES["approve"], undo=undo, preview=CHOICES["approve"].preview if is_recalled else ""),
         replace(CHOICES["reject"], undo=again, preview=""),
@@ -267,7 +270,7 @@ def is_id(value: str) -> bool:
     return True
 
 
-UNDO_REPLACING: Final = "the former text is the newest version again; this one stays as history"
+UNDO_REPLACING: Final = gettext_noop("the former text is the newest version again; this one stays as history")
 
 
 def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice, ...]:
@@ -279,7 +282,7 @@ def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice
     if kind == CardKind.DUPLICATE:
         return (merge, CHOICES["dismiss"], replace_other, reject, edit)
     if kind == CardKind.DISPUTED:
-        approve = replace(approve, label="It is right", undo="it is disputed again")
+        approve = replace(approve, label=gettext("It is right"), undo=gettext("it is disputed again"))
     elif any(one.replaced_on_approval for one in beside):
         approve = replace(approve, undo=UNDO_REPLACING)
     if kind == CardKind.QUARANTINED:

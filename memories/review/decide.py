@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_noop
 
 from access.actor import Actor
 from access.audit.chains import OWN
@@ -163,7 +164,7 @@ def reject_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     if decision.proposal:
         proposal, entries = reject_proposal(actor, decision.proposal, reason=decision.reason)
         about = proposal.memory.id if proposal.memory is not None else proposal.id
-        return [DecisionResult(("nothing changes",), about, entries)]
+        return [DecisionResult((gettext("nothing changes"),), about, entries)]
     return [_result(verbs.reject(actor, _single_id(decision), reason=decision.reason))]
 
 
@@ -172,7 +173,11 @@ def edit_text(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     if not decision.content.strip():
         raise InvalidInput("The new text is empty.", hint="Type the new text.", field="content")
     edited = edit(actor, decision.id, EditDraft(content=decision.content), reason=decision.reason)
-    consequence = "a new version has this text" if not edited.why else f"it waits: {edited.why}"
+    consequence = (
+        gettext("a new version has this text")
+        if not edited.why
+        else gettext("it waits: {why}").format(why=edited.why)
+    )
     entry = _last_entry(edited.memory.id, Operation.EDIT)
     return [DecisionResult((consequence,), edited.memory.id, entry)]
 
@@ -186,7 +191,7 @@ def edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[DecisionRes
 def mask_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     """Write the memory's text without the values that a scan found."""
     edited = mask_values(actor, _single_id(decision), reason=decision.reason)
-    lines = ("a new version has the text without them", OLD_VERSION)
+    lines = (gettext("a new version has the text without them"), gettext(OLD_VERSION))
     return [DecisionResult(lines, edited.memory.id)]  # no undo: the guard would mask the former text again
 
 
@@ -198,7 +203,7 @@ def quarantine_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResul
 def keep_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     """Leave sensitive text as it is."""
     memory, _ = keep_text(actor, _single_id(decision), reason=decision.reason)
-    lines = ("the text stays as it is", "secrets of a certain format reach no agent")
+    lines = (gettext("the text stays as it is"), gettext("secrets of a certain format reach no agent"))
     return [DecisionResult(lines, memory.id, _last_entry(memory.id, Operation.GUARD))]
 
 
@@ -231,7 +236,7 @@ def dismiss_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]
         actor, parse_id(decision.link, field="link"), status=LinkStatus.DISMISSED, reason=decision.reason
     )
     entry = _last_entry(link.source.id, Operation.LINK)
-    return [DecisionResult(("both memories stay as they are",), link.source.id, entry)]
+    return [DecisionResult((gettext("both memories stay as they are"),), link.source.id, entry)]
 
 
 def settle_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
@@ -242,7 +247,7 @@ def settle_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
         return []
     close_link(actor, id_, status=LinkStatus.SETTLED, reason=decision.reason)
     entry = _last_entry(link.source.id, Operation.LINK)
-    return [DecisionResult(("the link is settled",), link.source.id, entry)]
+    return [DecisionResult((gettext("the link is settled"),), link.source.id, entry)]
 
 
 def _single_id(decision: ReviewDecision) -> str | UUID:
@@ -277,25 +282,25 @@ def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
 CHOICES: Final[dict[str, Choice]] = {
     choice.verb: choice
     for choice in (
-        Choice("approve", approve_one, "a", "Approve", "Approved", "approve: recall returns it from now on",
-               undo="it waits again", preview="approve", at_once=True),
-        Choice("reject", reject_one, "r", "Reject", "Rejected", "reject: recall never returns it",
-               undo="its former trust comes back", preview="reject", is_dangerous=True, at_once=True),
-        Choice("edit", edit_text, "e", "Edit", "Edited", "edit the text",
-               undo="the former text is the newest version again", takes_text=True),
-        Choice("edit-approve", edit_and_approve, "", "Save and approve", "Edited and approved", takes_text=True),
-        Choice("merge", merge_pair, "m", "Merge", "Merged", "merge it into the selected memory",
-               undo="the two are separate again", preview="merge", takes_other=True, takes_text=True),
-        Choice("supersede", replace_other, "s", "Replace", "Replaced", "replace the selected memory by it",
-               undo="both are live again", preview="replace", takes_other=True),
-        Choice("mask", mask_one, "h", "Mask", "Masked", "mask the values in a new version",
+        Choice("approve", approve_one, "a", gettext_noop("Approve"), gettext_noop("Approved"), gettext_noop("approve: recall returns it from now on"),
+               undo=gettext_noop("it waits again"), preview="approve", at_once=True),
+        Choice("reject", reject_one, "r", gettext_noop("Reject"), gettext_noop("Rejected"), gettext_noop("reject: recall never returns it"),
+               undo=gettext_noop("its former trust comes back"), preview="reject", is_dangerous=True, at_once=True),
+        Choice("edit", edit_text, "e", gettext_noop("Edit"), gettext_noop("Edited"), gettext_noop("edit the text"),
+               undo=gettext_noop("the former text is the newest version again"), takes_text=True),
+        Choice("edit-approve", edit_and_approve, "", gettext_noop("Save and approve"), gettext_noop("Edited and approved"), takes_text=True),
+        Choice("merge", merge_pair, "m", gettext_noop("Merge"), gettext_noop("Merged"), gettext_noop("merge it into the selected memory"),
+               undo=gettext_noop("the two are separate again"), preview="merge", takes_other=True, takes_text=True),
+        Choice("supersede", replace_other, "s", gettext_noop("Replace"), gettext_noop("Replaced"), gettext_noop("replace the selected memory by it"),
+               undo=gettext_noop("both are live again"), preview="replace", takes_other=True),
+        Choice("mask", mask_one, "h", gettext_noop("Mask"), gettext_noop("Masked"), gettext_noop("mask the values in a new version"),
                makes_text=True),
-        Choice("quarantine", quarantine_one, "q", "Quarantine", "Quarantined", "quarantine: agents never see it",
-               undo="its former trust comes back", at_once=True),
-        Choice("keep", keep_one, "y", "Keep", "Kept", "keep sensitive text as it is",
-               undo="it is listed again", at_once=True),
-        Choice("dismiss", dismiss_link, "d", "Dismiss", "Dismissed", "dismiss: both stay as they are",
-               undo="the link is open again", at_once=True),
+        Choice("quarantine", quarantine_one, "q", gettext_noop("Quarantine"), gettext_noop("Quarantined"), gettext_noop("quarantine: agents never see it"),
+               undo=gettext_noop("its former trust comes back"), at_once=True),
+        Choice("keep", keep_one, "y", gettext_noop("Keep"), gettext_noop("Kept"), gettext_noop("keep sensitive text as it is"),
+               undo=gettext_noop("it is listed again"), at_once=True),
+        Choice("dismiss", dismiss_link, "d", gettext_noop("Dismiss"), gettext_noop("Dismissed"), gettext_noop("dismiss: both stay as they are"),
+               undo=gettext_noop("the link is open again"), at_once=True),
     )
 }  # fmt: skip
 AT_ONCE: Final = [verb for verb, choice in CHOICES.items() if choice.at_once]

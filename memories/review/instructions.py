@@ -7,6 +7,8 @@ instructions: a newer text of the same file replaces the one that was accepted.
 import hashlib
 from typing import Any, Final
 
+from django.utils.translation import gettext, gettext_noop
+
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
@@ -103,11 +105,13 @@ def accept(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Change the group's instructions as proposed, with the right to curate. In the caller's transaction."""
     proposal.group = Group.objects.select_for_update().get(pk=proposal.group_id)
     if version_now(proposal) != proposal.version:
-        raise Conflict("The instructions have changed just now.", hint="Nothing was changed.")
+        raise Conflict(
+            gettext("The instructions have changed just now."), hint=gettext("Nothing was changed.")
+        )
     _, wanted = compare(proposal)
     change_as_curator(actor, proposal, wanted)
-    line = f"agents get the new instructions of {proposal.group.slug} at the start of a session"
-    return ChangeResult(INSTRUCTIONS, proposal.id, "", "", 1, (line,))
+    line = gettext("agents get the new instructions of {group} at the start of a session")
+    return ChangeResult(INSTRUCTIONS, proposal.id, "", "", 1, (line.format(group=proposal.group.slug),))
 
 
 def change_as_curator(actor: Actor, proposal: Proposal, text: str) -> None:
@@ -130,20 +134,22 @@ def undo_instructions(actor: Actor, proposal: Proposal, entry: AuditEntry) -> tu
     changes: dict[str, Any] = entry.payload.get("changes", {})
     before, after = changes["instructions"]
     if proposal.group.instructions != after:
-        raise Conflict("The instructions have changed since.", hint="Nothing was changed.")
+        raise Conflict(gettext("The instructions have changed since."), hint=gettext("Nothing was changed."))
     change_as_curator(actor, proposal, before)
-    return ("the group's instructions are as before",)
+    return (gettext("the group's instructions are as before"),)
 
 
 def name_of(proposal: Proposal) -> str:
     """The proposal in a list: its group and file."""
-    return f"Instructions of {proposal.group.slug}: {proposal.arguments.get('file', '')}"
+    return gettext("Instructions of {group}: {file}").format(
+        group=proposal.group.slug, file=proposal.arguments.get("file", "")
+    )
 
 
 register_kind(
     ProposalKind(
         INSTRUCTIONS,
-        "Take the file into the group's instructions",
+        gettext_noop("Take the file into the group's instructions"),
         accept,
         version_now,
         Operation.GROUP,

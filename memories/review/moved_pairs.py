@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from django.utils.translation import gettext, ngettext
+
 from access.actor import Actor
-from memories.language.plurals import format_count
 from memories.models import Memory
 from memories.review.find_pairs import find_pairs
 from memories.store import link
@@ -26,7 +27,14 @@ def link_moved_pairs(actor: Actor, moved: Sequence[Memory]) -> tuple[str, ...]:
             kind=pair.kind, score=pair.score, reason=pair.reason, evidence=pair.evidence,
         )  # fmt: skip
     left = len(lasting) - MAX_COMPARED
-    return (
-        *((f"the Review gets {format_count(len(pairs), 'link')} to what is near there",) if pairs else ()),
-        *((f"{left} of them were not compared with what is there",) if left > 0 else ()),
-    )
+    lines = []
+    if pairs:
+        line = ngettext(
+            "the Review gets {count} link to what is near there",
+            "the Review gets {count} links to what is near there",
+            len(pairs),
+        )
+        lines.append(line.format(count=len(pairs)))
+    if left > 0:
+        lines.append(gettext("{left} of them were not compared with what is there").format(left=left))
+    return tuple(lines)

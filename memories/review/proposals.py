@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, READ, Actor
 from access.audit.chains import OWN
@@ -143,7 +144,7 @@ def reopen(actor: Actor, entry: AuditEntry, payload: dict[str, Any]) -> tuple[st
     if reopened.update(**new) != 1:
         raise Conflict("The proposal has changed since.", hint="Nothing was changed.")
     log_proposal(actor, proposal, "reopened", undone=entry.name)
-    return ("the proposal waits again",)
+    return (gettext("the proposal waits again"),)
 
 
 def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
@@ -247,14 +248,14 @@ def in_words(value: object) -> str:
 
 
 for _verb, _label, _run, _operation in (
-    (Change.FORGET, "Forget it", run_verb, Operation.FORGET),
-    (Change.RETRACT, "Retract it", run_retraction, Operation.RETRACT),
-    (Change.SUPERSEDE, "Replace it by another memory", run_verb, Operation.SUPERSEDE),
-    (Change.MERGE, "Merge it into another memory", run_verb, Operation.MERGE),
-    (Change.PIN, "Pin it: every context pack will have it", run_verb, Operation.PIN),
-    (Change.UNPIN, "Remove its pin", run_verb, Operation.UNPIN),
-    (Change.RESTORE_VERSION, "Make a former text current again", run_restoring, Operation.EDIT),
-    (EDIT_FIELDS, "Change its fields", run_edit, Operation.EDIT),
+    (Change.FORGET, gettext_noop("Forget it"), run_verb, Operation.FORGET),
+    (Change.RETRACT, gettext_noop("Retract it"), run_retraction, Operation.RETRACT),
+    (Change.SUPERSEDE, gettext_noop("Replace it by another memory"), run_verb, Operation.SUPERSEDE),
+    (Change.MERGE, gettext_noop("Merge it into another memory"), run_verb, Operation.MERGE),
+    (Change.PIN, gettext_noop("Pin it: every context pack will have it"), run_verb, Operation.PIN),
+    (Change.UNPIN, gettext_noop("Remove its pin"), run_verb, Operation.UNPIN),
+    (Change.RESTORE_VERSION, gettext_noop("Make a former text current again"), run_restoring, Operation.EDIT),
+    (EDIT_FIELDS, gettext_noop("Change its fields"), run_edit, Operation.EDIT),
 ):
     register_kind(ProposalKind(str(_verb), _label, _run, memory_version_now, _operation))
 
@@ -265,4 +266,6 @@ def chain_now(proposal: Proposal) -> str:
     return str(head.root_key) if head is not None and head.state == State.LIVE else ""
 
 
-register_kind(ProposalKind(FILE_TEXT, "Take the text of the file", run_edit, chain_now, Operation.EDIT))
+register_kind(
+    ProposalKind(FILE_TEXT, gettext_noop("Take the text of the file"), run_edit, chain_now, Operation.EDIT)
+)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+from django.utils.translation import gettext, gettext_noop, pgettext
+
 from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
@@ -18,7 +20,7 @@ from memories.types import State, Trust
 
 # What agents may get now; a quarantined or rejected memory has its own card.
 SHOWN = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
-OLD_VERSION = "the former version still holds it, for people only; purge destroys it"
+OLD_VERSION = gettext_noop("the former version still holds it, for people only; purge destroys it")
 
 
 def find_sensitive(groups: list[int] | None, *, limit: int) -> list[int]:
@@ -39,10 +41,11 @@ def open_findings(memory: Memory) -> list[MemoryFinding]:
 def describe(findings: Iterable[MemoryFinding]) -> str:
     """The findings in words, without a value."""
     parts = (
-        f"{kind_of(each.kind).label}{f' ({each.places} places)' if each.places > 1 else ''}"
+        pgettext("word", kind_of(each.kind).label)
+        + (gettext(" ({places} places)").format(places=each.places) if each.places > 1 else "")
         for each in findings
     )
-    return f"it seems to hold {', '.join(parts)}"
+    return gettext("it seems to hold {parts}").format(parts=", ".join(parts))
 
 
 def mask_values(actor: Actor, id_: str | UUID, *, reason: str) -> EditResult:
@@ -95,7 +98,7 @@ def undo_keep(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     kept.update(status=FindingStatus.OPEN, settled_by="")
     payload = {"action": FindingStatus.OPEN, "undone": entry.name}
     audit.append(actor, Operation.GUARD, memory_id=first.id, group=first.group.id, payload=payload)
-    return ("it is listed as sensitive again",)
+    return (gettext("it is listed as sensitive again"),)
 
 
 def keep_approved(actor: Actor, memory_id: UUID) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import CURATE, Actor
@@ -139,7 +140,7 @@ def reopen_link(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
                 "undone": entry.name,
             },
         )
-    return ("the link is open again",)
+    return (gettext("the link is open again"),)
 
 
 UNDO: Final[dict[str, Callable[[Actor, AuditEntry], tuple[str, ...]]]] = {

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -39,14 +40,14 @@ STATE_LABELS = {
     "undo": "info",
 }
 HEADINGS = {
-    UploadState.CHECK: "Checking the file",
-    UploadState.CHECKED: "What would be imported",
-    UploadState.IMPORT: "Importing",
-    UploadState.DONE: "Imported",
-    UploadState.FAILED: "Not imported",
-    UploadState.DISCARDED: "Discarded before import",
-    UploadState.UNDO: "Taking the import back",
-    UploadState.UNDONE: "Taken back",
+    UploadState.CHECK: gettext_lazy("Checking the file"),
+    UploadState.CHECKED: gettext_lazy("What would be imported"),
+    UploadState.IMPORT: gettext_lazy("Importing"),
+    UploadState.DONE: gettext_lazy("Imported"),
+    UploadState.FAILED: gettext_lazy("Not imported"),
+    UploadState.DISCARDED: gettext_lazy("Discarded before import"),
+    UploadState.UNDO: gettext_lazy("Taking the import back"),
+    UploadState.UNDONE: gettext_lazy("Taken back"),
 }
 ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo}
 
@@ -55,13 +56,15 @@ ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo
 class UploadAdmin(LociAdmin):
     """The user's imports, and the form for a new one."""
 
-    list_name = "Imports"
-    add_label = "Import a file"
+    list_name = gettext_lazy("Imports")
+    add_label = gettext_lazy("Import a file")
     list_display = ("name", "standing", "counted", "not_taken", "size_said", "created_at")
     list_display_links = ("name",)
     list_filter = ("state",)
     ordering = ("-key",)
-    empty_hint = "Import memories from another program, or a file of texts. You see a preview before anything is stored."
+    empty_hint = gettext_lazy(
+        "Import memories from another program, or a file of texts. You see a preview before anything is stored."
+    )
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The actor's own uploads."""
@@ -75,7 +78,7 @@ class UploadAdmin(LociAdmin):
         """Receive a file, then show what would be imported."""
         if not self.has_add_permission(request):
             raise PermissionDenied(
-                "You may not import: you need the role contributor in a group. Ask an admin of one."
+                gettext("You may not import: you need the role contributor in a group. Ask an admin of one.")
             )
         actor = actor_of(request)
         form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
@@ -85,7 +88,12 @@ class UploadAdmin(LociAdmin):
                 return HttpResponseRedirect(self.url("change", upload.id))
             except LociError as refusal:
                 show_error(form, refusal)
-        context = {**self._place(), "title": "Import memories", "form": form, "back": self._memories()}
+        context = {
+            **self._place(),
+            "title": gettext("Import memories"),
+            "form": form,
+            "back": self._memories(),
+        }
         status = 422 if form.errors else 200
         return self.render(request, "admin/sources/upload/add.html", context, status=status)
 
@@ -117,7 +125,7 @@ class UploadAdmin(LociAdmin):
         taken = sum(count for _, count in upload.report)
         return {
             **self._place(),
-            "title": f"Import of {upload.name}",
+            "title": gettext("Import of {name}").format(name=upload.name),
             "upload": upload,
             "heading": HEADINGS[UploadState(upload.state)],
             "is_busy": upload.state in TO_DO,
@@ -133,27 +141,27 @@ class UploadAdmin(LociAdmin):
 
     def _place(self) -> dict[str, str]:
         """The page heading's list name and address."""
-        return {"list_name": "Imports", "list_url": self.url("changelist")}
+        return {"list_name": gettext("Imports"), "list_url": self.url("changelist")}
 
     def _memories(self) -> str:
         return reverse(f"{self.admin_site.name}:memories_memory_changelist")
 
-    @column("state", ordering="state", labels=STATE_LABELS)
+    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def standing(self, upload: Upload) -> str:
         """The upload's state."""
         return upload.state
 
-    @column("counts")
+    @column(gettext_lazy("counts"))
     def counted(self, upload: Upload) -> str:
         """The upload's counts on one line."""
         return ", ".join(f"{count:,} {word}" for word, count in upload.report) or "—"
 
-    @column("not taken", ordering="fault_count")
+    @column(gettext_lazy("not taken"), ordering="fault_count")
     def not_taken(self, upload: Upload) -> str:
         """Number of rejected lines."""
         return f"{upload.fault_count:,}" if upload.fault_count else "—"
 
-    @column("size", ordering="size")
+    @column(gettext_lazy("size"), ordering="size")
     def size_said(self, upload: Upload) -> str:
         """The file's size."""
         return filesizeformat(upload.size)

@@ -10,6 +10,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import CURATE, WRITE, Actor
@@ -35,17 +36,18 @@ class ArtifactForm(forms.Form):
     """A file, or a zip of a folder, and where it belongs."""
 
     file = forms.FileField(
-        help_text="A text, Markdown, code, PDF or Word file, or a zip of a folder.",
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy("A text, Markdown, code, PDF or Word file, or a zip of a folder."),
         widget=forms.FileInput(attrs={"class": "loci-file"}),
     )
-    group = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
-    source = forms.CharField(
+    group = forms.ChoiceField(label=gettext_lazy("Group"), widget=UnfoldAdminSelectWidget())
+    source = forms.CharField(label=gettext_lazy("Source"),
         required=False, max_length=200, widget=UnfoldAdminTextInputWidget(),
-        help_text="The name of its folder or repository. The same path in it is replaced.",
+        help_text=gettext_lazy("The name of its folder or repository. The same path in it is replaced."),
     )  # fmt: skip
-    path = forms.CharField(
+    path = forms.CharField(label=gettext_lazy("Path"),
         required=False, max_length=500, widget=UnfoldAdminTextInputWidget(),
-        help_text="Its path there; default: its name.",
+        help_text=gettext_lazy("Its path there; default: its name."),
     )  # fmt: skip
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
@@ -66,15 +68,17 @@ class ArtifactForm(forms.Form):
 class ArtifactAdmin(LociAdmin):
     """The files of the groups that the caller may read."""
 
-    list_name = "Files"
-    add_label = "Send a file"
+    list_name = gettext_lazy("Files")
+    add_label = gettext_lazy("Send a file")
     list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
     list_display_links = ("path",)
     list_select_related = ("group",)
     list_filter = (GroupFilter, "state", "kind")
     search_fields = ("path",)
     ordering = ("-key",)
-    empty_hint = "Read a folder with 'loci ingest PATH', or send a file here. Recall finds files only when asked for evidence."
+    empty_hint = gettext_lazy(
+        "Read a folder with 'loci ingest PATH', or send a file here. Recall finds files only when asked for evidence."
+    )
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The files of readable groups."""
@@ -93,7 +97,7 @@ class ArtifactAdmin(LociAdmin):
         """Receive a file and report what was stored."""
         actor = actor_of(request)
         if not self.has_add_permission(request):
-            raise PermissionDenied("You may not write in any group. Ask an admin of one.")
+            raise PermissionDenied(gettext("You may not write in any group. Ask an admin of one."))
         form = ArtifactForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
         if form.is_valid():
             try:
@@ -103,7 +107,12 @@ class ArtifactAdmin(LociAdmin):
             else:
                 messages.success(request, report.as_text())
                 return HttpResponseRedirect(self.url("changelist"))
-        context = {**self._place(), "title": "Send a file", "form": form, "back": self.url("changelist")}
+        context = {
+            **self._place(),
+            "title": gettext("Send a file"),
+            "form": form,
+            "back": self.url("changelist"),
+        }
         status = 422 if form.errors else 200
         return self.render(request, "admin/sources/artifact/add.html", context, status=status)
 
@@ -120,26 +129,29 @@ class ArtifactAdmin(LociAdmin):
             except LociError as refusal:
                 messages.error(request, str(refusal))
                 return HttpResponseRedirect(self.url("change", row.id))
-            messages.success(request, f"'{row.path}' is deleted, with {count} chunks.")
+            messages.success(
+                request,
+                gettext("'{path}' is deleted, with {count} chunks.").format(path=row.path, count=count),
+            )
             return HttpResponseRedirect(self.url("changelist"))
         context = {**self._place(), "title": row.path, "artifact": row, **chunk_context(actor, row)}
         context["may_remove"] = actor.may(WRITE, row.group_id)
         return self.render(request, "admin/sources/artifact/page.html", context)
 
     def _place(self) -> dict[str, str]:
-        return {"list_name": "Files", "list_url": self.url("changelist")}
+        return {"list_name": gettext("Files"), "list_url": self.url("changelist")}
 
-    @column("state", ordering="state", labels=STATE_LABELS)
+    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def standing(self, row: Artifact) -> str:
         """The state of the file."""
         return row.state
 
-    @column("proves")
+    @column(gettext_lazy("proves"))
     def proved(self, row: Artifact) -> str:
         """The number of memories that the file's chunks prove."""
         return str(getattr(row, "proof_count", 0) or "—")
 
-    @column("size", ordering="size")
+    @column(gettext_lazy("size"), ordering="size")
     def size_said(self, row: Artifact) -> str:
         """The file's size."""
         return filesizeformat(row.size)

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import WRITE, Actor
@@ -18,48 +20,63 @@ class UploadForm(forms.Form):
     """A file and the rules for its lines."""
 
     file = forms.FileField(
-        help_text=f"Accepted: {describe_formats()}.",
+        label=gettext_lazy("File"),
+        help_text=format_lazy(gettext_lazy("Accepted: {formats}."), formats=describe_formats()),
         allow_empty_file=True,  # receive_upload() rejects it with a reason
         widget=forms.FileInput(attrs={"accept": ",".join(ENDINGS), "class": "loci-file"}),
     )
     format = forms.ChoiceField(
+        label=gettext_lazy("Format"),
         required=False,
-        choices=[("", "recognise it"), *((name, name) for name in NAMES)],
-        help_text="The program that the file comes from.",
+        choices=[("", gettext_lazy("recognise it")), *((name, name) for name in NAMES)],
+        help_text=gettext_lazy("The program that the file comes from."),
         widget=UnfoldAdminSelectWidget(),
     )
     group = forms.ChoiceField(
+        label=gettext_lazy("Group"),
         required=False,
-        help_text="The group of every line.",
+        help_text=gettext_lazy("The group of every line."),
         widget=UnfoldAdminSelectWidget(),
     )
     type = forms.ChoiceField(
+        label=gettext_lazy("Type"),
         required=False,
-        choices=[("", "as the format says"), *Type.choices],
-        help_text="The type of every line.",
+        choices=[("", gettext_lazy("as the format says")), *Type.choices],
+        help_text=gettext_lazy("The type of every line."),
         widget=UnfoldAdminSelectWidget(),
     )
     waiting = forms.ChoiceField(
-        label="What waits for a person",
+        label=gettext_lazy("What waits for a person"),
         required=False,
-        choices=[("", "facts from chats"), ("live", "nothing"), ("pending", "everything")],
-        help_text="What waits is in the Review until a curator decides.",
+        choices=[
+            ("", gettext_lazy("facts from chats")),
+            ("live", gettext_lazy("nothing")),
+            ("pending", gettext_lazy("everything")),
+        ],
+        help_text=gettext_lazy("What waits is in the Review until a curator decides."),
         widget=UnfoldAdminSelectWidget(),
     )
     scope = forms.ChoiceField(
-        label="Who sees it", choices=Scope.choices, initial=Scope.GROUP, widget=UnfoldAdminSelectWidget()
+        label=gettext_lazy("Who sees it"),
+        choices=Scope.choices,
+        initial=Scope.GROUP,
+        widget=UnfoldAdminSelectWidget(),
     )
     source = forms.CharField(
+        label=gettext_lazy("Source"),
         required=False,
         max_length=200,
-        help_text="Defaults to the format, or the file's name. The same line of the same source is stored only once.",
+        help_text=gettext_lazy(
+            "Defaults to the format, or the file's name. The same line of the same source is stored only once."
+        ),
         widget=UnfoldAdminTextInputWidget(),
     )
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
-        self.fields["group"].choices = [("", "as given in each line"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+        choices = [("", gettext("as given in each line")), *((slug, slug) for slug in groups)]
+        self.fields["group"].choices = choices  # type: ignore[attr-defined]
         self.fields["group"].initial = groups[0] if len(groups) == 1 else ""
 
     def sent(self) -> SentUpload:

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from access.actor import ADMIN, Actor
 from access.admin.caller import actor_of
@@ -27,14 +28,14 @@ from sources.watching.folders import (
 MAX_PROBLEMS: Final = 20  # shown of a folder
 # For each button: the function, icon, label and message.
 ACTIONS: Final[dict[str, tuple[Callable[[Actor, WatchedFolder], None], str, str, str]]] = {
-    "pause": (pause_folder, "pause", "Pause", "The folder '{}' is left alone until it is resumed."),
-    "resume": (resume_folder, "play_arrow", "Resume", "The folder '{}' is read again."),
+    "pause": (pause_folder, "pause", gettext_noop("Pause"), gettext_noop("The folder '{}' is left alone until it is resumed.")),
+    "resume": (resume_folder, "play_arrow", gettext_noop("Resume"), gettext_noop("The folder '{}' is read again.")),
     "accept": (
-        accept_gone, "check", "It is meant to be gone",
-        "What is gone from '{}' becomes unconfirmed; the Review has it.",
+        accept_gone, "check", gettext_noop("It is meant to be gone"),
+        gettext_noop("What is gone from '{}' becomes unconfirmed; the Review has it."),
     ),
     "remove": (
-        remove_folder, "close", "Remove", "The folder '{}' is not watched any more; its memories and files stay.",
+        remove_folder, "close", gettext_noop("Remove"), gettext_noop("The folder '{}' is not watched any more; its memories and files stay."),
     ),
 }  # fmt: skip
 OFFERED: Final = {
@@ -49,7 +50,7 @@ OFFERED: Final = {
 class WatchedFolderAdmin(LociAdmin):
     """The watched folders, for admins of all groups: their paths are the machine's."""
 
-    list_name = "Watched folders"
+    list_name = gettext_lazy("Watched folders")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """No rows: the page shows folders with buttons, not rows with pages."""
@@ -71,7 +72,7 @@ class WatchedFolderAdmin(LociAdmin):
         if not self.has_module_permission(request):
             raise PermissionDenied
         context = {
-            "title": "Watched folders",
+            "title": gettext("Watched folders"),
             "rows": [self._row(folder) for folder in list_folders(actor_of(request))],
             "command": command_line("watch DIR --group NAME"),
         }
@@ -83,14 +84,15 @@ class WatchedFolderAdmin(LociAdmin):
             return HttpResponseNotAllowed(["POST"])
         if action not in ACTIONS:
             raise NotFound(
-                f"Folders have no action '{action[:40]}'.", hint=f"Use one of {', '.join(ACTIONS)}."
+                gettext("Folders have no action '{action}'.").format(action=action[:40]),
+                hint=gettext("Use one of {actions}.").format(actions=", ".join(ACTIONS)),
             )
         change, _, _, message = ACTIONS[action]
         actor = actor_of(request)
         folder = find_folder(actor, id)
         try:
             change(actor, folder)
-            messages.success(request, message.format(folder.name))
+            messages.success(request, gettext(message).format(folder.name))
         except LociError as refusal:
             messages.error(request, str(refusal))
         return HttpResponseRedirect(self.url("changelist"))
@@ -106,7 +108,7 @@ class WatchedFolderAdmin(LociAdmin):
                 {
                     "url": self.url("action", folder.id, name),
                     "icon": ACTIONS[name][1],
-                    "label": ACTIONS[name][2],
+                    "label": gettext(ACTIONS[name][2]),
                 }
                 for name in OFFERED[WatchState(folder.state)]
             ],

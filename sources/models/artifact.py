@@ -8,6 +8,7 @@ from typing import Final
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from access.models import Group
 from memories.models import Memory
@@ -20,26 +21,26 @@ SHA_DIGITS: Final = 12  # of a chunk's text hash, in its locator
 class FileKind(models.TextChoices):
     """How a file is split into chunks."""
 
-    MARKDOWN = "markdown", "markdown: by headings"
-    CODE = "code", "code: by functions and blocks"
-    TEXT = "text", "text: by paragraphs"
-    PDF = "pdf", "pdf: by pages"
-    DOCX = "docx", "docx: by headings"
+    MARKDOWN = "markdown", gettext_lazy("markdown: by headings")
+    CODE = "code", gettext_lazy("code: by functions and blocks")
+    TEXT = "text", gettext_lazy("text: by paragraphs")
+    PDF = "pdf", gettext_lazy("pdf: by pages")
+    DOCX = "docx", gettext_lazy("docx: by headings")
 
 
 class ArtifactState(models.TextChoices):
     """Whether the file still exists."""
 
-    LIVE = "live", "live: as it was last read"
-    RETIRED = "retired", "retired: the file is gone, or is no longer read"
+    LIVE = "live", gettext_lazy("live: as it was last read")
+    RETIRED = "retired", gettext_lazy("retired: the file is gone, or is no longer read")
 
 
 class ChunkState(models.TextChoices):
     """Whether a search finds the chunk."""
 
-    LIVE = "live", "live: found as evidence"
-    HELD = "held", "held: the guard keeps it out of every answer"
-    RETIRED = "retired", "retired: the file no longer has this text"
+    LIVE = "live", gettext_lazy("live: found as evidence")
+    HELD = "held", gettext_lazy("held: the guard keeps it out of every answer")
+    RETIRED = "retired", gettext_lazy("retired: the file no longer has this text")
 
 
 class Artifact(models.Model):

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from storage.ids import new_id
 
@@ -10,14 +11,14 @@ from storage.ids import new_id
 class UploadState(models.TextChoices):
     """Progress of an uploaded file."""
 
-    CHECK = "check", "check: waiting to be checked"
-    CHECKED = "checked", "checked: waiting for confirmation"
-    IMPORT = "import", "import: waiting to be imported"
-    DONE = "done", "done: imported"
-    FAILED = "failed", "failed: not imported"
-    DISCARDED = "discarded", "discarded: removed before it was imported"
-    UNDO = "undo", "undo: waiting to be taken back"
-    UNDONE = "undone", "undone: taken back"
+    CHECK = "check", gettext_lazy("check: waiting to be checked")
+    CHECKED = "checked", gettext_lazy("checked: waiting for confirmation")
+    IMPORT = "import", gettext_lazy("import: waiting to be imported")
+    DONE = "done", gettext_lazy("done: imported")
+    FAILED = "failed", gettext_lazy("failed: not imported")
+    DISCARDED = "discarded", gettext_lazy("discarded: removed before it was imported")
+    UNDO = "undo", gettext_lazy("undo: waiting to be taken back")
+    UNDONE = "undone", gettext_lazy("undone: taken back")
 
 
 class Upload(models.Model):

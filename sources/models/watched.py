@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from access.models import Group
 from memories.models import Memory
@@ -11,17 +12,20 @@ from storage.ids import new_id
 class WatchMode(models.TextChoices):
     """Whether changed memories are also written into the files."""
 
-    READ = "read", "read: files are only read"
-    SYNC = "sync", "sync: changed memories are written into their files"
+    READ = "read", gettext_lazy("read: files are only read")
+    SYNC = "sync", gettext_lazy("sync: changed memories are written into their files")
 
 
 class WatchState(models.TextChoices):
     """Whether a folder is read, and the reason if not."""
 
-    ACTIVE = "active", "active: kept in step"
-    PAUSED = "paused", "paused: left alone until it is resumed"
-    ASKING = "asking", "asking: much is gone at once, and a person has to say whether that is meant"
-    MISSING = "missing", "missing: the folder or its marker file is not there"
+    ACTIVE = "active", gettext_lazy("active: kept in step")
+    PAUSED = "paused", gettext_lazy("paused: left alone until it is resumed")
+    ASKING = (
+        "asking",
+        gettext_lazy("asking: much is gone at once, and a person has to say whether that is meant"),
+    )
+    MISSING = "missing", gettext_lazy("missing: the folder or its marker file is not there")
 
 
 class WatchedFolder(models.Model):

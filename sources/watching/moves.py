@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from django.utils.translation import gettext
+
 from access.models import Group
 from memories.lifecycle.regroup.families import MovingFamily, chunks
 from sources.models import WatchedSection
@@ -14,7 +16,7 @@ def why_watched_stay(families: Sequence[MovingFamily], target: Group) -> Mapping
     for some in chunks(owner):
         for section in WatchedSection.objects.filter(memory__in=some).select_related("file"):
             path = section.file.path
-            why[owner[section.memory_id or 0]] = (
-                f"it is kept in step with the file {path}: move its text there"
-            )
+            why[owner[section.memory_id or 0]] = gettext(
+                "it is kept in step with the file {path}: move its text there"
+            ).format(path=path)
     return why

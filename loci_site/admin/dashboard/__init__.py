@@ -11,6 +11,8 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -81,7 +83,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         **lesser_checks(has_database=True),
     }  # /health without its test write
     return context | {
-        "title": "Dashboard",
+        "title": gettext("Dashboard"),
         "census": census,
         "chosen": chosen,
         "needs": needs_attention(seen, actor, group),
@@ -118,13 +120,17 @@ def headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list[
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
     answered, empty = (sum(seen.recalls(abstained=abstained).values()) for abstained in (False, True))
     recalls = answered + empty
-    share = f"{empty / recalls:.0%} found nothing" if recalls else f"in {RECALL_DAYS} days"
+    share = (
+        gettext("{empty:.0%} found nothing").format(empty=empty / recalls)
+        if recalls
+        else gettext("in {recall_days} days").format(recall_days=RECALL_DAYS)
+    )
     memories = list_url("memories_memory", group=group, state__exact="live")
     return [
-        Figure("Live memories", live, memories, "neurology", f"{seen.sum():,} including old versions"),
-        Figure("Relations", seen.relations(), list_url("relations_relation", group=group), "share", "between entities"),
-        Figure(f"Recalls in {RECALL_DAYS} days", recalls, list_url("memories_recalllog", group=group), "manage_search", share),
-        Figure("Groups", group_count, list_url("access_group"), "meeting_room", f"{pinned:,} pinned memor{'y' if pinned == 1 else 'ies'}"),
+        Figure(gettext("Live memories"), live, memories, "neurology", gettext("{seen:,} including old versions").format(seen=seen.sum())),
+        Figure(gettext("Relations"), seen.relations(), list_url("relations_relation", group=group), "share", gettext("between entities")),
+        Figure(gettext("Recalls in {recall_days} days").format(recall_days=RECALL_DAYS), recalls, list_url("memories_recalllog", group=group), "manage_search", share),
+        Figure(gettext("Groups"), group_count, list_url("access_group"), "meeting_room", ngettext("{pinned:,} pinned memory", "{pinned:,} pinned memories", pinned).format(pinned=pinned)),
     ]  # fmt: skip
 
 
@@ -139,10 +145,12 @@ def growth_chart(seen: VisibleCensus, group: str) -> Chart:
     ]
     return draw_chart(
         "growth",
-        "Stored per week",
-        [Series("stored", "tone", stored)],
+        gettext("Stored per week"),
+        [Series(gettext("stored"), "tone", stored)],
         columns,
-        summary=f"Stored in {GROWTH_WEEKS} weeks: {sum(stored):,}; this week: {stored[-1]:,}.",
+        summary=gettext("Stored in {growth_weeks} weeks: {stored:,}; this week: {stored2:,}.").format(
+            growth_weeks=GROWTH_WEEKS, stored=sum(stored), stored2=stored[-1]
+        ),
         link=list_url("memories_memory", group=group),
     )
 
@@ -152,20 +160,22 @@ def recall_chart(seen: VisibleCensus, group: str) -> Chart:
     days = last_days(timezone.now().date(), RECALL_DAYS)
     answered, empty = seen.recalls(abstained=False), seen.recalls(abstained=True)
     series = [
-        Series("answered", "tone", [answered.get(day, 0) for day in days]),
-        Series("found nothing", "amber", [empty.get(day, 0) for day in days]),
+        Series(gettext("answered"), "tone", [answered.get(day, 0) for day in days]),
+        Series(gettext("found nothing"), "amber", [empty.get(day, 0) for day in days]),
     ]
     made = sum(map(sum, (s.values for s in series)))
-    share = f"{sum(series[1].values) / made:.0%}" if made else "none"
+    share = f"{sum(series[1].values) / made:.0%}" if made else gettext("none")
     return draw_chart(
         "recalls",
-        "Recalls per day",
+        gettext("Recalls per day"),
         series,
         [
             Column(short_date(day), list_url_between("memories_recalllog", day, 0, group=group))
             for day in days
         ],
-        summary=f"Recalls in {RECALL_DAYS} days: {made:,}; {share} of them found nothing relevant.",
+        summary=gettext(
+            "Recalls in {recall_days} days: {made:,}; {share} of them found nothing relevant."
+        ).format(recall_days=RECALL_DAYS, made=made, share=share),
         link=list_url("memories_recalllog", group=group),
     )
 
@@ -180,17 +190,33 @@ def maintenance_chart(actor: Actor, group: Group | None) -> Chart:
     elif not actor.all_groups:
         runs = runs.filter(group__in=list(actor.roles))
     rows = list(runs.order_by("-key").values_list("started_at", "counts")[:MAX_RUNS])
-    named = (("retired", "amber", RETIRED), ("created", "green", CREATED), ("to review", "blue", TO_REVIEW))
+    named = (
+        (gettext("retired"), "amber", RETIRED),
+        (gettext("created"), "green", CREATED),
+        (gettext("to review"), "blue", TO_REVIEW),
+    )
     series = [Series(name, tone, sum_runs_by_week(rows, kinds, mondays)) for name, tone, kinds in named]
     retired, created, to_review = (sum(each.values) for each in series)
     decayed = sum(sum_runs_by_week(rows, DECAYED, mondays))
     return draw_chart(
         "cycle",
-        "Maintenance per week",
+        gettext("Maintenance per week"),
         series,
         [Column(short_date(day), list_url("maintenance_run")) for day in mondays],
-        summary=f"{len(rows):,} run{'' if len(rows) == 1 else 's'} in {CYCLE_WEEKS} weeks: {retired:,} retired, "
-        f"{created:,} created, {to_review:,} links to review, {decayed:,} lost confidence.",
+        summary=ngettext(
+            "{runs:,} run in {weeks} weeks: {retired:,} retired, {created:,} created, {to_review:,} links to review,"
+            " {decayed:,} lost confidence.",
+            "{runs:,} runs in {weeks} weeks: {retired:,} retired, {created:,} created, {to_review:,} links to review,"
+            " {decayed:,} lost confidence.",
+            len(rows),
+        ).format(
+            runs=len(rows),
+            weeks=CYCLE_WEEKS,
+            retired=retired,
+            created=created,
+            to_review=to_review,
+            decayed=decayed,
+        ),
         link=list_url("maintenance_run"),
     )
 
@@ -211,7 +237,7 @@ def list_url_between(page: str, day: date, more_days: int, **filters: str) -> st
 
 def short_date(day: date) -> str:
     """A date without its year: 3 Nov."""
-    return f"{day.day} {day:%b}"
+    return date_format(day, gettext("j M"))
 
 
 def list_shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[Share]:

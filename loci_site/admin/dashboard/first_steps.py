@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from access.actor import ADMIN, Actor
 from access.models import ApiToken
@@ -28,11 +29,11 @@ def first_steps(actor: Actor, seen: VisibleCensus | None) -> list[FirstStep]:
     used = ApiToken.objects.exclude(last_used_at=None)
     steps = [
         FirstStep(
-            "Connect an agent",
+            gettext("Connect an agent"),
             reverse("people:new-token"),
             (used if is_operator else used.filter(user=actor.user_id)).exists(),
         ),
-        FirstStep("Store a memory", reverse("admin:memories_memory_add"), bool(seen.sum())),
+        FirstStep(gettext("Store a memory"), reverse("admin:memories_memory_add"), bool(seen.sum())),
         *(operator_steps() if is_operator else []),
     ]
     return [] if all(step.is_done for step in steps) else steps
@@ -41,6 +42,6 @@ def first_steps(actor: Actor, seen: VisibleCensus | None) -> list[FirstStep]:
 def operator_steps() -> list[FirstStep]:
     """What only somebody who administers everything can do."""
     invited = User.objects.filter(is_active=True).order_by()[:2].count() > 1
-    steps = [FirstStep("Invite your team", reverse("admin:auth_user_add"), invited)]
+    steps = [FirstStep(gettext("Invite your team"), reverse("admin:auth_user_add"), invited)]
     link = reverse("admin:maintenance_joblock_backups")
-    return [*steps, FirstStep("Make a backup", link, any(True for _ in backup_paths()))]
+    return [*steps, FirstStep(gettext("Make a backup"), link, any(True for _ in backup_paths()))]

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import Count
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from access.actor import ADMIN, Actor
 from access.models import Group
@@ -28,14 +29,14 @@ from memories.types import State, Trust
 
 RECENT_RUNS = timedelta(days=14)
 SINGULAR = {
-    "proposed changes": "proposed change",
-    "open conflicts": "open conflict",
-    "possible duplicates": "possible duplicate",
-    "pieces without a vector yet": "piece without a vector yet",
-    "failed or overdue jobs": "failed or overdue job",
-    "failed runs": "failed run",
-    "runs stopped at their cap": "run stopped at its cap",
-    "days since the last backup": "day since the last backup",
+    "proposed changes": gettext_noop("proposed change"),
+    "open conflicts": gettext_noop("open conflict"),
+    "possible duplicates": gettext_noop("possible duplicate"),
+    "pieces without a vector yet": gettext_noop("piece without a vector yet"),
+    "failed or overdue jobs": gettext_noop("failed or overdue job"),
+    "failed runs": gettext_noop("failed run"),
+    "runs stopped at their cap": gettext_noop("run stopped at its cap"),
+    "days since the last backup": gettext_noop("day since the last backup"),
 }
 LATE_BACKUPS = 2  # a backup is late after this many periods
 
@@ -53,7 +54,7 @@ class Figure:
     @property
     def text(self) -> str:
         """The label, in the singular for one."""
-        return SINGULAR.get(self.label, self.label) if self.value == 1 else self.label
+        return gettext(SINGULAR.get(self.label, self.label) if self.value == 1 else self.label)
 
 
 def list_url(page: str, **filters: str) -> str:
@@ -80,7 +81,7 @@ def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | Non
 def job_figure() -> Figure:
     """Scheduled jobs that failed or are overdue."""
     count = sum(job.needs_care for job in job_statuses())
-    return Figure("failed or overdue jobs", count, list_url("maintenance_joblock"), "schedule")
+    return Figure(gettext_noop("failed or overdue jobs"), count, list_url("maintenance_joblock"), "schedule")
 
 
 def run_figures(actor: Actor) -> list[Figure]:
@@ -91,8 +92,10 @@ def run_figures(actor: Actor) -> list[Figure]:
     counts = dict(rows.values_list("status").annotate(count=Count("key")))
     failed, stopped = (list_url("maintenance_run", status__exact=status) for status in ("failed", "stopped"))
     return [
-        Figure("failed runs", counts.get(RunStatus.FAILED, 0), failed, "error"),
-        Figure("runs stopped at their cap", counts.get(RunStatus.STOPPED, 0), stopped, "front_hand"),
+        Figure(gettext_noop("failed runs"), counts.get(RunStatus.FAILED, 0), failed, "error"),
+        Figure(
+            gettext_noop("runs stopped at their cap"), counts.get(RunStatus.STOPPED, 0), stopped, "front_hand"
+        ),
     ]
 
 
@@ -110,7 +113,7 @@ def backup_figures() -> list[Figure]:
         url = reverse("admin:maintenance_joblock_backups")
     except NoReverseMatch:
         url = list_url("maintenance_joblock")
-    return [Figure("days since the last backup", late, url, "backup")]
+    return [Figure(gettext_noop("days since the last backup"), late, url, "backup")]
 
 
 def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
@@ -122,15 +125,15 @@ def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
         return Figure(label, count, list_url("memories_memory", **filters), icon)
 
     return [
-        trust_figure("waiting for approval", Trust.CANDIDATE, "hourglass_top"),
-        trust_figure("quarantined", Trust.QUARANTINED, "gpp_maybe"),
-        trust_figure("disputed", Trust.DISPUTED, "help"),
+        trust_figure(gettext_noop("waiting for approval"), Trust.CANDIDATE, "hourglass_top"),
+        trust_figure(gettext_noop("quarantined"), Trust.QUARANTINED, "gpp_maybe"),
+        trust_figure(gettext_noop("disputed"), Trust.DISPUTED, "help"),
     ]
 
 
 def owed_figure(seen: VisibleCensus) -> Figure:
     """Pieces that wait for the model."""
-    return Figure("pieces without a vector yet", seen.owed(), "", "pending")
+    return Figure(gettext_noop("pieces without a vector yet"), seen.owed(), "", "pending")
 
 
 def review_figures(actor: Actor, group: Group | None) -> list[Figure]:
@@ -152,10 +155,10 @@ def review_figures(actor: Actor, group: Group | None) -> list[Figure]:
         return Figure(label, counts[kind], review_url(kind, slug) if is_curator else elsewhere, icon)
 
     return [
-        figure("proposed changes", CardKind.PROPOSAL, "edit_note"),
-        figure("sensitive texts", CardKind.SENSITIVE, "policy"),
-        figure("open conflicts", CardKind.CONFLICT, "compare_arrows"),
-        figure("possible duplicates", CardKind.DUPLICATE, "content_copy"),
+        figure(gettext_noop("proposed changes"), CardKind.PROPOSAL, "edit_note"),
+        figure(gettext_noop("sensitive texts"), CardKind.SENSITIVE, "policy"),
+        figure(gettext_noop("open conflicts"), CardKind.CONFLICT, "compare_arrows"),
+        figure(gettext_noop("possible duplicates"), CardKind.DUPLICATE, "content_copy"),
     ]
 
 

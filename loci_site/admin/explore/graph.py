@@ -7,9 +7,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.urls import reverse
 from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
+from access.admin.columns import in_words
 from access.errors import InvalidInput, LociError
 from access.groups import find_group
 from loci_site.admin.explore.page import (
@@ -46,7 +48,7 @@ def show_graph(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     given = query_texts(request, *FIELDS, max_chars=100)
     context: dict[str, Any] = {
-        "title": "Graph",
+        "title": gettext("Graph"),
         "given": given,
         "groups": group_names(actor),
         "types": Type.values,
@@ -73,7 +75,9 @@ def expand_node(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     try:
         if not given["of"]:
-            raise InvalidInput("No memory was named.", hint="Pass its id as 'of'.", field="of")
+            raise InvalidInput(
+                gettext("No memory was named."), hint=gettext("Pass its id as 'of'."), field="of"
+            )
         if given["memories"]:
             memory = find_memory(actor, given["of"], field="of")
             return json_response(behind_json(memory, memories_behind(actor, memory)))
@@ -127,7 +131,7 @@ def behind_json(memory: Memory, behind: Sequence[Behind]) -> dict[str, Any]:
                 "id": f"{node['id']}:{memory.id}",
                 "from": node["id"],
                 "to": str(memory.id),
-                "label": each.how,
+                "label": in_words(each.how),
                 "kind": each.how,
                 "predicate": each.how,
                 "group": each.memory.group.slug,
@@ -141,7 +145,7 @@ def behind_json(memory: Memory, behind: Sequence[Behind]) -> dict[str, Any]:
 
 def shown_text(memory: Memory) -> str:
     """A memory's text in lists of names; hidden for a quarantined one."""
-    return "[quarantined]" if memory.trust == Trust.QUARANTINED else memory.content
+    return gettext("[quarantined]") if memory.trust == Trust.QUARANTINED else memory.content
 
 
 def node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
@@ -201,10 +205,16 @@ def run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
         return merge_json(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
     if what not in ("preview", "merge"):
         raise InvalidInput(
-            f"'{what[:20]}' is not an action.", hint="Use preview, merge or undo.", field="what"
+            gettext("'{what}' is not an action.").format(what=what[:20]),
+            hint=gettext("Use preview, merge or undo."),
+            field="what",
         )
     changed = verbs.merge(
-        actor, body.get("from", ""), body.get("into", ""), reason="in the graph", dry_run=what == "preview"
+        actor,
+        body.get("from", ""),
+        body.get("into", ""),
+        reason="in the graph",
+        dry_run=what == "preview",
     )
     return merge_json(actor, changed)
 
@@ -230,9 +240,9 @@ def parse_body(request: HttpRequest) -> dict[str, str]:
     try:
         body = json.loads(request.body[: MAX_BODY + 1])
     except (ValueError, RecursionError):
-        raise InvalidInput("The body is not valid JSON.", field="body") from None
+        raise InvalidInput(gettext("The body is not valid JSON."), field="body") from None
     if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
-        raise InvalidInput("The body must be an object of strings.", field="body")
+        raise InvalidInput(gettext("The body must be an object of strings."), field="body")
     return body
 
 

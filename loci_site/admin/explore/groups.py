@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
@@ -39,7 +40,12 @@ def list_groups(request: HttpRequest) -> HttpResponse:
             "members": members[group.key],
         }
         rows.append((group, counts))
-    context = {"title": "Groups", "groups": rows, "census": census, "may_make": actor.may(CREATE_GROUP)}
+    context = {
+        "title": gettext("Groups"),
+        "groups": rows,
+        "census": census,
+        "may_make": actor.may(CREATE_GROUP),
+    }
     return render_page(request, "groups.html", context)
 
 
@@ -71,7 +77,7 @@ def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpR
     instructions = request.POST.get("instructions", "").replace("\r\n", "\n").strip()
     try:
         update_group(actor, group.slug, GroupChange(instructions=instructions))
-        messages.success(request, "Saved. Agents get these instructions from now on.")
+        messages.success(request, gettext("Saved. Agents get these instructions from now on."))
     except LociError as refusal:
         if refusal.status in (403, 404):
             raise

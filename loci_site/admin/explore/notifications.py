@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
@@ -28,10 +29,10 @@ from loci_site.app.notifications.senders import is_mail_on, secret_of
 
 SHOWN = 100  # deliveries
 SAID = {
-    "on": "“{}” is switched on.",
-    "off": "“{}” is switched off.",
-    "test": "A test to “{}” is on its way.",
-    "delete": "“{}” is deleted.",
+    "on": gettext_lazy("“{}” is switched on."),
+    "off": gettext_lazy("“{}” is switched off."),
+    "test": gettext_lazy("A test to “{}” is on its way."),
+    "delete": gettext_lazy("“{}” is deleted."),
 }
 
 
@@ -39,18 +40,22 @@ class WebhookForm(forms.Form):
     """A new webhook."""
 
     name = forms.CharField(
-        label="Name", max_length=80, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True})
+        label=gettext_lazy("Name"),
+        max_length=80,
+        widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}),
     )
     url = forms.CharField(
-        label="Address",
+        label=gettext_lazy("Address"),
         max_length=500,
         widget=UnfoldAdminTextInputWidget(
             attrs={"type": "url", "placeholder": "https://hooks.example.org/loci"}
         ),
-        help_text="https. A private address must be listed in notifications.webhook_hosts.",
+        help_text=gettext_lazy("https. A private address must be listed in notifications.webhook_hosts."),
     )
     events = forms.MultipleChoiceField(
-        label="Call it when", choices=Event.choices, widget=UnfoldAdminCheckboxSelectMultipleWidget()
+        label=gettext_lazy("Call it when"),
+        choices=Event.choices,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
 
 
@@ -58,7 +63,7 @@ def superuser_of(request: HttpRequest) -> Actor:
     """The caller, who must be a superuser."""
     actor = actor_of(request)
     if not actor.all_groups:
-        raise PermissionDenied("Only superusers can see notifications and webhooks.")
+        raise PermissionDenied(gettext("Only superusers can see notifications and webhooks."))
     return actor
 
 
@@ -67,7 +72,7 @@ def show_notifications(request: HttpRequest) -> HttpResponse:
     actor = superuser_of(request)
     labels = dict(Event.choices)
     context = {
-        "title": "Notifications",
+        "title": gettext("Notifications"),
         "mail": settings.LOCI.notifications if is_mail_on() else None,
         "webhooks": [
             (each, [labels[event] for event in each.events if event in labels])
@@ -91,11 +96,11 @@ def add_webhook(request: HttpRequest) -> HttpResponse:
         except LociError as refusal:
             show_error(form, refusal)
         else:
-            return show_secret(request, made, title="Webhook added")
+            return show_secret(request, made, title=gettext("Webhook added"))
     context: dict[str, Any] = {
-        "title": "New webhook",
+        "title": gettext("New webhook"),
         "form": form,
-        "button": "Add the webhook",
+        "button": gettext("Add the webhook"),
         "back": reverse("admin:explore_notifications"),
     }
     return render_page(request, "webhook_form.html", context)
@@ -107,14 +112,14 @@ def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse
     actor = superuser_of(request)
     webhook = Webhook.objects.filter(id=id_).first()
     if webhook is None:
-        raise NotFound("There is no such webhook.", hint="It may have been deleted.")
+        raise NotFound(gettext("There is no such webhook."), hint=gettext("It may have been deleted."))
     try:
         change_webhook(actor, webhook, action)
     except LociError as refusal:
         messages.error(request, str(refusal))
     else:
         if action == "secret":
-            return show_secret(request, webhook, title="New secret")
+            return show_secret(request, webhook, title=gettext("New secret"))
         messages.success(request, SAID[action].format(webhook.name))
     return HttpResponseRedirect(reverse("admin:explore_notifications"))
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.http import HttpRequest, JsonResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.errors import InvalidInput, LociError
@@ -74,7 +75,9 @@ def parse_number(given: Mapping[str, str], name: str) -> int | None:
     try:
         return int(given[name])
     except ValueError:
-        raise InvalidInput(f"'{given[name][:20]}' is not a whole number.", field=name) from None
+        raise InvalidInput(
+            gettext("'{given}' is not a whole number.").format(given=given[name][:20]), field=name
+        ) from None
 
 
 def format_moment(at: datetime | None) -> str:

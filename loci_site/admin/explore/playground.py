@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -33,30 +34,30 @@ from memories.types import Type
 
 MAX_DROPPED = 60  # candidates listed as left out
 BOOSTS = {
-    "thread": "another memory of its thread is an answer too",
-    "beside": "the memory stored right before or after it is an answer too",
-    "date": "the question names its date",
-    "time": "it states a time, and the question asks for one",
-    "speaker": "the question names its speaker",
-    "said": "the question asks who said it, and this is by them",
-    "length": "too short or too long to be informative",
-    "confidence": "its confidence",
-    "trust": "verified or disputed",
-    "elsewhere": "it belongs to another group",
-    "identifier": "it has an identifier of the question",
-    "tags": "its tags are words of the question",
-    "importance": "its importance",
-    "recency": "how recently it was stored, among these",
-    "relation": "related to an entity that the question names",
+    "thread": gettext_lazy("another memory of its thread is an answer too"),
+    "beside": gettext_lazy("the memory stored right before or after it is an answer too"),
+    "date": gettext_lazy("the question names its date"),
+    "time": gettext_lazy("it states a time, and the question asks for one"),
+    "speaker": gettext_lazy("the question names its speaker"),
+    "said": gettext_lazy("the question asks who said it, and this is by them"),
+    "length": gettext_lazy("too short or too long to be informative"),
+    "confidence": gettext_lazy("its confidence"),
+    "trust": gettext_lazy("verified or disputed"),
+    "elsewhere": gettext_lazy("it belongs to another group"),
+    "identifier": gettext_lazy("it has an identifier of the question"),
+    "tags": gettext_lazy("its tags are words of the question"),
+    "importance": gettext_lazy("its importance"),
+    "recency": gettext_lazy("how recently it was stored, among these"),
+    "relation": gettext_lazy("related to an entity that the question names"),
 }
 FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget", "why")
 STEPS = {
-    "question": "Parsed question",
-    "candidates": "Candidates of both searches",
-    "fuse": "Fused scores",
-    "relations": "Relations followed",
-    "adjust": "Adjustments for dates, names, threads and trust",
-    "relevance": "Is anything relevant?",
+    "question": gettext_lazy("Parsed question"),
+    "candidates": gettext_lazy("Candidates of both searches"),
+    "fuse": gettext_lazy("Fused scores"),
+    "relations": gettext_lazy("Relations followed"),
+    "adjust": gettext_lazy("Adjustments for dates, names, threads and trust"),
+    "relevance": gettext_lazy("Is anything relevant?"),
 }
 
 
@@ -99,7 +100,7 @@ def playground(request: HttpRequest) -> HttpResponse:
     if len(groups) == 1:  # no choice to make, and links from other pages name no group
         given["group"] = given["group"] or groups[0]
     context: dict[str, Any] = {
-        "title": "Recall playground",
+        "title": gettext("Recall playground"),
         "given": given,
         "groups": groups,
         "modes": MODES,
@@ -151,7 +152,9 @@ def rank_answers(answer: RecallResult, given: dict[str, str]) -> list[RankedAnsw
             rank,
             item,
             item.numbers,
-            tuple((name, why, item.numbers[name]) for name, why in BOOSTS.items() if item.numbers.get(name)),
+            tuple(
+                (name, str(why), item.numbers[name]) for name, why in BOOSTS.items() if item.numbers.get(name)
+            ),
             score_bar(item.score, item.numbers, top_score, answer.mode),
             url_with_query(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)}),
         )
@@ -205,11 +208,21 @@ def explain_memory(
         return None, None, str(refusal)
     for rank, item in enumerate(answer.items, start=1):
         if item.memory.key == memory.key:
-            return memory, None, f"It is answer {rank}."
+            return memory, None, gettext("It is answer {rank}.").format(rank=rank)
     if memory.key in trace.dropped:
-        return memory, None, f"It was a candidate and was left out: {trace.dropped[memory.key]}."
+        return (
+            memory,
+            None,
+            gettext("It was a candidate and was left out: {dropped}.").format(
+                dropped=trace.dropped[memory.key]
+            ),
+        )
     why = explain_for(actor, memory, given["q"], narrowing=narrowing)
-    return memory, why, f"In its own group, {memory.group.slug}: {why.reason}."
+    return (
+        memory,
+        why,
+        gettext("In its own group, {slug}: {reason}.").format(slug=memory.group.slug, reason=why.reason),
+    )
 
 
 def describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:

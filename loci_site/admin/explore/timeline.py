@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
@@ -77,7 +78,7 @@ def show_timeline(request: HttpRequest) -> HttpResponse:
     """Memories over time; marks those that recall would find at `as_of` and `known_at`."""
     actor = actor_of(request)
     given = query_texts(request, "group", "words", "entity", "as_of", "known_at", max_chars=200)
-    context: dict[str, Any] = {"title": "Timeline", "given": given, "groups": group_names(actor)}
+    context: dict[str, Any] = {"title": gettext("Timeline"), "given": given, "groups": group_names(actor)}
     try:
         narrowing = query_narrowing(request)
         rows, group = find_rows(actor, given)
@@ -168,7 +169,9 @@ def draw_row(
     return TimelineRow(
         memory=memory,
         label=Truncator(text).chars(LABEL_CHARS),
-        description=f"{Truncator(text).chars(120)} – true {true}; known {known}; {memory.state}",
+        description=gettext("{text} – true {true}; known {known}; {state}").format(
+            text=Truncator(text).chars(120), true=true, known=known, state=memory.state
+        ),
         y=TOP + ROW_HEIGHT * number,
         start=x_from,
         width=max(3.0, round(x_to - x_from, 1)),

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import ADMIN, Actor
@@ -42,7 +43,11 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
     """
     chosen = check_events(events, offered_events(actor))
     if chosen and not user.email:
-        raise Conflict("You have no e-mail address here.", hint="Ask an admin to add one.", field="events")
+        raise Conflict(
+            gettext("You have no e-mail address here."),
+            hint=gettext("Ask an admin to add one."),
+            field="events",
+        )
     before = subscription_of(user)
     if list(before.events) == chosen:
         return before
@@ -63,9 +68,15 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
         Conflict: there is no mail server or no address, or a test waits already.
     """
     if not is_mail_on():
-        raise Conflict("No mail server is set up here.", hint="Ask an admin of Loci.", field="events")
+        raise Conflict(
+            gettext("No mail server is set up here."), hint=gettext("Ask an admin of Loci."), field="events"
+        )
     if not user.email:
-        raise Conflict("You have no e-mail address here.", hint="Ask an admin to add one.", field="events")
+        raise Conflict(
+            gettext("You have no e-mail address here."),
+            hint=gettext("Ask an admin to add one."),
+            field="events",
+        )
     check_no_test_waits(Delivery.objects.filter(user=user))
     with transaction.atomic():
         delivery = queue(test_notice(user.get_username()), Subscription(user=user))
@@ -90,13 +101,22 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
     check_admin(actor)
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARS:
-        raise InvalidInput(f"A webhook needs a name of at most {MAX_NAME_CHARS} characters.", field="name")
+        raise InvalidInput(
+            gettext("A webhook needs a name of at most {max_name_chars} characters.").format(
+                max_name_chars=MAX_NAME_CHARS
+            ),
+            field="name",
+        )
     chosen = check_events(events, list(Event))
     if not chosen:
-        raise InvalidInput("Choose at least one event.", field="events")
+        raise InvalidInput(gettext("Choose at least one event."), field="events")
     resolve(url)
     if Webhook.objects.count() >= MAX_WEBHOOKS:
-        raise Conflict(f"There are {MAX_WEBHOOKS} webhooks already.", hint="Delete one first.", field="name")
+        raise Conflict(
+            gettext("There are {max_webhooks} webhooks already.").format(max_webhooks=MAX_WEBHOOKS),
+            hint=gettext("Delete one first."),
+            field="name",
+        )
     with transaction.atomic():
         made = Webhook.objects.create(name=name, url=url, events=chosen, made_by=actor.name)
         log_change(actor, f"webhook:{name}", {"action": "create", "url": url, "events": chosen})
@@ -120,13 +140,15 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
             webhook.save(update_fields=["generation"])
         elif action == "test":
             if not webhook.is_on:
-                raise Conflict("The webhook is switched off.", hint="Switch it on first.")
+                raise Conflict(gettext("The webhook is switched off."), hint=gettext("Switch it on first."))
             check_no_test_waits(webhook.deliveries.all())
             queue(test_notice(actor.name), webhook)
         elif action == "delete":
             webhook.delete()
         else:
-            raise NotFound("There is no such action.", hint="Use on, off, secret, test or delete.")
+            raise NotFound(
+                gettext("There is no such action."), hint=gettext("Use on, off, secret, test or delete.")
+            )
         log_change(actor, f"webhook:{webhook.name}", {"action": action})
 
 
@@ -140,7 +162,9 @@ def check_no_test_waits(deliveries: object) -> None:
     """Raise Conflict if a test message has not been sent yet."""
     rows = deliveries.filter(event=TEST, state=DeliveryState.WAITING, next_at__lte=timezone.now())  # type: ignore[attr-defined]
     if rows.exists():
-        raise Conflict("A test waits to be sent already.", hint="The worker sends it within a minute.")
+        raise Conflict(
+            gettext("A test waits to be sent already."), hint=gettext("The worker sends it within a minute.")
+        )
 
 
 def check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]:
@@ -149,7 +173,9 @@ def check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]
     if unknown:
         allowed = ", ".join(offered) or "none"
         raise InvalidInput(
-            f"'{unknown[0][:40]}' is not an event for you.", hint=f"Events: {allowed}.", field="events"
+            gettext("'{unknown}' is not an event for you.").format(unknown=unknown[0][:40]),
+            hint=gettext("Events: {allowed}.").format(allowed=allowed),
+            field="events",
         )
     return [str(event.value) for event in offered if event in events]
 
@@ -157,7 +183,9 @@ def check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]
 def check_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only superusers can see and change webhooks.", hint="Ask a superuser.")
+        raise NotPermitted(
+            gettext("Only superusers can see and change webhooks."), hint=gettext("Ask a superuser.")
+        )
 
 
 def log_change(actor: Actor, subject: str, payload: dict[str, object]) -> None:

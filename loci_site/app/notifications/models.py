@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from storage.ids import new_id
 
@@ -10,9 +11,9 @@ from storage.ids import new_id
 class Event(models.TextChoices):
     """What notifications are about."""
 
-    REVIEW = "review", "Something waits for review"
-    RUN = "run", "A maintenance run stopped or failed"
-    BACKUP = "backup", "A backup failed"
+    REVIEW = "review", gettext_lazy("Something waits for review")
+    RUN = "run", gettext_lazy("A maintenance run stopped or failed")
+    BACKUP = "backup", gettext_lazy("A backup failed")
 
 
 TEST = "test"  # the event of a test message; nobody subscribes to it
@@ -56,9 +57,9 @@ class Webhook(models.Model):
 class DeliveryState(models.TextChoices):
     """The state of a delivery."""
 
-    WAITING = "waiting", "waiting"
-    SENT = "sent", "sent"
-    FAILED = "failed", "failed"
+    WAITING = "waiting", gettext_lazy("waiting")
+    SENT = "sent", gettext_lazy("sent")
+    FAILED = "failed", gettext_lazy("failed")
 
 
 class Delivery(models.Model):

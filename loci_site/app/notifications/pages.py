@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from access.admin.caller import actor_of
@@ -40,7 +41,7 @@ def save_events(request: HttpRequest) -> HttpResponse:
     """Store the events about which the caller gets mail."""
     user = own_user(request)
     chosen = choose_events(actor_of(request), user, request.POST.getlist("events"))
-    messages.success(request, "Saved." if chosen.events else "Saved. You get no mail.")
+    messages.success(request, gettext("Saved.") if chosen.events else gettext("Saved. You get no mail."))
     return redirect("people:account")
 
 
@@ -50,5 +51,5 @@ def test_mail(request: HttpRequest) -> HttpResponse:
     """Queue a test mail to the caller."""
     user = own_user(request)
     send_test_mail(actor_of(request), user)
-    messages.success(request, f"A test mail to {user.email} is on its way.")
+    messages.success(request, gettext("A test mail to {email} is on its way.").format(email=user.email))
     return redirect("people:account")

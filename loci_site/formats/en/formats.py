@@ -1,4 +1,4 @@
-"""Short forms that sort; all times are UTC."""
+"""Short forms that sort; times are in the zone of the account."""
 
 DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i"

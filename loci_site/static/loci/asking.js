@@ -1,6 +1,8 @@
 /* Requests from a page to the server: same origin, with the page's CSRF token. A refusal becomes an Error with the
    server's message. */
 
+const t = window.lociText;
+
 export class Refusal extends Error {
   constructor(message, status) {
     super(message);
@@ -39,10 +41,10 @@ async function request(url, options) {
     answer = await fetch(url, { credentials: "same-origin", ...options });
   } catch (fault) {
     if (fault.name === "AbortError") throw fault;
-    throw new Refusal("Cannot reach the server. Is it running?", 0);
+    throw new Refusal(t("Cannot reach the server. Is it running?"), 0);
   }
   if (answer.redirected && new URL(answer.url).pathname.includes("/login")) {
-    throw new Refusal("You are logged out. Log in again in another tab, then retry.", 401);
+    throw new Refusal(t("You are logged out. Log in again in another tab, then retry."), 401);
   }
   if (answer.ok) return answer;
   throw new Refusal(await refusalText(answer), answer.status);
@@ -52,9 +54,9 @@ async function refusalText(answer) {
   if ((answer.headers.get("Content-Type") || "").includes("json")) {
     const body = await answer.json();
     const failed = body.failed && body.failed.length ? body.failed.join(" ") : "";
-    return [body.message || failed, body.hint].filter(Boolean).join(" ") || `The server answered ${answer.status}.`;
+    return [body.message || failed, body.hint].filter(Boolean).join(" ") || t("The server answered {status}.", { status: answer.status });
   }
-  if (answer.status === 404) return "This no longer exists.";
-  if (answer.status === 403) return "You may not do this.";
-  return `The server answered ${answer.status}.`;
+  if (answer.status === 404) return t("This no longer exists.");
+  if (answer.status === 403) return t("You may not do this.");
+  return t("The server answered {status}.", { status: answer.status });
 }

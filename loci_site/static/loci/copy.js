@@ -1,9 +1,10 @@
 // Buttons that copy what stands beside them, or what `data-copy` holds. They show only where this file runs.
 "use strict";
 (() => {
-    const said = (button, text) => {
+    const t = window.lociText;
+    const said = (button, text, isDone) => {
         // A button that is an icon changes it; others say what happened.
-        if (button.classList.contains("material-symbols-outlined")) text = text === "Copied" ? "check" : "error";
+        if (button.classList.contains("material-symbols-outlined")) text = isDone ? "check" : "error";
         const before = button.dataset.label || (button.dataset.label = button.textContent);
         button.textContent = text;
         setTimeout(() => { button.textContent = before; }, 2000);
@@ -26,8 +27,8 @@
         if (!button) return;
         try {
             await copy(button.dataset.copy || button.previousElementSibling.textContent);
-            said(button, "Copied");
-        } catch { said(button, "Select and copy it by hand"); }
+            said(button, t("Copied"), true);
+        } catch { said(button, t("Select and copy it by hand"), false); }
     });
     if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", prepare);
     else prepare();

@@ -3,6 +3,8 @@
 import { Graph } from "./graph.js";
 import { Panel } from "./graph_panel.js";
 
+const t = window.lociText;
+
 const host = document.getElementById("graph");
 const find = (id) => document.getElementById(id);
 
@@ -16,7 +18,7 @@ if (host) {
   let marked = null;
   let pair = null;
 
-  const graph = new Graph(host, { expand, click: () => {}, label: "Relations" });
+  const graph = new Graph(host, { expand, click: () => {}, label: t("Relations") });
   graph.add(JSON.parse(find("graph-data").textContent));
   const DO = {
     in: () => graph.zoom(1.25, host.clientWidth / 2, host.clientHeight / 2),
@@ -47,7 +49,8 @@ if (host) {
       const found = await read(node, "1");
       const added = graph.add(found, node.id);
       const count = found.nodes.length - 1;
-      status.textContent = count ? `${count} ${count === 1 ? "memory" : "memories"} behind ${node.label}${added ? "" : ", all in the picture"}.` : `No memory proves or names ${node.label}.`;
+      const behind = t(count === 1 ? "{count} memory behind {label}" : "{count} memories behind {label}", { count, label: node.label });
+      status.textContent = count ? `${behind}${added ? "" : t(", all in the picture")}.` : t("No memory proves or names {label}.", { label: node.label });
       if (selected === node) panel.showNode(node, graph);
     } catch (fault) {
       status.textContent = fault.message;
@@ -93,7 +96,7 @@ if (host) {
   });
   host.addEventListener("graph:expand", ({ detail }) => {
     if (selected === detail.node) panel.showNode(selected, graph);
-    status.textContent = detail.added ? `${detail.added} more nodes and edges around ${detail.node.label}.` : `Nothing more is related to ${detail.node.label}.`;
+    status.textContent = detail.added ? t("{added} more nodes and edges around {label}.", { added: detail.added, label: detail.node.label }) : t("Nothing more is related to {label}.", { label: detail.node.label });
   });
   host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
 
@@ -124,7 +127,7 @@ if (host) {
       marked = selected;
       host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
       marked.element.classList.add("graph-marked");
-      status.textContent = `${marked.label} is marked. Now mark the node it should be merged into.`;
+      status.textContent = t("{label} is marked. Now mark the node it should be merged into.", { label: marked.label });
       return;
     }
     selected.element.classList.add("graph-marked");
@@ -136,23 +139,23 @@ if (host) {
     const body = JSON.stringify({ what, from: pair.from.id, into: pair.into.id });
     const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
     const response = await fetch(host.dataset.merge, { method: "POST", body, headers: { "X-CSRFToken": token, "Content-Type": "application/json" } });
-    const answer = await response.json().catch(() => ({ message: `The request failed (${response.status}).` }));
+    const answer = await response.json().catch(() => ({ message: t("The request failed ({status}).", { status: response.status }) }));
     form.hidden = false;
     if (!response.ok) {
       show([`${answer.message} ${answer.hint || ""}`.trim()], { canDo: false, canUndo: false });
-      status.textContent = "Nothing was changed.";
+      status.textContent = t("Nothing was changed.");
       return;
     }
     show(answer.consequences, { canDo: what === "preview" || what === "undo", canUndo: what === "merge" });
     if (what === "merge") {
       graph.remove([pair.from.id]);
       await graph.expand(pair.into.id);
-      status.textContent = `${pair.from.label} was merged into ${pair.into.label}.`;
+      status.textContent = t("{source} was merged into {target}.", { source: pair.from.label, target: pair.into.label });
       find("graph-merge-undo").focus();
     } else if (what === "undo") {
       graph.add({ nodes: [plain(pair.from)] }, pair.into.id);
       await graph.expand(pair.from.id);
-      status.textContent = "The merge was undone.";
+      status.textContent = t("The merge was undone.");
     } else find("graph-merge-do").focus();
   }
 
@@ -161,7 +164,7 @@ if (host) {
   }
 
   function show(consequences, { canDo, canUndo }) {
-    find("graph-merge-pair").textContent = `Merge “${pair.from.label}” into “${pair.into.label}”`;
+    find("graph-merge-pair").textContent = t("Merge “{source}” into “{target}”", { source: pair.from.label, target: pair.into.label });
     find("graph-merge-follows").replaceChildren(...consequences.map((text) => {
       const item = document.createElement("li");
       item.textContent = text;

@@ -301,8 +301,8 @@ export class Graph {
   }
 
   #name(node) {
-    const does = this.expandWith && !node.isExpanded ? ", press Enter to expand" : "";
-    node.element.setAttribute("aria-label", `${node.kind || "memory"}: ${node.label}${does}`);
+    const does = this.expandWith && !node.isExpanded ? window.lociText(", press Enter to expand") : "";
+    node.element.setAttribute("aria-label", `${window.lociText.word(node.kind || "memory")}: ${node.label}${does}`);
   }
 
   #addEdge(given) {

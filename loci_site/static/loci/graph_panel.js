@@ -31,7 +31,7 @@ export class Panel {
     this.chosen.hidden = !what;
     if (!what) return;
     this.title.textContent = title;
-    this.kind.textContent = kind;
+    this.kind.textContent = window.lociText.word(kind);
     this.kind.className = `loci-badge loci-is-${kind}`;
     this.open.href = url;
   }

@@ -1,7 +1,7 @@
 // How a match of the search as you type is shown, in the palette and in the workspace.
 "use strict";
 window.lociMatches = {
-    HOW: { spelling: "similar spelling", meaning: "by meaning", id: "by id" },
+    HOW: { spelling: window.lociText("similar spelling"), meaning: window.lociText("by meaning"), id: window.lociText("by id") },
 
     // As nodes, never as markup. The ranges count characters, not the halves of an emoji.
     marked(text, ranges) {

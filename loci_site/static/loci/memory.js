@@ -3,6 +3,7 @@
 import { askJson } from "./asking.js";
 import { Graph } from "./graph.js";
 
+const t = window.lociText;
 const host = document.querySelector("[data-graph]");
 const status = document.querySelector("[data-graph-status]");
 const pattern = host.dataset.url;
@@ -19,7 +20,7 @@ document.querySelector(".graph-bar").addEventListener("click", (event) => {
 });
 host.addEventListener("graph:select", ({ detail }) => { if (detail.node) status.textContent = detail.node.label; });
 host.addEventListener("graph:expand", ({ detail }) => {
-  status.textContent = detail.added ? `${detail.added} more: ${graph.nodes.size} memories, ${graph.edges.size} edges.` : "No further neighbours.";
+  status.textContent = detail.added ? t("{added} more: {nodes} memories, {edges} edges.", { added: detail.added, nodes: graph.nodes.size, edges: graph.edges.size }) : t("No further neighbours.");
 });
 host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
 

@@ -8,6 +8,7 @@
   const MEANING_MS = 350;
   const LEAST = 2; // letters
   const { HOW, marked } = window.lociMatches;
+  const t = window.lociText;
 
   function start() {
     const dialog = document.getElementById("palette");
@@ -57,12 +58,12 @@
         const response = await fetch(`${dialog.dataset.suggest}?${query}`, { headers: { Accept: "application/json" } });
         if (!response.ok) {
           const fault = await response.json().catch(() => ({}));
-          if (mine === latest) note.textContent = fault.message || `The search failed (${response.status}).`;
+          if (mine === latest) note.textContent = fault.message || t("The search failed ({status}).", { status: response.status });
           return;
         }
         items = (await response.json()).items;
       } catch {
-        if (mine === latest) note.textContent = "Cannot reach the server.";
+        if (mine === latest) note.textContent = t("Cannot reach the server.");
         return;
       }
       if (mine !== latest) return;
@@ -83,23 +84,22 @@
       input.setAttribute("aria-expanded", String(list.children.length > 0));
       const again = [...list.children].findIndex((option) => option.dataset.href === keep);
       choose(again >= 0 ? again : 0);
-      const count = items.length === 1 ? "1 memory" : `${items.length} memories`;
-      note.textContent = wanted.length >= LEAST && (items.length || isComplete) ? `${count} found` : "";
+      note.textContent = wanted.length >= LEAST && (items.length || isComplete) ? t(items.length === 1 ? "1 memory found" : "{count} memories found", { count: items.length }) : "";
     }
 
     function memoryOption(item) {
       const href = `${dialog.dataset.memory}${item.id}/change/`;
-      const details = [item.group, item.thread || item.source, item.date, item.state === "live" ? "" : item.state, HOW[item.how] || ""];
+      const details = [item.group, item.thread || item.source, item.date, item.state === "live" ? "" : t.word(item.state), HOW[item.how] || ""];
       return option(href, ICONS[item.type] || "neurology", marked(item.text, item.marks), details.filter(Boolean).join(" · "), item.state !== "live");
     }
 
     function pageOption(page) {
-      return option(page.href, page.icon, document.createTextNode(page.label), "page");
+      return option(page.href, page.icon, document.createTextNode(page.label), t("page"));
     }
 
     function askOption(text) {
       const href = `${dialog.dataset.recall}?${new URLSearchParams({ q: text })}`;
-      return option(href, "science", document.createTextNode(`Try in the playground: ${text}`), "recall");
+      return option(href, "science", document.createTextNode(t("Try in the playground: {text}", { text })), t("recall"));
     }
 
     function option(href, icon, text, details, isFaded = false) {

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
     const PAUSE_MS = 60, MEANING_MS = 350, LEAST = 2;
-    const { HOW, marked } = window.lociMatches;
+    const { HOW, marked } = window.lociMatches, t = window.lociText;
     const field = document.getElementById("q");
     const box = document.getElementById("typed");
     if (!field || !box) return;
@@ -15,7 +15,7 @@
         const held = list.contains(document.activeElement) ? document.activeElement.href : "";
         list.replaceChildren(...items.map(line));
         [...list.querySelectorAll("a")].find((link) => link.href === held)?.focus();
-        note.textContent = items.length ? `${items.length} ${items.length === 1 ? "match" : "matches"} in all your groups. Press Enter to ask.` : `Nothing begins like “${text}”. Press Enter to ask.`;
+        note.textContent = items.length ? t(items.length === 1 ? "1 match in all your groups. Press Enter to ask." : "{count} matches in all your groups. Press Enter to ask.", { count: items.length }) : t("Nothing begins like “{text}”. Press Enter to ask.", { text });
         box.hidden = false;
     }
 
@@ -37,7 +37,7 @@
             show(found, text);
             return found;
         } catch {
-            if (mine === latest) { note.textContent = "Cannot reach the server."; box.hidden = false; }
+            if (mine === latest) { note.textContent = t("Cannot reach the server."); box.hidden = false; }
             return known;
         }
     }
@@ -59,7 +59,7 @@
         link.href = box.dataset.memory.replace("ID", item.id);
         const text = part("span", "text"), about = part("span", "about");
         text.append(marked(item.text, item.marks));
-        const details = [item.state === "live" ? "" : item.state, item.trust === "active" ? "" : item.trust, item.type, item.group, item.thread || item.source, item.date, HOW[item.how]];
+        const details = [item.state === "live" ? "" : t.word(item.state), item.trust === "active" ? "" : t.word(item.trust), t.word(item.type), item.group, item.thread || item.source, item.date, HOW[item.how]];
         about.append(...details.filter(Boolean).map((detail) => Object.assign(part("span", ""), { textContent: detail })));
         link.append(text, about);
         const entry = document.createElement("li");

@@ -5,6 +5,7 @@
   const PAUSE_MS = 120;
   const LEAST = 2; // letters
   const IS_ID = /^[0-9a-f]{8}(-?[0-9a-f]{4,})*$/i;
+  const t = window.lociText;
   let made = 0;
 
   function pick(sent) {
@@ -12,10 +13,10 @@
     if (!suggest || sent.dataset.picks) return;
     sent.dataset.picks = "1";
     const typed = sent.cloneNode();
-    const list = element("ul", "picker-list", { role: "listbox", id: `picker-${made += 1}`, "aria-label": "Memories", hidden: "" });
+    const list = element("ul", "picker-list", { role: "listbox", id: `picker-${made += 1}`, "aria-label": t("Memories"), hidden: "" });
     const note = element("p", "picker-note", { "aria-live": "polite" });
     for (const name of ["name", "required"]) typed.removeAttribute(name);
-    for (const [key, value] of Object.entries({ role: "combobox", autocomplete: "off", spellcheck: "false", maxlength: "200", placeholder: "Type words of the memory", "aria-expanded": "false", "aria-controls": list.id, "aria-autocomplete": "list" })) typed.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ role: "combobox", autocomplete: "off", spellcheck: "false", maxlength: "200", placeholder: t("Type words of the memory"), "aria-expanded": "false", "aria-controls": list.id, "aria-autocomplete": "list" })) typed.setAttribute(key, value);
     typed.value = "";
     sent.removeAttribute("id");
     sent.type = "hidden";
@@ -30,7 +31,7 @@
         const response = await fetch(`${suggest}?${new URLSearchParams({ q: text, limit: 8 })}`, { headers: { Accept: "application/json" } });
         const found = response.ok ? (await response.json()).items : [];
         if (mine === latest) done(found);
-      } catch { note.textContent = "Cannot reach the server."; }
+      } catch { note.textContent = t("Cannot reach the server."); }
     }
 
     function show(found) {
@@ -38,7 +39,7 @@
       list.replaceChildren(...found.map(option));
       list.hidden = !found.length;
       typed.setAttribute("aria-expanded", String(!list.hidden));
-      note.textContent = found.length ? "" : "No memory found.";
+      note.textContent = found.length ? "" : t("No memory found.");
       choose(found.length ? 0 : -1);
     }
 
@@ -47,7 +48,7 @@
       const text = element("span", "palette-text", {});
       text.append(window.lociMatches.marked(item.text, item.marks));
       const side = element("span", "palette-side", {});
-      side.textContent = [item.group, item.date, item.state === "live" ? "" : item.state].filter(Boolean).join(" · ");
+      side.textContent = [item.group, item.date, item.state === "live" ? "" : t.word(item.state)].filter(Boolean).join(" · ");
       row.append(text, side);
       row.addEventListener("pointerdown", (event) => { event.preventDefault(); take(at); });
       return row;
@@ -64,7 +65,7 @@
       sent.value = items[at].id;
       typed.value = items[at].text;
       close();
-      note.textContent = `Chosen, from ${items[at].group}.`;
+      note.textContent = t("Chosen, from {group}.", { group: items[at].group });
     }
 
     function close() {
@@ -96,7 +97,7 @@
     sent.form?.addEventListener("submit", (event) => {
       if (!typed.value.trim() || sent.value) return;
       event.preventDefault();
-      note.textContent = "Choose one of the memories.";
+      note.textContent = t("Choose one of the memories.");
       typed.focus();
     });
     // What is chosen already is shown by its text.

@@ -2,6 +2,7 @@
 
 import { askPart, send } from "./asking.js";
 
+const t = window.lociText;
 const root = document.getElementById("review");
 const url = root.dataset.url;
 const list = root.querySelector("[data-list]");
@@ -10,7 +11,7 @@ const status = root.querySelector("[data-status]");
 const rows = list ? [...list.children] : [];
 const UNDO_KEY = "loci-review-undo"; // decisions that can be undone, also after a reload
 const STATUS_KEY = "loci-review-said"; // status to show after a reload
-const STALE = "Stale"; // the outcome of a proposal whose target was changed by another decision
+const STALE = t("Stale"); // the outcome of a proposal whose target was changed by another decision
 const EFFECT_AFTER_MS = 350; // skipping through cards runs no recall
 const DECISIONS = new Map(JSON.parse(document.getElementById("review-decisions").textContent).map((each) => [each.verb, each]));
 const pastOf = (verb) => DECISIONS.get(verb).past;
@@ -55,7 +56,7 @@ function showUndo() {
   for (const button of root.querySelectorAll('[data-do="undo"]')) {
     button.disabled = !last;
     button.hidden = button.closest(".loci-empty") !== null && !last;
-    button.title = last ? `Undo: ${last.words}` : "Nothing to undo";
+    button.title = last ? t("Undo: {words}", { words: last.words }) : t("Nothing to undo");
   }
 }
 
@@ -140,7 +141,7 @@ function showWay() {
   const button = card().querySelector('[data-do="swap"]');
   if (!button) return;
   button.setAttribute("aria-pressed", String(swapped));
-  way.textContent = swapped ? "Replace: the other text replaces this one. Merge: the other goes into this one." : "Replace: this text replaces the other. Merge: this one goes into the other.";
+  way.textContent = swapped ? t("Replace: the other text replaces this one. Merge: the other goes into this one.") : t("Replace: this text replaces the other. Merge: this one goes into the other.");
 }
 
 async function askEffect() {
@@ -165,7 +166,7 @@ async function decide(verb, extra = {}) {
   const shown = card();
   if (busy || !isShown(row) || !isOpen(row)) return;
   if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]:not([disabled])`)) {
-    say(`“${verb}” does not apply to this card.`, { bad: true });
+    say(t("“{verb}” does not apply to this card.", { verb }), { bad: true });
     return;
   }
   busy = true;
@@ -236,8 +237,8 @@ async function undo() {
     mine.forEach(reopen);
     markStale(answer.stale);
     fetched.clear();
-    const failed = answer.failed.length ? ` ${answer.failed.length} could not be taken back: ${answer.failed.join(" ")}` : "";
-    say(`Undone: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
+    const failed = answer.failed.length ? ` ${t("{count} could not be taken back: {why}", { count: answer.failed.length, why: answer.failed.join(" ") })}` : "";
+    say(`${t("Undone: {what}.", { what: answer.said.join("; ") })}${failed}`, { bad: Boolean(failed) });
     if (mine.length) await show(rows.indexOf(mine[0]));
     else {
       sessionStorage.setItem(STATUS_KEY, status.textContent);
@@ -246,7 +247,7 @@ async function undo() {
   } catch (fault) {
     // A decision that cannot be undone must not block the one before it.
     if (fault.status === 409 || fault.status === 404) keep(all.slice(0, -1));
-    say(`Not undone. ${fault.message}`, { bad: true });
+    say(`${t("Not undone.")} ${fault.message}`, { bad: true });
   } finally {
     busy = false;
   }
@@ -269,16 +270,16 @@ async function forth() {
   const shown = document.createElement("div");
   shown.className = "loci-empty review-end";
   const head = document.createElement("h2");
-  head.textContent = "All of these are done";
+  head.textContent = t("All of these are done");
   const more = document.createElement("a");
   more.className = "loci-button loci-primary";
   more.href = window.location.href;
-  more.textContent = "Show more";
+  more.textContent = t("Show more");
   const back = document.createElement("button");
   back.className = "loci-button";
   back.type = "button";
   back.dataset.do = "undo";
-  back.textContent = "Undo the last decision";
+  back.textContent = t("Undo the last decision");
   shown.append(head, more, back);
   place.replaceChildren(shown);
   more.focus();
@@ -292,7 +293,7 @@ function chosen() {
 
 function count() {
   const some = chosen().length;
-  root.querySelector("[data-chosen]").textContent = some ? `${some} selected` : "";
+  root.querySelector("[data-chosen]").textContent = some ? t("{count} selected", { count: some }) : "";
   root.querySelector("[data-many]").hidden = !some;
   const open = rows.filter(isOpen).length;
   const all = root.querySelector("[data-all]");
@@ -306,11 +307,11 @@ async function decideMany(verb) {
   try {
     const would = await send(`${url}many/`, { ...given, preview: "1" });
     const box = dialog("many");
-    fill(box, would, some, `${pastOf(verb)}: ${would.done} of ${some.length}?`);
+    fill(box, would, some, t("{done}: {count} of {all}?", { done: pastOf(verb), count: would.done, all: some.length }));
     const go = box.querySelector("[data-many-go]");
     go.hidden = !would.done;
-    go.textContent = `Yes, ${would.done}`;
-    box.querySelector("[data-many-cancel]").textContent = "Cancel";
+    go.textContent = t("Yes, {count}", { count: would.done });
+    box.querySelector("[data-many-cancel]").textContent = t("Cancel");
     if ((await ask(box)) !== "go") return;
     const answer = await send(`${url}many/`, given);
     const failed = new Set(answer.failed.map((each) => each.id));
@@ -319,14 +320,14 @@ async function decideMany(verb) {
     markStale(answer.stale);
     some.forEach((row) => { row.querySelector("input").checked = false; });
     count();
-    const words = `${pastOf(verb)}: ${answer.done} of ${some.length}`;
+    const words = t("{done}: {count} of {all}", { done: pastOf(verb), count: answer.done, all: some.length });
     keep([...decisions(), { rows: decided.map(keyOf), entries: answer.entries, words }]);
     fetched.clear();
-    say(`${words}. “u” undoes all of them.`);
+    say(`${words}. ${t("“u” undoes all of them.")}`);
     if (answer.failed.length) {
       fill(box, answer, some, words);
       go.hidden = true;
-      box.querySelector("[data-many-cancel]").textContent = "Close";
+      box.querySelector("[data-many-cancel]").textContent = t("Close");
       await ask(box);
     }
     if (!isOpen(rows[at])) await forth();
@@ -340,7 +341,7 @@ function fill(box, found, some, title) {
   const said = box.querySelector("[data-many-said]");
   said.replaceChildren(...found.said.map(({ line, times }) => {
     const item = document.createElement("li");
-    item.textContent = times > 1 ? `${line} (${times} times)` : line;
+    item.textContent = times > 1 ? t("{line} ({times} times)", { line, times }) : line;
     return item;
   }));
   const failed = box.querySelector("[data-many-failed]");
@@ -348,7 +349,7 @@ function fill(box, found, some, title) {
   if (!found.failed.length) return;
   const head = document.createElement("h3");
   head.className = "review-small";
-  head.textContent = `${found.failed.length} not possible`;
+  head.textContent = t("{count} not possible", { count: found.failed.length });
   const items = document.createElement("ul");
   items.className = "review-failed";
   for (const each of found.failed.slice(0, 20)) {
@@ -376,7 +377,7 @@ async function editText(isMerge) {
   const shown = card();
   if (!isShown(rows[at]) || !isOpen(rows[at])) return;
   if (!shown.querySelector('[data-verb="edit"]')) {
-    say("The text of this card cannot be edited here.", { bad: true });
+    say(t("The text of this card cannot be edited here."), { bad: true });
     return;
   }
   const box = dialog("edit");
@@ -390,7 +391,7 @@ async function editText(isMerge) {
   const verb = await answer;
   if (!verb) return;
   if (verb !== "merge" && text.value.trim() === before.trim()) {
-    say("The text is unchanged: nothing was saved.", { bad: true });
+    say(t("The text is unchanged: nothing was saved."), { bad: true });
     return;
   }
   await decide(verb, { content: text.value });
@@ -427,7 +428,7 @@ function tick() {
   if (!box) return;
   box.checked = !box.checked && isOpen(rows[at]);
   count();
-  say(box.checked ? "Selected." : "Deselected.");
+  say(box.checked ? t("Selected.") : t("Deselected."));
 }
 
 document.addEventListener("keydown", (event) => {

@@ -4,6 +4,7 @@
 const box = document.getElementById("timeline");
 
 if (box) {
+  const t = window.lociText;
   const form = document.getElementById("timeline-form");
   const start = Date.parse(box.dataset.start);
   const end = Date.parse(box.dataset.end);
@@ -48,7 +49,7 @@ if (box) {
     const x = left + ((Number(box.dataset.width) - left) * (moment - start)) / (end - start);
     hand.line.setAttribute("x1", x.toFixed(1));
     hand.line.setAttribute("x2", x.toFixed(1));
-    const text = hand.isNow ? "now" : new Date(moment).toISOString().slice(0, 16).replace("T", " ");
+    const text = hand.isNow ? t("now") : new Date(moment).toISOString().slice(0, 16).replace("T", " ");
     hand.output.textContent = text;
     hand.input.setAttribute("aria-valuetext", text);
     hand.field.value = hand.isNow ? "" : new Date(moment).toISOString().slice(0, 16);
@@ -75,7 +76,7 @@ if (box) {
     }
     const seen = new Set(answer.ids);
     document.querySelectorAll("[data-memory]").forEach((row) => row.classList.toggle("time-hidden", !seen.has(row.dataset.memory)));
-    const when = hands.every((hand) => hand.isNow) ? "now" : "then";
-    status.textContent = `Recall finds ${answer.ids.length} of ${answer.of} ${when}.`;
+    const isNow = hands.every((hand) => hand.isNow);
+    status.textContent = t(isNow ? "Recall finds {count} of {all} now." : "Recall finds {count} of {all} then.", { count: answer.ids.length, all: answer.of });
   }
 }

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext, ngettext
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
@@ -13,7 +14,6 @@ from access.groups import check_access, find_group
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
-from memories.language.plurals import format_count
 from memories.lifecycle.regroup.carry_out import Positions, carry_out_move
 from memories.lifecycle.regroup.families import KEYS_AT_ONCE, chunks, families_of
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
@@ -38,13 +38,14 @@ def find_target(actor: Actor, source: Group, slug: str) -> Group:
     require_person(actor, "move")
     if not actor.may(CURATE, source.key):
         raise NotPermitted(
-            f"You may not curate in the group '{source.slug}'.",
-            hint="Moving needs the role curator in both groups.",
+            gettext("You may not curate in the group '{group}'.").format(group=source.slug),
+            hint=gettext("Moving needs the role curator in both groups."),
         )
     target = find_group(actor, slug, right=CURATE)
     check_access(actor, target.slug, target, WRITE)  # an archived group takes nothing
     if target.key == source.key:
-        raise Conflict(f"It is in '{target.slug}' already.", hint="Nothing was changed.", field=TO)
+        line = gettext("It is in '{group}' already.").format(group=target.slug)
+        raise Conflict(line, hint=gettext("Nothing was changed."), field=TO)
     return target
 
 
@@ -74,10 +75,8 @@ def move(
         hold_groups(sorted((source.key, target.key)))
         plan = plan_move(families_of(read_heads([memory.key], source)), source, target)
         if not plan.moving:
-            why = plan.staying[0].why if plan.staying else "it has changed meanwhile"
-            raise Conflict(
-                f"{memory.id} stays in '{source.slug}': {why}.", hint="Nothing was changed.", field=TO
-            )
+            why = plan.staying[0].why if plan.staying else gettext("it has changed meanwhile")
+            raise Conflict(stays_line(memory.id, source, why), hint=gettext("Nothing was changed."), field=TO)
         consequences = describe_move(plan, with_traces=with_traces)
         followed = carry_out_move(actor, plan, reason=reason)
         transaction.set_rollback(dry_run)
@@ -93,36 +92,65 @@ def read_heads(keys: Sequence[int], group: Group) -> list[Memory]:
     return list(rows.order_by("key"))
 
 
+def stays_line(id_: UUID, group: Group, why: str) -> str:
+    """That a memory stays, and why."""
+    return gettext("{id} stays in '{group}': {why}.").format(id=id_, group=group.slug, why=why)
+
+
 def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:
     """The consequences of moving one memory, before it is carried out."""
     [family] = plan.moving
-    source, target, keys = plan.source, plan.target, [row.pk for row in family.rows]
+    source, target = plan.source, plan.target
     seen = (
-        "every group finds it as before"
+        gettext("every group finds it as before")
         if family.head.scope == Scope.GLOBAL
-        else f"recall in '{source.slug}' no longer finds it, in '{target.slug}' it does"
+        else gettext("recall in '{source}' no longer finds it, in '{target}' it does").format(
+            source=source.slug, target=target.slug
+        )
     )
-    lines = [f"it is in '{target.slug}', with the same id: {seen}"]
-    if len(family.rows) > 1:
-        lines.append(
-            f"along with it: {format_count(len(family.rows) - 1, 'former version')} and other wordings"
+    lines = [gettext("it is in '{group}', with the same id: {seen}").format(group=target.slug, seen=seen)]
+    if former := len(family.rows) - 1:
+        line = ngettext(
+            "along with it: {count} former version and other wordings",
+            "along with it: {count} former versions and other wordings",
+            former,
         )
-    if plan.relations:
-        lines.append(f"along with it: {format_count(len(plan.relations), 'relation')}")
-    waiting = Proposal.objects.filter(status=ProposalStatus.WAITING, group=source, memory__in=keys).count()
-    if waiting:
-        lines.append(f"{format_count(waiting, 'proposal')} about it: curators of '{target.slug}' decide now")
-    linked = Link.objects.filter(source__in=family.roots).exclude(target__in=family.roots).count()
-    linked += Link.objects.filter(target__in=family.roots).exclude(source__in=family.roots).count()
-    if linked:
-        lines.append(
-            f"{format_count(linked, 'link')} to other memories: shown to those who may read both ends"
-        )
-    if any(row.source_ref for row in family.rows):
-        lines.append(f"a later import of its source into '{source.slug}' updates it in '{target.slug}'")
+        lines.append(line.format(count=former))
+    if along := len(plan.relations):
+        line = ngettext("along with it: {count} relation", "along with it: {count} relations", along)
+        lines.append(line.format(count=along))
+    lines += describe_ties(plan)
     if with_traces and (traces := find_traces(family.rows, source).describe(source)):
         lines.append(traces)
     return tuple(lines)
+
+
+def describe_ties(plan: MovePlan) -> list[str]:
+    """What names the one memory that moves: proposals, links, and its source."""
+    [family] = plan.moving
+    source, target, keys = plan.source, plan.target, [row.pk for row in family.rows]
+    lines = list[str]()
+    waiting = Proposal.objects.filter(status=ProposalStatus.WAITING, group=source, memory__in=keys).count()
+    if waiting:
+        line = ngettext(
+            "{count} proposal about it: curators of '{group}' decide now",
+            "{count} proposals about it: curators of '{group}' decide now",
+            waiting,
+        )
+        lines.append(line.format(count=waiting, group=target.slug))
+    linked = Link.objects.filter(source__in=family.roots).exclude(target__in=family.roots).count()
+    linked += Link.objects.filter(target__in=family.roots).exclude(source__in=family.roots).count()
+    if linked:
+        line = ngettext(
+            "{count} link to other memories: shown to those who may read both ends",
+            "{count} links to other memories: shown to those who may read both ends",
+            linked,
+        )
+        lines.append(line.format(count=linked))
+    if any(row.source_ref for row in family.rows):
+        line = gettext("a later import of its source into '{source}' updates it in '{target}'")
+        lines.append(line.format(source=source.slug, target=target.slug))
+    return lines
 
 
 def move_back(
@@ -142,11 +170,11 @@ def move_back(
     plan = plan_move(families_of(read_heads([row.key for row in memories], source)), source, target)
     if plan.staying:
         first = plan.staying[0]
-        raise Conflict(f"{first.id} stays in '{source.slug}': {first.why}.", hint="Nothing was changed.")
+        raise Conflict(stays_line(first.id, source, first.why), hint=gettext("Nothing was changed."))
     carry_out_move(actor, plan, reason=reason, positions=positions, is_undo=True)
-    if len(plan.moving) == 1:
-        return (f"it is in '{target.slug}' again",)
-    return (f"{len(plan.moving)} memories are in '{target.slug}' again",)
+    count = len(plan.moving)
+    line = ngettext("it is in '{group}' again", "{count} memories are in '{group}' again", count)
+    return (line.format(count=count, group=target.slug),)
 
 
 def undo_moves(
@@ -161,8 +189,8 @@ def undo_moves(
     routes = {tuple(changes["group"]) for changes in by_id.values()}
     if len(routes) != 1 or any(row.group.slug != by_id[row.id]["group"][1] for row in rows):
         raise Conflict(
-            "Something of it has been moved on, or purged.",
-            hint="Nothing was changed. Move what is left by itself.",
+            gettext("Something of it has been moved on, or purged."),
+            hint=gettext("Nothing was changed. Move what is left by itself."),
             field=field,
         )
     [(former, _)] = routes

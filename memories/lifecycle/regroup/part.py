@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import ngettext
 
 from access import audit
 from access.actor import CURATE, Actor
@@ -16,7 +17,6 @@ from access.groups.locks import hold_groups
 from access.groups.moving import PartFilter, PartMove
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
-from memories.language.plurals import format_count
 from memories.lifecycle.regroup.carry_out import carry_out_move
 from memories.lifecycle.regroup.families import families_of
 from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
@@ -112,9 +112,15 @@ def describe_part(plan: MovePlan) -> tuple[str, ...]:
     lines, rows = list[str](), plan.rows
     former = len(rows) - len(plan.moving)
     if former:
-        lines.append(f"along with them: {format_count(former, 'former version')} and other wordings")
-    if plan.relations:
-        lines.append(f"along with them: {format_count(len(plan.relations), 'relation')}")
+        line = ngettext(
+            "along with them: {count} former version and other wordings",
+            "along with them: {count} former versions and other wordings",
+            former,
+        )
+        lines.append(line.format(count=former))
+    if along := len(plan.relations):
+        line = ngettext("along with them: {count} relation", "along with them: {count} relations", along)
+        lines.append(line.format(count=along))
     if traces := find_traces(rows, plan.source).describe(plan.source):
         lines.append(traces)
     return tuple(lines)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django.db.models import Q
+from django.utils.translation import gettext, pgettext
 
 from access.errors import LociError
 from access.groups.narrowing import StayingMemory
@@ -76,8 +77,9 @@ def add_reasons(why: Reasons, more: Mapping[int, str]) -> None:
 def refuse_state(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Withdrawn memories stay: their tombstones are this group's. So do those that a person has to judge."""
     return {
-        family.head.key: f"it is {family.head.state} and {family.head.trust}; only a live memory that is not "
-        "rejected or quarantined moves"
+        family.head.key: gettext(
+            "it is {state} and {trust}; only a live memory that is not rejected or quarantined moves"
+        ).format(state=pgettext("word", family.head.state), trust=pgettext("word", family.head.trust))
         for family in families
         if family.head.state != State.LIVE or family.head.trust not in MOVABLE_TRUST
     }
@@ -89,11 +91,15 @@ def refuse_conversations(families: Sequence[MovingFamily], target: Group) -> Rea
     for family in families:
         captured = next((r.thread for r in family.rows if r.thread and r.thread.platform), None)
         if captured is not None:
-            why[family.head.key] = f"it belongs to the conversation “{captured.label}”: move that one"
+            why[family.head.key] = gettext("it belongs to the conversation “{label}”: move that one").format(
+                label=captured.label
+            )
     keys = {row.key: family.head.key for family in families for row in family.rows}
     for some in chunks(keys):
         for thread in Thread.objects.filter(summary__in=some):
-            why[keys[thread.summary_id or 0]] = f"it sums up the conversation “{thread.label}”: move that one"
+            why[keys[thread.summary_id or 0]] = gettext(
+                "it sums up the conversation “{label}”: move that one"
+            ).format(label=thread.label)
     return why
 
 
@@ -102,7 +108,7 @@ def refuse_global(families: Sequence[MovingFamily], target: Group) -> Reasons:
     if not target.private:
         return {}
     return {
-        family.head.key: f"it is global, and '{target.slug}' is private"
+        family.head.key: gettext("it is global, and '{group}' is private").format(group=target.slug)
         for family in families
         if any(row.scope == Scope.GLOBAL for row in family.rows)
     }
@@ -113,9 +119,11 @@ def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> Reasons
     live = live_rows(families)
     found = find_all_withdrawn((target.key, row.scope, row.content) for _, row in live)
     return {
-        head: f"its text was {withdrawn.tombstone.kind} in '{target.slug}'"
+        head: gettext("its text was {kind} in '{group}'").format(
+            kind=pgettext("word", withdrawn.tombstone.kind), group=target.slug
+        )
         if withdrawn.is_own
-        else "its text was withdrawn elsewhere"
+        else gettext("its text was withdrawn elsewhere")
         for (head, _), withdrawn in zip(live, found, strict=True)
         if withdrawn is not None
     }
@@ -124,7 +132,9 @@ def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> Reasons
 def refuse_guarded(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Texts that the target's rules for sensitive text would change, refuse or hold."""
     return {
-        head: f"the rules of '{target.slug}' for sensitive text do not take it as it is"
+        head: gettext("the rules of '{group}' for sensitive text do not take it as it is").format(
+            group=target.slug
+        )
         for head, row in live_rows(families)
         if not is_taken_as_is(row, target)
     }
@@ -152,7 +162,9 @@ def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:
                 key = (row.scope, row.type, row.content_hash)
                 there[key] = row if row.state == State.LIVE else there.get(key, row)
     return {
-        head: f"the same text is {twin.state} in '{target.slug}' as {twin.id}"
+        head: gettext("the same text is {state} in '{group}' as {id}").format(
+            state=pgettext("word", twin.state), group=target.slug, id=twin.id
+        )
         for head, row in facts
         if (twin := there.get((row.scope, row.type, row.content_hash))) is not None
     }
@@ -166,7 +178,7 @@ def refuse_sources(families: Sequence[MovingFamily], target: Group) -> Reasons:
         rows = Memory.objects.filter(~Q(source_ref=""), group=target, source_ref__in=some)
         there |= {(row.source, row.source_ref): row for row in rows}
     return {
-        head: f"'{target.slug}' has its source already, as {twin.id}"
+        head: gettext("'{group}' has its source already, as {id}").format(group=target.slug, id=twin.id)
         for head, row in named
         if (twin := there.get((row.source, row.source_ref))) is not None
     }
@@ -181,7 +193,7 @@ def refuse_waiting(families: Sequence[MovingFamily], target: Group) -> Reasons:
         for link in Link.objects.filter(ends, status=LinkStatus.OPEN).only("source", "target", "evidence"):
             if ON_APPROVAL in link.evidence:
                 for end in {link.source_id, link.target_id} & owner.keys():
-                    why[owner[end]] = "a correction of it waits in the Review: decide that first"
+                    why[owner[end]] = gettext("a correction of it waits in the Review: decide that first")
     return why
 
 
@@ -218,7 +230,7 @@ def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) 
         if Scope.GLOBAL not in (inside[0].scope, other.scope):
             others[owner[inside[0].pk]].append(other.content)
     return {
-        head: f"it is related to “{names[0][:60]}”, which stays: move both together"
+        head: gettext("it is related to “{name}”, which stays: move both together").format(name=names[0][:60])
         for head, names in others.items()
     }
 

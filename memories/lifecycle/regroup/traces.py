@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
+
 from access.models import AuditEntry, Group
-from memories.language.plurals import format_count
 from memories.lifecycle.regroup.families import chunks
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall.recall_log import unpack_hits
@@ -24,15 +25,21 @@ class MoveTraces:
     def describe(self, group: Group) -> str:
         """One line; empty if nothing names them."""
         parts = [
-            format_count(self.log_rows, "log row"),
-            format_count(self.recalls, "logged recall"),
-            "checkpoints (not counted)"
+            ngettext("{count} log row", "{count} log rows", self.log_rows).format(count=self.log_rows),
+            ngettext("{count} logged recall", "{count} logged recalls", self.recalls).format(
+                count=self.recalls
+            ),
+            gettext("checkpoints (not counted)")
             if self.checkpoints is None
-            else format_count(self.checkpoints, "checkpoint"),
+            else ngettext("{count} checkpoint", "{count} checkpoints", self.checkpoints).format(
+                count=self.checkpoints
+            ),
         ]
         if not (self.log_rows or self.recalls or self.checkpoints):
             return ""
-        return f"'{group.slug}' keeps naming it in {', '.join(parts)}; 'loci memory purge' destroys those with the memory"
+        return gettext(
+            "'{group}' keeps naming it in {parts}; 'loci memory purge' destroys those with the memory"
+        ).format(group=group.slug, parts=", ".join(parts))
 
 
 def find_traces(rows: Sequence[Memory], group: Group) -> MoveTraces:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.audit.collect import WrittenRow
@@ -46,7 +47,7 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
         write = find_write(actor, undo_id)
         lines = WRITE_UNDO[write.operation](actor, write)
     stays = tuple(
-        f"the group '{row.subject.partition(':')[2]}' stays"
+        gettext("the group '{partition}' stays").format(partition=row.subject.partition(":")[2])
         for row in write.of(Operation.GROUP)
         if row.payload.get("action") == "create"
     )

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import READ, WRITE, Actor
@@ -37,7 +38,11 @@ def undo_relation(actor: Actor, write: PastWrite) -> tuple[str, ...]:
         )
     roots = [find_version(actor, id_, right=READ).root_key for id_ in payload.get("evidence_added", [])]
     RelationEvidence.objects.filter(relation=relation, memory__in=roots).delete()
-    line = "the relation is gone" if payload["outcome"] == "created" else "the relation is as before"
+    line = (
+        gettext("the relation is gone")
+        if payload["outcome"] == "created"
+        else gettext("the relation is as before")
+    )
     if payload["outcome"] == "created":
         Relation.objects.filter(pk=relation.pk).update(retired_at=timezone.now(), updated_at=timezone.now())
     else:
@@ -72,10 +77,10 @@ def hide_entities(actor: Actor, write: PastWrite) -> tuple[str, ...]:
         except Conflict as error:
             use = error.message
         if use or entity.state != State.LIVE:
-            lines.append(f"{entity.id} stays: {use or entity.state}")
+            lines.append(gettext("{id} stays: {use}").format(id=entity.id, use=use or entity.state))
             continue
         change_fields(actor, entity, Operation.FORGET, hidden_values(), (), reason=REASON, dry_run=False)
-        lines.append(f"{entity.id} is hidden")
+        lines.append(gettext("{id} is hidden").format(id=entity.id))
     return tuple(lines)
 
 
@@ -93,4 +98,4 @@ def undo_checkpoint(actor: Actor, write: PastWrite) -> tuple[str, ...]:
         actor, Operation.CHECKPOINT, group=checkpoint.group.id, subject=write.main.subject,
         payload={"action": "undone"},
     )  # fmt: skip
-    return ("the checkpoint is gone; the one before it is the newest again",)
+    return (gettext("the checkpoint is gone; the one before it is the newest again"),)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.utils.translation import gettext, gettext_noop
+
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.audit_search import payload_changes
@@ -81,7 +83,7 @@ def reverse_trust(undo: RowUndo) -> Lines:
             follow_trust(undo.actor, memory, reason=undo.reason, same=find_counting_same(memory))
 
     return change_fields(
-        undo.actor, memory, Operation.TRUST, {"trust": before}, (f"it is {before} again",),
+        undo.actor, memory, Operation.TRUST, {"trust": before}, (gettext("it is {before} again").format(before=before),),
         reason=undo.reason, dry_run=False, follow_up=follow_up,
     ).consequences  # fmt: skip
 
@@ -93,7 +95,7 @@ def reverse_merge(undo: RowUndo) -> Lines:
     return restore(undo.actor, undo.memory.id, reason=undo.reason).consequences
 
 
-def reverse_supersede(undo: RowUndo, *, line: str = "both are live again") -> Lines:
+def reverse_supersede(undo: RowUndo, *, line: str = gettext_noop("both are live again")) -> Lines:
     """Make the replaced memory live again, with its end times and all references that moved to its successor."""
     old, by, payload = undo.memory, undo.memory.superseded_by, undo.payload
     if old.state != State.SUPERSEDED or by is None or str(by.id) != payload.get("by"):
@@ -110,7 +112,10 @@ def reverse_supersede(undo: RowUndo, *, line: str = "both are live again") -> Li
 
     def follow_up() -> DerivedChanges:
         stayed = move_back(moves_from_json(payload.get("moved") or ()))
-        lines = tuple(f"{move.table} {move.key} has changed since and stays" for move in stayed)
+        lines = tuple(
+            gettext("{table} {key} has changed since and stays").format(table=move.table, key=move.key)
+            for move in stayed
+        )
         return DerivedChanges(0, lines, {"undone": undo.entry.name, "stayed": moves_to_json(stayed)})
 
     return change_fields(
@@ -135,7 +140,7 @@ def reverse_edit(undo: RowUndo) -> Lines:
     """Write the former text as the newest version, or set fields back that were changed in place."""
     before = undo.payload.get("before")
     if before is None and "changes" in undo.payload:
-        return reverse_fields(undo, IN_PLACE, "its fields are as before")
+        return reverse_fields(undo, IN_PLACE, gettext("its fields are as before"))
     if before is None or undo.memory.state != State.LIVE:
         raise undo.changed_since()
     former = find_version(undo.actor, before["id"], right=WRITE)
@@ -144,7 +149,7 @@ def reverse_edit(undo: RowUndo) -> Lines:
 
 def reverse_reinforcement(undo: RowUndo) -> Lines:
     """Take back the confidence and the earlier beginning that a restatement brought."""
-    return reverse_fields(undo, ("confidence", "valid_from"), "its confidence is as before")
+    return reverse_fields(undo, ("confidence", "valid_from"), gettext("its confidence is as before"))
 
 
 def reverse_fields(undo: RowUndo, names: Sequence[str], line: str) -> Lines:
@@ -172,7 +177,9 @@ def reverse_pin(undo: RowUndo) -> Lines:
     if memory.pinned != is_pin or memory.state != State.LIVE:
         raise undo.changed_since()
     operation, line = (
-        (Operation.UNPIN, "the pin is gone") if is_pin else (Operation.PIN, "it is pinned again")
+        (Operation.UNPIN, gettext("the pin is gone"))
+        if is_pin
+        else (Operation.PIN, gettext("it is pinned again"))
     )
     return change_fields(
         undo.actor, memory, operation, {"pinned": not is_pin}, (line,), reason=undo.reason, dry_run=False

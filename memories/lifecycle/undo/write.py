@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
@@ -129,11 +130,11 @@ def find_use(memory: Memory, *, besides: Iterable[int] = ()) -> str:
     root = memory.root_key
     current = Relation.objects.filter(retired_at=None)
     if current.filter(Q(subject=root) | Q(object=root)).exists():
-        return "a relation leads to it"
+        return gettext("a relation leads to it")
     if RelationEvidence.objects.filter(memory=root, relation__retired_at=None).exists():
-        return "it is evidence of a relation"
+        return gettext("it is evidence of a relation")
     if Memory.objects.filter(superseded_by=memory).exclude(pk__in=list(besides)).exists():
-        return "another memory became part of it or leads to it"
+        return gettext("another memory became part of it or leads to it")
     return ""
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
@@ -90,7 +91,7 @@ def hide_stored(actor: Actor, new: Memory) -> Lines:
         return ()
     reach = find_reach(new, [new])
     done = change_fields(
-        actor, new, Operation.FORGET, hidden_values(), (f"{new.id} is hidden, as if it had not been stored",),
+        actor, new, Operation.FORGET, hidden_values(), (gettext("{id} is hidden, as if it had not been stored").format(id=new.id),),
         reason=REASON, dry_run=False, follow_up=lambda: withdraw_derived(actor, reach),
     )  # fmt: skip
     return done.consequences
@@ -98,7 +99,9 @@ def hide_stored(actor: Actor, new: Memory) -> Lines:
 
 def revive(actor: Actor, row: AuditEntry, old: Memory) -> Lines:
     """Make a superseded memory of another chain live again."""
-    return reverse_supersede(row_undo(actor, row, old), line=f"{old.id} is current again")
+    return reverse_supersede(
+        row_undo(actor, row, old), line=gettext("{id} is current again").format(id=old.id)
+    )
 
 
 def undo_supersede(actor: Actor, write: PastWrite) -> Lines:
@@ -114,7 +117,7 @@ def undo_reinforce(actor: Actor, write: PastWrite) -> Lines:
     lines: Lines = ()
     for row in write.of(Operation.TRUST):  # a candidate that counted again
         undo = row_undo(actor, row, find_memory_of(actor, row))
-        lines += reverse_fields(undo, ("trust",), "it is a candidate again")
+        lines += reverse_fields(undo, ("trust",), gettext("it is a candidate again"))
     for row in write.of(Operation.SUPERSEDE):
         if row.payload.get("by") is None:  # what the write retired or moved by the way
             continue
@@ -126,7 +129,7 @@ def undo_reinforce(actor: Actor, write: PastWrite) -> Lines:
         wording = find_memory_of(actor, row)
         if wording.state == State.MERGED:
             change_fields(actor, wording, Operation.FORGET, hidden_values(), (), reason=REASON, dry_run=False)
-            lines += (f"the wording {wording.id} is hidden",)
+            lines += (gettext("the wording {id} is hidden").format(id=wording.id),)
     for row in write.of(Operation.REINFORCE):
         lines += reverse(actor, row, find_memory_of(actor, row))
     return lines
@@ -217,7 +220,7 @@ def undo_proposal(actor: Actor, write: PastWrite) -> Lines:
     if proposal is None or waiting.update(**closed) != 1:
         raise Conflict("Somebody has decided about this proposal.", hint="Nothing was changed.", field=UNDO)
     log_proposal(actor, proposal, "withdrawn", reason=REASON)
-    return ("the proposal is withdrawn",)
+    return (gettext("the proposal is withdrawn"),)
 
 
 WRITE_UNDO: Final[dict[Operation, Callable[[Actor, PastWrite], Lines]]] = {

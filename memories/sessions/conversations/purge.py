@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from access.actor import CURATE, Actor
 from access.errors import NotFound
 from memories.draft import clean_reason
-from memories.language.plurals import format_count
 from memories.lifecycle.purge import Certificate, find_purge_targets, purge_rows
 from memories.models import Checkpoint, Memory, Thread
 from memories.sessions.conversations import find_conversation
@@ -44,13 +44,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, thread.group, reason)
     saved = Checkpoint.objects.filter(thread=thread).count()
-    lines = (
-        f"{format_count(len(turns), 'turn')} with all versions, words, vectors and log payloads: destroyed",
-        *([f"{format_count(saved, 'checkpoint')}: destroyed"] if saved else []),
-        "its title, address and tags are blanked, and later turns of its browser are refused; "
-        "a backup has title and checkpoints until it is rotated out",
-        "the same texts are refused in its group from now on",
-    )
+    lines = describe(len(turns), saved)
     if dry_run:
         also = find_purge_targets(*turns).reach.describe(is_purge=True) if turns else ()
         return PurgedConversation(thread.id, len(turns), (*lines, *also), dry_run=True)
@@ -64,6 +58,25 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     purged = purge_rows(actor, turns, reason=reason, follow=follow)
     lines = (*lines, *purged.followed.consequences)
     return PurgedConversation(thread.id, len(turns), lines, purged.certificate)
+
+
+def describe(turns: int, saved: int) -> tuple[str, ...]:
+    """What becomes of the turns, the checkpoints and the thread."""
+    line = ngettext(
+        "{count} turn with all versions, words, vectors and log payloads: destroyed",
+        "{count} turns with all versions, words, vectors and log payloads: destroyed",
+        turns,
+    )
+    of_saved = ngettext("{count} checkpoint: destroyed", "{count} checkpoints: destroyed", saved)
+    return (
+        line.format(count=turns),
+        *([of_saved.format(count=saved)] if saved else []),
+        gettext(
+            "its title, address and tags are blanked, and later turns of its browser are refused; "
+            "a backup has title and checkpoints until it is rotated out"
+        ),
+        gettext("the same texts are refused in its group from now on"),
+    )
 
 
 def find_to_purge(actor: Actor, id_: str | UUID) -> Thread:

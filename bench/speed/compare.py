@@ -1,4 +1,4 @@
-"""Two or more checkouts against each other in one run: `python -m bench.compare base=/path/one new=/path/two [--size 10k]`.
+"""Two or more checkouts against each other in one run: `python -m bench.speed.compare base=/path/one new=/path/two [--size 10k]`.
 
 Each checkout serves a copy of the same store with one web process of its own code. Blocks of the same questions are
 asked in turn, so that whatever slows the machine slows all of them; then each stores the same number of new texts, and
@@ -182,7 +182,7 @@ def print_table(sides: list[Side]) -> None:
 def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.compare", description=(__doc__ or "").split("\n")[0]
+        prog="python -m bench.speed.compare", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument(
         "checkouts", nargs="+", metavar="NAME=FOLDER", help="checkouts, the first is the base"

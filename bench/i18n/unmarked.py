@@ -1,0 +1,43 @@
+"""Visible text of a template that is not marked for translation."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+# Template tags and values; a marked text is one piece with its tags.
+TOKEN = re.compile(
+    r"{%\s*comment.*?endcomment\s*%}|{%\s*blocktrans.*?{%\s*endblocktrans(?:late)?\s*%}|{%.*?%}|{{.*?}}|{#.*?#}",
+    re.S,
+)
+ELEMENT = re.compile(r"<!--.*?-->|<(script|style|pre|code|kbd)\b[^<>]*>.*?</\1>|<[^<>]*>", re.S)
+ICON = re.compile(r"<(\w+)[^<>]*material-symbols-outlined[^<>]*>.*?</\1>", re.S)
+SHOWN_ATTRIBUTES = re.compile(r'\s(?:aria-label|title|placeholder|alt|data-label|data-hint)="([^"]*)"')
+DEFAULTS = re.compile(r"\|default:(?:\"([^\"]*)\"|'([^']*)')")
+WORD = re.compile(r"[A-Za-z][A-Za-z'’-]+")
+# Names and units, which are the same in every language.
+ALIKE = frozenset({"Loci", "ms"})
+HELD = "\ue000"  # stands for a template tag
+
+
+def unmarked(source: str) -> Iterator[str]:
+    """Each visible text, attribute or default value that no tag marks."""
+    for token in TOKEN.findall(source):
+        yield from (text for pair in DEFAULTS.findall(token) for text in pair if is_prose(text))
+    held = ICON.sub("", TOKEN.sub(HELD, source))
+    for element in ELEMENT.finditer(held):
+        yield from (text for text in SHOWN_ATTRIBUTES.findall(element[0]) if is_prose(text))
+    yield from (text.strip() for text in ELEMENT.sub("\n", held).split("\n") if is_prose(text))
+
+
+def is_prose(text: str) -> bool:
+    """Whether a reader would read it as words."""
+    return any(word not in ALIKE for word in WORD.findall(re.sub(r"&\w+;", " ", text)))
+
+
+def unmarked_in(folder: Path) -> list[str]:
+    """The same for every template of a folder, as "path: text"."""
+    return [
+        f"{path.relative_to(folder)}: {text.replace(HELD, '…')}"
+        for path in sorted(folder.rglob("*.html"))
+        for text in unmarked(path.read_text(encoding="utf-8"))
+    ]

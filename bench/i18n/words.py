@@ -1,0 +1,66 @@
+"""Stored words that pages show, beside the values of choices."""
+
+from django.apps import apps
+from django.contrib import admin
+
+from memories.draft.kinds import OneOf
+from memories.draft.registry import RECORD_FIELDS, OnEdit
+from memories.lifecycle.verbs import VERBS
+
+# Badges and labels of pages, and words of runs and steps.
+MORE_WORDS = frozenset(
+    """pinned|dry run|damaged|sound|well|wrong|off|preview|archived|private|open|group|via|tag|deactivated|superuser
+    |curator|member|conflict|duplicate|candidate|disputed|quarantined|proposal|promotion|sensitive|line|password|current
+    |ended|suspended|revoked|expired|valid|idle|due|overdue|asked|running|paused|failing|done|approve|reject|merge|replace
+    |tagged|untagged|hybrid|keyword|vector|admin|app|api|mcp|command|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
+    |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
+    |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
+    |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
+    |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job|mention|relation"""
+    .replace("\n    ", "").split("|")
+)  # fmt: skip
+
+
+def form_words() -> set[str]:
+    """Labels, hints and empty choices of a memory's fields in forms."""
+    fields = [field for field in RECORD_FIELDS if field.is_stored or field.on_edit != OnEdit.REFUSED]
+    unset = {field.kind.unset for field in fields if isinstance(field.kind, OneOf)}
+    return {text for field in fields for text in (field.title, field.help) if text} | {
+        text for text in unset if text
+    }
+
+
+def field_names() -> set[str]:
+    """Names of the fields and filters of lists and forms in the admin."""
+    admin.autodiscover()
+    found = set()
+    for model in apps.get_models():
+        if model in admin.site._registry:
+            page = admin.site._registry[model]
+            sets = [name for _, options in page.fieldsets or () for name in options["fields"]]
+            inlines = [field.name for inline in page.inlines for field in inline.model._meta.fields]
+            filters = [
+                each if isinstance(each, str) else each[0]
+                for each in page.list_filter
+                if not isinstance(each, type)
+            ]
+            shown = {*page.list_display, *filters, *sets, *(page.fields or ()), *inlines}
+            fields = [
+                *model._meta.fields,
+                *(field for inline in page.inlines for field in inline.model._meta.fields),
+            ]
+            found |= {
+                str(field.verbose_name) for field in fields if field.name in shown and not field.primary_key
+            }
+            found |= {
+                str(each.title)
+                for each in page.list_filter
+                if isinstance(each, type) and hasattr(each, "title")
+            }
+            found |= {label for label, _, _ in getattr(page, "quick_filters", ())}
+    return found
+
+
+def verb_words() -> set[str]:
+    """What a memory is after a verb, such as "forgotten", and what the verbs do."""
+    return {text for verb in VERBS.values() if verb.button for text in (verb.button.past, verb.help)}

@@ -1,0 +1,1 @@
+"""As in English, but short and sortable."""

@@ -1,0 +1,81 @@
+"""Translations: every text is marked and translated, and the files made from the catalogues match them."""
+
+import re
+
+import pytest
+from django.utils import translation
+from django.utils.translation import gettext, ngettext, pgettext
+
+from bench.i18n import catalogue
+from bench.i18n.unmarked import unmarked, unmarked_in
+from memories.types import State, Trust, Type
+
+
+def test_templates_have_no_unmarked_text() -> None:
+    assert unmarked_in(catalogue.ROOT / "templates") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("<p>Nothing here</p>", ["Nothing here"]),
+        ('<p>{% trans "Nothing here" %}</p>', []),
+        ("<p>{% blocktranslate with n=x %}{{ n }} rows{% endblocktranslate %} · {{ y }}</p>", []),
+        ('<input placeholder="Name" value="name">', ["Name"]),
+        ("""<input placeholder="{% trans "Name" %}" aria-label='x'>""", []),
+        ('<span class="material-symbols-outlined">arrow_forward</span>', []),
+        ("<code>loci up</code> <kbd>esc</kbd> {{ x }} ms", []),
+        ('{{ name|default:"somebody" }}', ["somebody"]),
+        ('{{ name|default:_("somebody") }}', []),
+    ],
+)
+def test_unmarked_text_is_found(source: str, found: list[str]) -> None:
+    assert list(unmarked(source)) == found
+
+
+def test_every_text_is_translated_and_every_file_is_up_to_date() -> None:
+    stale = [catalogue.relative(path) for path in catalogue.stale_files()]
+    assert stale == [], "run `python -m bench.i18n`"
+    assert catalogue.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("string", "fault"),
+    [
+        ("", "no translation"),
+        ("Das Token „{}“ ist widerrufen.", "other placeholders"),
+        ("Das Token „{name}“ ist widerrufen.", ""),
+    ],
+)
+def test_missing_translations_and_lost_placeholders_are_faults(string: str, fault: str) -> None:
+    template = catalogue.Catalog()
+    template.add("The token “{name}” is revoked.", string)
+    assert [each.partition(":")[0] for each in catalogue.missing(template)] == ([fault] if fault else [])
+
+
+def test_no_translation_breaks_an_attribute_or_a_tag() -> None:
+    for folder in catalogue.LANGUAGES:
+        for message in catalogue.read_catalogue(folder):
+            ids = message.id if isinstance(message.id, tuple) else (message.id,)
+            strings = message.string if isinstance(message.string, tuple) else (message.string,)
+            if not ids[0] or "transport http" in ids[0]:
+                continue
+            tags = set(re.findall(r"<[^>]*>", ids[-1]))
+            for text in strings:
+                assert '"' not in text, text
+                assert set(re.findall(r"<[^>]*>", text)) == tags, text
+
+
+def test_states_types_and_counts_have_words_in_each_language() -> None:
+    for code in ("de", "zh-hans"):
+        with translation.override(code):
+            for value in (*State, *Trust, *Type):
+                assert pgettext("word", str(value)), value
+    with translation.override("de"):
+        assert (pgettext("word", "live"), gettext("Cancel")) == ("aktuell", "Abbrechen")
+        assert ngettext("{count} chain", "{count} chains", 1) == "{count} Kette"
+    with translation.override("zh-hans"):
+        assert (pgettext("word", "live"), ngettext("{count} chain", "{count} chains", 1)) == (
+            "有效",
+            "{count} 条链",
+        )
