@@ -41,6 +41,7 @@ class DocsPage(Swagger):
         """The page, whose script reads the settings."""
         document = self.get_openapi_url(api, kwargs)
         context = {
+            "heading": "Loci REST API",  # in English, as all that it describes
             "swagger_settings": json.dumps(self.settings | {"url": document}),
             "api": api,
             "add_csrf": True,
