@@ -234,16 +234,16 @@ def test_a_memory_page_has_three_first_actions_and_a_menu_with_a_line_each(
 ) -> None:
     memory = remember("The port is 8081.")
     shown = owner.get(page(memory))
-    assert [action.label for action in shown.context["actions"]] == ["Edit", "Verify", "Forget"]
-    further = shown.context["further_actions"]
-    assert {"Move to another group", "Purge", "Replace by a new memory"} <= {
-        action.label for action in further
-    }
-    assert all(action.help for action in further)
+    assert [verb.button.label for verb in shown.context["first_buttons"]] == ["Retract"]
+    further = shown.context["buttons"]
+    assert {"Move to another group", "Purge", "Replace by another"} <= {verb.button.label for verb in further}
+    assert all(verb.help for verb in further)
     Memory.objects.filter(pk=memory.pk).update(trust="candidate")
-    waiting = owner.get(page(memory)).context["actions"]
-    assert [action.label for action in waiting] == ["Edit", "Approve", "Reject"]
-    assert "The port is 8081. · semantic memory | " in " ".join(shown.content.decode().split())
+    waiting = owner.get(page(memory)).context["first_buttons"]
+    assert [verb.button.label for verb in waiting] == ["Approve"]
+    assert "<title>The port is 8081. | " in " ".join(shown.content.decode().split()).replace(
+        "<title> ", "<title>"
+    )
 
 
 def test_numbers_behind_a_rank_have_words(owner: Client, remember: Remember) -> None:
