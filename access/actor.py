@@ -86,6 +86,11 @@ class Actor:
         role = self.roles.get(group_key)
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
+    @property
+    def is_admin_of_all(self) -> bool:
+        """Whether the actor may do what concerns the whole store: backups, schedules, exports with the log."""
+        return self.all_groups and self.may(ADMIN)
+
     def may_enter(self, group_key: int) -> bool:
         """Whether the actor may know that this group exists."""
         return self.all_groups or group_key in self.roles

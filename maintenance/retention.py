@@ -13,7 +13,7 @@ from django.db.models import Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.retention import drop_log
 from access.errors import NotPermitted
 from maintenance.models import Run, RunChange, RunStatus
@@ -113,7 +113,7 @@ def enforce_retention(
         NotPermitted: the actor does not administer all groups.
         Conflict: the audit log is broken within the rows to drop; the steps before it are done.
     """
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may destroy expired data.")
     this_pass = RetentionPass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
     if not dry_run:

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Min, QuerySet
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.chains import HEADS, INSTANCE, OLD, OWN, chain_labels, group_of, old_end, start_hash
 from access.audit.links import unlink_dropped
 from access.audit.verify import (
@@ -54,7 +54,7 @@ def drop_log(
         NotPermitted: the actor may not administer the whole store.
         Conflict: a row does not follow the previous one; it and all later rows of its chain stay.
     """
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted(
             "Only an admin of every group may drop rows of the audit log.",
             hint="Run 'loci retention' on the machine itself.",

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, Actor, Via
+from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.models import Attempts
@@ -156,7 +156,7 @@ def _subject(row: Attempts) -> str:
 
 def check_may_lift(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of every group can lift a lock-out.", hint="Ask a superuser.")
 
 

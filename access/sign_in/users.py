@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups import EVERYONE
@@ -124,7 +124,7 @@ def set_password(actor: Actor, user: User, password: str) -> None:
 
 def check_may_manage(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of every group can manage users.", hint="Ask a superuser.")
 
 

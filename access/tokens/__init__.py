@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access import SCOPES, audit
-from access.actor import ADMIN, ALL_SCOPES, CAPTURE, CREATE_GROUP, HOOK, READ, Actor, Via
+from access.actor import ALL_SCOPES, CAPTURE, CREATE_GROUP, HOOK, READ, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
@@ -72,7 +72,7 @@ def create_token(
     """
     wanted = frozenset(scopes)
     check_new_token(name, wanted, expires_at)
-    if actor.user_id != user.pk and not (actor.all_groups and actor.may(ADMIN)):
+    if actor.user_id != user.pk and not actor.is_admin_of_all:
         raise NotPermitted("You may not create tokens for another user.", hint="Ask a superuser.")
     bound = list(groups)
     check_within_rights(actor, wanted, bound)
@@ -114,7 +114,7 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
         NotPermitted: the token belongs to another user and the actor is not an admin.
         NotFound: it is revoked already.
     """
-    if actor.user_id != token.user_id and not (actor.all_groups and actor.may(ADMIN)):
+    if actor.user_id != token.user_id and not actor.is_admin_of_all:
         raise NotPermitted("You may not revoke another user's token.")
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()) != 1:

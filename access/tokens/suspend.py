@@ -4,7 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.groups.guarding import mask_words
@@ -48,7 +48,7 @@ def resume_token(actor: Actor, token: ApiToken, *, reason: str = "") -> ApiToken
 
 def check_may_suspend(actor: Actor, token: ApiToken, verb: str) -> None:
     """Raise NotPermitted for another user's token, unless the actor is an admin of everything."""
-    if actor.user_id != token.user_id and not (actor.all_groups and actor.may(ADMIN)):
+    if actor.user_id != token.user_id and not actor.is_admin_of_all:
         raise NotPermitted(f"You may not {verb} another user's token.")
 
 

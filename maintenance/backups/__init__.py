@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
@@ -95,7 +95,7 @@ def backup_job(actor: Actor) -> str:
 
 def require_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor administers all groups."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted(
             "Only an admin of all groups may back up and restore.", hint="Run the command on the server."
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.db import DatabaseError
 
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.errors import LociError, NotPermitted
 from maintenance.doctor import environment, rows, schema
 from maintenance.doctor.repairs import (
@@ -100,7 +100,7 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
 
 def require_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor administers all groups."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may examine the store.")
 
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
@@ -79,7 +79,7 @@ def scan_stored(
     Raises:
         NotPermitted: the actor does not administer all groups.
     """
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     scan, last = (ScanReport(uuid4(), dry_run=True), 0) if dry_run else read_cursor()
     rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
@@ -185,7 +185,7 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
         NotPermitted: the actor does not administer all groups.
         NotFound: no scan of that id found anything.
     """
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may undo a scan.")
     scan = parse_id(id_)
     found = MemoryFinding.objects.filter(scan=scan).select_related("memory__group")

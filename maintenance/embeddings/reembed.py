@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import NotPermitted, Unavailable
 from maintenance.backups import Progress, ignore_progress
@@ -175,5 +175,5 @@ def delete_old_pieces(model: str, report: Progress) -> int:
 
 def require_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor administers all groups."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may re-embed the memories.")

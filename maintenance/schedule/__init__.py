@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.links import has_unlinked, link_heads
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
@@ -263,7 +263,7 @@ def find_job(actor: Actor, name: str) -> Job:
 
 def check_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted(
             "Only administrators of all groups can see and change the schedule.", hint="Ask a superuser."
         )

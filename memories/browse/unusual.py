@@ -12,7 +12,7 @@ from django.db.models import Count
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import NotPermitted
@@ -96,7 +96,7 @@ def find_unusual(actor: Actor, *, now: datetime | None = None) -> list[UnusualAc
 
 def require_overview(actor: Actor) -> None:
     """Raise NotPermitted unless the actor administers all groups."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may see what is unusual.")
 
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.page import LociAdmin
 from access.connect import command_line
@@ -59,7 +59,7 @@ class WatchedFolderAdmin(LociAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         """True for admins of all groups."""
         actor = actor_of(request)
-        return actor.all_groups and actor.may(ADMIN)
+        return actor.is_admin_of_all
 
     def get_urls(self) -> list[URLPattern]:
         """Add the buttons' addresses."""

@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, READ, WRITE, Actor
+from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import check_access
@@ -59,7 +59,7 @@ def delete_retired() -> int:
 
 def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
     """Hold back live chunks that the group's policy would not store today; returns the kinds found."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     kinds: Counter[str] = Counter()
     last = 0

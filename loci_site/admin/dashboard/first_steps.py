@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.models import ApiToken
 from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
@@ -25,7 +25,7 @@ def first_steps(actor: Actor, seen: VisibleCensus | None) -> list[FirstStep]:
     """The steps of the actor; empty once all are done, or while the memories are still counted."""
     if seen is None:
         return []
-    is_operator = actor.all_groups and actor.may(ADMIN)
+    is_operator = actor.is_admin_of_all
     used = ApiToken.objects.exclude(last_used_at=None)
     steps = [
         FirstStep(

@@ -10,7 +10,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.models import Group
 from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
@@ -66,7 +66,7 @@ def list_url(page: str, **filters: str) -> str:
 def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | None) -> list[Figure]:
     """The figures above zero, the most pressing first; `group` narrows those of memories, links and proposals."""
     slug = group.slug if group is not None else ""
-    is_operator = actor.all_groups and actor.may(ADMIN)
+    is_operator = actor.is_admin_of_all
     figures = [
         *([job_figure()] if is_operator else []),
         *run_figures(actor),

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from loci_site.app.notifications.addresses import resolve
@@ -182,7 +182,7 @@ def check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]
 
 def check_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted(
             gettext("Only superusers can see and change webhooks."), hint=gettext("Ask a superuser.")
         )

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Model
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
@@ -96,7 +96,7 @@ def restore_export(
         InvalidInput: the file is not an export, or one of a later version.
         StrictStop: `strict`, and a line was rejected.
     """
-    if not (actor.all_groups and actor.may(ADMIN)):
+    if not actor.is_admin_of_all:
         raise NotPermitted(
             "Only an admin of the whole store may import an export.", hint="Run 'loci import' on the server."
         )
