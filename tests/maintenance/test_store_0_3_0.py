@@ -13,6 +13,7 @@ from tests.shell import Shell, shell
 
 FIXTURES = REPOSITORY / "tests" / "fixtures"  # made by make_store.py there
 STORE, LATER_STORE = FIXTURES / "store-0.3.0.zip", FIXTURES / "store-0.3.0-feedback.zip"
+LAST_STORE = FIXTURES / "store-0.3.0-moved.zip"
 pytestmark = pytest.mark.model
 
 
@@ -87,3 +88,24 @@ def test_a_store_with_feedback_and_a_group_for_everyone_opens(tmp_path: Path) ->
             loci("remember", "The roof of the lab is green.", "--group", "ledger", "--json").stdout
         )
         assert stored["scope"] == "group"
+
+
+def test_a_store_with_files_captures_and_a_moved_memory_opens(tmp_path: Path) -> None:
+    with restored(LAST_STORE, tmp_path / "last") as loci:
+        examined = loci("doctor")
+        assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
+        moved = json.loads(loci("recall", "when is the hedge cut", "--group", "garden", "--json").stdout)
+        assert moved["results"][0]["content"] == "The hedge is cut in May."
+        question = (
+            "recall",
+            "when does the north gate open",
+            "--group",
+            "ledger",
+            "--kind",
+            "evidence",
+            "--json",
+        )
+        assert "docs/gates.md" in loci(*question).stdout
+        assert count(loci.home, "SELECT count(*) FROM memories_thread WHERE title = 'Trams'") == 1
+        waiting = "SELECT count(*) FROM memories_proposal WHERE status = 'waiting' AND memory_id IS NULL"
+        assert count(loci.home, waiting) == 1
