@@ -23,7 +23,12 @@ def bytes_of(path: Path) -> bytes:
 
 def with_plain_pages(data: bytes) -> bytes:
     """The bytes of a database, followed by those of its pages decrypted if the store is encrypted."""
+    return data + plain_pages(data) if database_key() else data
+
+
+def plain_pages(data: bytes) -> bytes:
+    """The bytes of a database or its log, decrypted if the store is encrypted."""
     if (key := database_key()) is None:
         return data
     pages = PlainPages(BytesIO(data), key)
-    return data + b"".join(iter(lambda: pages.read(len(data)), b""))
+    return b"".join(iter(lambda: pages.read(len(data)), b""))

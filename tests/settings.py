@@ -40,10 +40,13 @@ for _name in [*os.environ]:
 for _name in ("DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL"):
     os.environ.pop(_name, None)
 os.environ["LOCI_HOME"] = str(HOME)
-# LOCI_TEST_ENCRYPTION=1 runs the tests on an encrypted store, with a key in the environment.
+# LOCI_TEST_ENCRYPTION=1 runs the tests on an encrypted store, with a key in the environment and plain files beside it.
 IS_ENCRYPTED = os.environ.get("LOCI_TEST_ENCRYPTION") == "1"
+ENCRYPTION: dict[str, str] = {}
 if IS_ENCRYPTED:
-    os.environ |= {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY": "5e" * 32}
+    ENCRYPTION |= {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY": "5e" * 32}
+    ENCRYPTION |= {"LOCI_FILES_BESIDE_ENCRYPTION": "true"}
+os.environ |= ENCRYPTION
 if IS_POSTGRES:
     os.environ["DATABASE_URL"] = f"postgresql://postgres@/postgres?host={POSTGRES}"
 

@@ -203,8 +203,8 @@ def process_upload(upload: Upload) -> bool:
             undo_upload(upload)
         else:
             report = import_upload(upload, dry_run=is_trial)
-            if is_trial and database_key() is None:  # a file of an encrypted store is sealed
-                mask_file(file_of(upload))
+            if is_trial:
+                mask_file(file_of(upload), database_key())
     except LociError as refusal:
         fail_upload(upload, error=str(refusal))
     except Exception:

@@ -8,6 +8,8 @@ from typing import IO, Any, Final
 
 from access.groups.guarding import mask_all
 from guard import Family, GuardTreatment, Policy
+from storage.encryption import DatabaseKey
+from storage.encryption.sealing import readable, sealed_chunks
 
 ONLY_SECRETS: Final = Policy(
     own={family.value: GuardTreatment.ALLOW for family in Family} | {Family.SECRET.value: GuardTreatment.MASK}
@@ -16,17 +18,20 @@ MAX_FRAME_LINES: Final = 200  # of a private key that is written over lines
 FRAME, FRAME_END = b"-----BEGIN ", b"-----END "
 
 
-def mask_file(path: Path) -> bool:
-    """Mask the secrets of a text file, in place; False for a zip or another file of bytes, which stays as it is."""
-    with path.open("rb") as stream:
+def mask_file(path: Path, key: DatabaseKey | None = None) -> bool:
+    """Mask the secrets of a text file, in place; False for a zip or another file of bytes, which stays as it is.
+
+    A file that is sealed with the key is sealed again.
+    """
+    with readable(path, key) as plain, plain.open("rb") as stream:
         if b"\0" in stream.read(4096) or path.suffix == ".zip":
             return False
         stream.seek(0)
         new = path.with_suffix(f"{path.suffix}.masked")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-                for passage in passages(stream):
-                    out.write(mask_passage(passage))
+                masked = map(mask_passage, passages(stream))
+                out.writelines(sealed_chunks(masked, key) if key else masked)
             new.replace(path)
         finally:
             new.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from django.db import connection
 from maintenance.backups.archive import unpack
 from maintenance.backups.folder import managed_backups
 from memories.search.schema import begin_purge
-from tests.file_bytes import bytes_of
+from tests.file_bytes import bytes_of, with_plain_pages
 
 SHADOWS = ("memories_fts", "memories_vec")
 
@@ -50,13 +50,13 @@ def _bytes(value: object) -> bytes:
 
 
 def backup_bytes(folder: Path) -> dict[str, bytes]:
-    """Each managed backup, packed and unpacked."""
+    """Each managed backup, packed and unpacked; decrypted too if the store is encrypted."""
     found = {}
     for archive in (backup.path for backup in managed_backups()):
         place = folder / archive.stem
         place.mkdir(parents=True)
         unpack(archive, place)
-        parts = [path.read_bytes() for path in place.rglob("*") if path.is_file()]
+        parts = [with_plain_pages(path.read_bytes()) for path in place.rglob("*") if path.is_file()]
         found[archive.name] = archive.read_bytes() + b"".join(parts)
     return found
 

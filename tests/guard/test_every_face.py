@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh_homes import with_tables
+from tests.file_bytes import plain_pages
+from tests.fresh_homes import DATABASE, with_tables
 from tests.guard.samples import HIDDEN_ORDER, random_text, secret_samples
 from tests.settings import REPOSITORY
 
@@ -96,7 +97,8 @@ def test_no_file_and_no_answer_has_a_value(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     said = json.loads(done.stdout)
     files = {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if is_ours(path)}
-    assert {"memory.db", "memory.db-wal", "debug.log", "all.jsonl"} <= {*files}
+    files |= {name: plain_pages(files[name]) for name in (DATABASE, f"{DATABASE}-wal")}
+    assert {"debug.log", "all.jsonl"} <= {*files}
     assert any(name.startswith("backups") for name in files)
     places = files | {name: json.dumps(each, ensure_ascii=False).encode() for name, each in said.items()}
     places["stderr"] = done.stderr.encode()

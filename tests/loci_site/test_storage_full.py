@@ -19,7 +19,7 @@ from access.models import Group
 from loci_site.server.write_probe import WATCH
 from memories.models import Memory
 from storage.faults import COMMIT_HOOKS, StorageFault, find_storage_fault
-from storage.sqlite.driver import DRIVER
+from storage.sqlite.base import connect_to_copy
 from tests.fresh_homes import with_tables
 from tests.loci_site.api.conftest import Caller, caller
 from tests.loci_site.mcp.people import Agent
@@ -215,7 +215,7 @@ def test_a_recall_that_cannot_be_counted_is_answered(tmp_path: Path) -> None:
     home = with_tables(tmp_path / "home")
     stored = limited(home, "remember", "The port is 8081.", "--group", "ledger", most=1 << 30)
     assert stored.returncode == 0, stored.stderr
-    with closing(DRIVER.module.connect(home / "memory.db")) as reader:  # keeps the files beside the database
+    with closing(connect_to_copy(home / "memory.db")) as reader:  # keeps the files beside the database
         reader.execute("SELECT count(*) FROM memories_memory").fetchone()
         done = limited(home, "recall", "which port", "--group", "ledger", most=PAGE)
     assert (done.returncode, "The port is 8081." in done.stdout) == (0, True), done.stderr

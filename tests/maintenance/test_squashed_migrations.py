@@ -11,7 +11,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from storage.sqlite.driver import DRIVER
+from storage.encryption import database_key
+from storage.sqlite.base import connect_to_copy
+from storage.sqlite.reencrypt import copy_with_key, ignore_progress
+from tests.fresh_homes import DATABASE
 from tests.loci_site.server.running import free_port
 from tests.settings import MODELS, REPOSITORY
 from tests.shell import Shell, shell
@@ -28,6 +31,10 @@ def old_home(tmp_path: Path) -> Path:
     home.mkdir(mode=0o700)
     with ZipFile(STORE) as archive:
         archive.extractall(home)
+    if key := database_key():
+        plain = (home / DATABASE).rename(home / "plain.db")
+        copy_with_key(plain, home / DATABASE, old=None, new=key, progress=ignore_progress)
+        plain.unlink()
     (home / "keys").chmod(0o700)
     (home / "models").symlink_to(MODELS)
     return home
@@ -56,7 +63,7 @@ def chains_of(loci: Shell) -> list[list[str]]:
 
 
 def migrations_of_memories(home: Path, change: str = "") -> set[str]:
-    database = DRIVER.module.connect(home / "memory.db")
+    database = connect_to_copy(home / "memory.db")
     try:
         if change:
             database.execute(change)
@@ -129,7 +136,7 @@ with connection.execute_wrapper(let_another_go_first):
         check=False,
     )
     assert (adopted.stdout, adopted.stderr) == ("False\n", "")
-    database = DRIVER.module.connect(old_home / "memory.db")
+    database = connect_to_copy(old_home / "memory.db")
     [(recorded,)] = database.execute("SELECT count(*) FROM django_migrations WHERE name = '0001_schema'")
     database.close()
     assert recorded == 5  # one per app

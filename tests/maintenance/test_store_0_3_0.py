@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite.driver import DRIVER
+from storage.sqlite.base import connect_to_copy
 from tests.maintenance.test_squashed_migrations import chains_of, restored
 from tests.settings import REPOSITORY
 from tests.shell import Shell, shell
@@ -24,7 +24,7 @@ def loci(tmp_path: Path) -> Iterator[Shell]:
 
 
 def count(home: Path, statement: str) -> int:
-    database = DRIVER.module.connect(home / "memory.db")
+    database = connect_to_copy(home / "memory.db")
     try:
         [(number,)] = database.execute(statement)
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fresh_homes import made_once, with_tables
-from tests.settings import MODELS, REPOSITORY
+from tests.settings import ENCRYPTION, MODELS, REPOSITORY
 
 SECRET = "first.token"
 PREPARE = """
@@ -36,7 +36,7 @@ class Installation:
 def environment_of(home: Path) -> dict[str, str]:
     """What a process sees: this home, and nothing of the user's own settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOCI_")}
-    return kept | {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+    return kept | ENCRYPTION | {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
 
 
 def make_home(folder: Path) -> Path:

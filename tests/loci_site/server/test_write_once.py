@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from storage.sqlite.driver import DRIVER
+from storage.sqlite.base import connect_to_copy
 from tests.loci_site.mcp.processes import Installation, install
 from tests.settings import REPOSITORY
 
@@ -50,7 +50,7 @@ def store(url: str, installed: Installation, content: str, key: str, **headers: 
 
 def rows_of(installed: Installation) -> dict[str, int]:
     """The numbers of memories and of log rows by operation."""
-    with closing(DRIVER.module.connect(installed.home / "memory.db")) as database:
+    with closing(connect_to_copy(installed.home / "memory.db")) as database:
         count = "SELECT count(*) FROM memory_log WHERE operation = ?"
         [(memories,)] = database.execute("SELECT count(*) FROM memories_memory")
         rows = {name: database.execute(count, [name]).fetchone()[0] for name in ("store", "reinforce")}

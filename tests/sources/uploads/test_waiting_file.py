@@ -11,6 +11,8 @@ from memories.models import Memory
 from sources.uploads import SentUpload, begin_import, receive_upload
 from sources.uploads.files import file_of
 from sources.uploads.masking import mask_file
+from storage.encryption import database_key
+from storage.encryption.sealing import unseal
 from tests.guard.samples import secret_samples
 from tests.people import person
 from tests.sources.uploads.test_uploads import RULES, no_files_stay
@@ -23,7 +25,7 @@ SECRETS = secret_samples()
 def send(alice: User, raw: bytes, name: str) -> bytes:
     upload = receive_upload(person(alice), SentUpload(name, len(raw), [raw]), RULES)
     assert upload.state == "checked"
-    kept = file_of(upload).read_bytes()
+    kept = unseal(file_of(upload).read_bytes(), database_key())
     begin_import(person(alice), upload.id)
     return kept
 

@@ -150,7 +150,9 @@ def test_a_link_in_place_of_the_folder_is_not_followed(synced: Notes, tmp_path: 
 def test_an_encrypted_store_has_no_plain_files_unless_the_settings_say_so(
     settings: Settings, tmp_path: Path, ledger: Group, synced: Notes
 ) -> None:
-    files = replace(settings.LOCI.files, rooms_folder=tmp_path / "rooms", rooms=("ledger",))
+    files = replace(
+        settings.LOCI.files, rooms_folder=tmp_path / "rooms", rooms=("ledger",), beside_encryption=False
+    )
     encrypted = replace(settings.LOCI.storage, encryption="sqlcipher")
     settings.LOCI = replace(settings.LOCI, storage=encrypted, files=files)
     other = tmp_path / "other"
