@@ -13,6 +13,8 @@ from typing import Any
 from bench.proof.proof import REPOSITORY, ProofError
 
 COMMAND_S = 300
+# What a home's processes get of this process's own settings: on which SQLite, and whether encrypted.
+KEPT_SETTINGS = ("LOCI_SQLITE_DRIVER", "LOCI_STORAGE_ENCRYPTION", "LOCI_DB_KEY")
 TOKEN_FILE = "proof.token"
 VARIABLES_FILE = "proof.variables"  # JSON; what else a home's processes get, such as DATABASE_URL
 
@@ -102,7 +104,7 @@ def environment(home: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name not in foreign and (not name.startswith("LOCI_") or name == "LOCI_SQLITE_DRIVER")
+        if name not in foreign and (not name.startswith("LOCI_") or name in KEPT_SETTINGS)
     }
     own = {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings", "NO_PROXY": "127.0.0.1"}
     # Proofs write as fast as they can; the one of the write rate sets it itself.

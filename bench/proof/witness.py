@@ -1,9 +1,10 @@
 """What the database itself says, read by a process of its own in the home that LOCI_HOME names.
 
-`python -m bench.proof.witness prepare | token | check | settle | files`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
+`python -m bench.proof.witness prepare | token | browser | check | settle | files`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
 """
 
 import json
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -48,6 +49,17 @@ def token() -> dict[str, str]:
     name = json.load(sys.stdin)["name"]
     user, _ = User.objects.get_or_create(username=name, defaults={"is_superuser": True})
     return {"secret": create_token(operator(), user=user, name=name, scopes=("read", "write")).secret}
+
+
+def browser() -> dict[str, str]:
+    """Give the prover a password, and make a token for a client's hooks."""
+    user = User.objects.get(username="prover")
+    password = secrets.token_urlsafe(16)
+    user.set_password(password)
+    user.is_staff = True  # imports are pages of the admin
+    user.save()
+    made = create_token(operator(), user=user, name="hooks", scopes=("hook",))
+    return {"password": password, "hook": made.secret}
 
 
 def settle() -> dict[str, int]:
@@ -217,12 +229,14 @@ def main() -> None:
             print(json.dumps(check()))
         case "token":
             print(json.dumps(token()))
+        case "browser":
+            print(json.dumps(browser()))
         case "settle":
             print(json.dumps(settle()))
         case "files":
             print(json.dumps(files()))
         case unknown:
-            sys.exit(f"{unknown} is none of prepare, token, check, settle, files")
+            sys.exit(f"{unknown} is none of prepare, token, browser, check, settle, files")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,256 @@
+"""Proof: whoever takes the folder of an encrypted store, running, killed or backed up, reads no sentence in it."""
+
+import json
+import random
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from bench.proof.home import VARIABLES_FILE, Home, make_home, run
+from bench.proof.proof import Finding, ProofError, Workshop
+from bench.proof.server import Server, bad_lines, running
+from storage.encryption import DatabaseKey, key_from_file
+from storage.encryption.pages import PlainPages
+from storage.encryption.sealing import is_sealed, unseal
+
+GROUP: Final = "harbour"
+CALL_S: Final = 60
+PATIENT: Final = {"LOCI_HOOKS_PROMPT_MS": "60000"}  # a late prompt is not noted for the checkpoint
+SYLLABLES: Final = (
+    "bra",
+    "cil",
+    "dox",
+    "fen",
+    "gru",
+    "hib",
+    "jal",
+    "kum",
+    "lov",
+    "nid",
+    "pez",
+    "qua",
+    "rus",
+    "tiv",
+    "wyx",
+)
+MOST_SHOWN: Final = 10
+UPLOADS, EXPORT = "/admin/sources/upload/add/", "export.jsonl"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text that nobody else writes: its two names are words of no language."""
+
+    text: str
+    names: tuple[str, str]
+
+    @property
+    def needles(self) -> list[bytes]:
+        """What files would show of it: the whole, or a name alone, as an index of words has it."""
+        words = [self.text.lower(), *self.names]
+        return [word.encode(coding) for word in words for coding in ("utf-8", "utf-16-le")]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The sentences by the way that they come in."""
+
+    before: list[Sentence]
+    stored: list[Sentence]
+    asked: list[Sentence]
+    hook: list[Sentence]
+    file: list[Sentence]
+    upload: list[Sentence]
+
+    @property
+    def all(self) -> list[Sentence]:
+        """All of them."""
+        return [*self.before, *self.stored, *self.asked, *self.hook, *self.file, *self.upload]
+
+
+def prove_encryption(workshop: Workshop) -> Finding:
+    """Fill an encrypted store by every way in; look at every byte of its folder in use and after kill -9.
+
+    1. encrypt a store that has plain memories
+    2. with a real server: store, ask, call hooks, send a file and an upload; back up and export
+    3. search every file, and every file within the backups, before and after the kill
+    4. decrypt the same files with the key: each sentence must be found there, or the search means nothing
+    """
+    amount = workshop.pick(200, 10)
+    source = sentences(random.Random(1719))
+    ways = Ways(*([next(source) for _ in range(count)] for count in (1, amount, amount // 2, 4, 5, 5)))
+    home, key_file = make_home(workshop.folder / "home-encrypted"), workshop.folder / "db.key"
+    key_file.unlink(missing_ok=True)
+    run_command(home, "remember", ways.before[0].text, "--group", GROUP)
+    variables = {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY_FILE": str(key_file)}
+    (home.path / VARIABLES_FILE).write_text(json.dumps(variables), encoding="utf-8")
+    run_command(home, "encrypt", "--make-key")
+    log = home.path / "server.log"  # within the folder, so that it is searched too
+    with running(home, log, supervised=not workshop.is_quick, variables=PATIENT) as server:
+        fill(server, home, ways)
+        run_command(home, "backup")
+        run_command(home, "export", str(home.path / EXPORT), "--encrypt")
+        in_use = Search.of(home.path, ways, key_file)
+        server.kill()
+    killed = Search.of(home.path, ways, key_file)
+    faults = [
+        *(f"in use: {fault}" for fault in in_use.shown),
+        *(f"after the kill: {fault}" for fault in killed.shown),
+        *missing(home.path, ways, key_from_file(key_file)),
+        *bad_lines(log),
+    ]
+    return Finding(
+        {
+            "sentences": len(ways.all),
+            "files searched in use": in_use.files,
+            "files searched after kill -9": killed.files,
+            "MB searched after kill -9": round(killed.size / 1e6, 1),
+            "of these the write-ahead log": round((home.path / "memory.db-wal").stat().st_size / 1e6, 1),
+            "files within backups": killed.in_backups,
+            "files that show a sentence, a name or the key": len(in_use.shown) + len(killed.shown),
+            "sentences found in the decrypted files": len(ways.all) if not faults else "see the faults",
+        },
+        tuple(faults),
+    )
+
+
+def sentences(chance: random.Random) -> Iterator[Sentence]:
+    """Sentences without end, each about names of its own."""
+    while True:
+        first, second = ("".join(chance.sample(SYLLABLES, 4)) for _ in range(2))
+        verb = chance.choice(("keeps the seal of", "sails on Friday to", "pays the rent for", "signs with"))
+        yield Sentence(f"{first.capitalize()} {verb} {second.capitalize()}.", (first, second))
+
+
+def fill(server: Server, home: Home, ways: Ways) -> None:
+    """Send the sentences to a running server, each group of them by its own way."""
+    access = home.witness("browser")
+    with closing(client(server, home.secret)) as http:
+        for each in ways.stored:
+            must(http.post("/api/memories", json={"content": each.text, "group": GROUP, "scope": "group"}))
+        for each in ways.asked:
+            must(http.post("/api/recall", json={"query": each.text, "group": GROUP}))
+        wait_for_log(http, len(ways.asked))
+        text = "\n\n".join(each.text for each in ways.file)
+        must(http.post("/api/artifacts", json={"path": "notes.md", "content": text, "group": GROUP}))
+    with closing(client(server, access["hook"])) as http:
+        call: dict[str, Any] = {"session_id": "s-1", "cwd": f"/home/prover/{GROUP}"}
+        first, second, third, last = (each.text for each in ways.hook)
+        must(http.post("/hooks/claude-code/session-start", json=call | {"source": "startup"}))
+        for prompt in (first, second, f"Remember: {third}"):
+            must(http.post("/hooks/claude-code/prompt", json=call | {"prompt": prompt}))
+        must(http.post("/hooks/claude-code/stop", json=call | {"last_assistant_message": last}))
+        must(http.post("/hooks/claude-code/session-end", json=call))
+    with closing(client(server)) as http:
+        login = {"username": "prover", "password": access["password"]}
+        form(http, "/login/", login)
+        lines = "\n".join(json.dumps({"content": each.text}) for each in ways.upload)
+        form(http, UPLOADS, {"group": GROUP, "scope": "group"}, files={"file": ("notes.jsonl", lines)})
+
+
+def wait_for_log(http: httpx2.Client, amount: int) -> None:
+    """Wait until the recall log has this many questions; it is written every few seconds."""
+    deadline = time.monotonic() + CALL_S
+    while len(http.get("/api/recalls", params={"limit": amount}).json()["items"]) < amount:
+        if time.monotonic() > deadline:
+            raise ProofError(f"The recall log did not get {amount} questions within {CALL_S} s.")
+        time.sleep(0.1)
+
+
+def client(server: Server, secret: str = "") -> httpx2.Client:
+    """An HTTP client, with a token if there is one."""
+    headers = {"authorization": f"Bearer {secret}"} if secret else {}
+    return httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False)
+
+
+def form(http: httpx2.Client, address: str, fields: dict[str, str], **more: Any) -> None:
+    """Send a page's form as a browser does; it leads on to another page."""
+    must(http.get(address))
+    token = {"csrfmiddlewaretoken": http.cookies["csrftoken"]}
+    answer = http.post(address, data=fields | token, headers={"referer": f"{http.base_url}{address}"}, **more)
+    if answer.status_code != 302:
+        raise ProofError(f"{address} got {answer.status_code}: {answer.text[:300]}")
+
+
+def must(answer: httpx2.Response) -> None:
+    """Raise ProofError unless a call succeeded."""
+    if answer.status_code >= 300:
+        raise ProofError(f"{answer.request.url} got {answer.status_code}: {answer.text[:300]}")
+
+
+def run_command(home: Home, *words: str) -> None:
+    """Run one of Loci's commands in the home to its end."""
+    run([sys.executable, "manage.py", *words], home.path)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search through a folder found: files that show a text, and how much was searched."""
+
+    shown: list[str]
+    files: int
+    in_backups: int
+    size: int
+
+    @classmethod
+    def of(cls, folder: Path, ways: Ways, key_file: Path) -> "Search":
+        """Search the bytes of every file, in any case, for the sentences and the key."""
+        needles = [needle for each in ways.all for needle in each.needles]
+        needles += [key_file.read_bytes().strip().lower(), key_from_file(key_file).raw]
+        found, names, size = list[str](), list[str](), 0
+        for name, raw in files_of(folder):
+            names.append(name)
+            size += len(raw)
+            content = raw.lower()
+            shown = [needle for needle in needles if needle in raw or needle in content]
+            found += [f"{name} shows {shown[0]!r} and {len(shown) - 1} more"] if shown else []
+        return cls(found[:MOST_SHOWN], len(names), sum("!" in name for name in names), size)
+
+
+def files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Every file's name and bytes, those within archives too; not the model, which is a link."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        name, raw = str(path.relative_to(folder)), path.read_bytes()
+        yield name, raw
+        if zipfile.is_zipfile(BytesIO(raw)):
+            with zipfile.ZipFile(BytesIO(raw)) as archive:
+                yield from ((f"{name}!{part}", archive.read(part)) for part in archive.namelist())
+
+
+def missing(folder: Path, ways: Ways, key: DatabaseKey) -> list[str]:
+    """A fault for each sentence that the decrypted files do not show where it belongs."""
+    plain = {name: decrypted(raw, key).lower() for name, raw in files_of(folder)}
+    store = plain["memory.db"] + plain["memory.db-wal"]
+    backup = b"".join(raw for name, raw in plain.items() if name.endswith("!memory.db"))
+    waiting = b"".join(raw for name, raw in plain.items() if name.startswith("uploads"))
+    kept = [*ways.before, *ways.stored]
+    places = [
+        ("the database and its log", store, [*kept, *ways.asked, *ways.hook, *ways.file]),
+        ("the backup", backup, kept),
+        ("the export", plain[EXPORT], kept),
+        ("the upload", waiting, ways.upload),
+    ]
+    return [
+        f"the decrypted form of {name} lacks {each.text!r}"
+        for name, raw, expected in places
+        for each in expected
+        if each.text.lower().encode() not in raw
+    ][:MOST_SHOWN]
+
+
+def decrypted(raw: bytes, key: DatabaseKey) -> bytes:
+    """A file's bytes under the key: sealed files are unsealed, anything else is read as a database's pages."""
+    if is_sealed(raw):
+        return unseal(raw, key)
+    pages = PlainPages(BytesIO(raw), key)
+    return b"".join(iter(lambda: pages.read(len(raw)), b""))
