@@ -16,15 +16,23 @@ _EMAIL = Pattern(
 _UNICODE_EMAIL = Pattern(
     r"([\p{L}\p{N}][\p{L}\p{N}._%+-]{0,62}@[\p{L}\p{N}][\p{L}\p{N}-]*(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,24})"
 )
+_AT_MARKS: Final = ("(at", "( at", "[at", "[ at", "{at", "<at")
 _NO_EMAIL = re.compile(
     r"(?i)^(?:git@|no-?reply@|.*@\dx\.|user(?:name)?@)|@(?:localhost|example\.(?:com|org|net)$)|\.(?:png|jpe?g|gif|svg|webp|js|css|local|internal|service|socket|timer|target|mount|slice)$"
 )
+# Addresses written so that programs do not see them: "anna [at] hafenlicht [dot] de"; with bare words only before a known ending.
+_SPELT_EMAIL = Pattern(
+    r"(?i)\b([a-z0-9][a-z0-9._+-]{0,62} ?[(\[{<] ?at ?[)\]}>] ?[a-z0-9-]+(?:(?: ?[(\[{<] ?dot ?[)\]}>] ?| dot |\.)[a-z0-9-]+)+"
+    r"|[a-z0-9][a-z0-9._+-]{0,62} at [a-z0-9-]+(?: dot [a-z0-9-]+)* dot (?:com|org|net|info|edu|gov|eu|io|de|ch|uk|ie|fr|es|nl|pl|cz|pt|se|dk|fi|au|nz|ca|br|jp))\b"
+)
 # Seven digits or more, with what people write between them.
 _NUMBERS = Pattern(r"((?:\+|\b|\()\d[\d ().\-/\x{A0}]{5,40}\d)")
-_SIX_DIGITS = re.compile(r"\d{6}|\d\d ?\d\d ?\d\d ?[A-D]\b")
+# What may be an identity number without a run of seven digits: British, Italian.
+_SIX_DIGITS = re.compile(r"\d{6}|\d\d ?\d\d ?\d\d ?[A-D]\b|\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]\b")
 _IBAN = Pattern(r"\b([A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{1,4}){3,8})\b")
+_GROUPED_IBAN = Pattern(r"(?i)\b([A-Z]{2}\d{2}(?:[ -][A-Z0-9]{4}){2,7}(?:[ -][A-Z0-9]{1,4})?)\b")
 _LONG_IDS = Pattern(
-    r"(?i)\b([A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]|[A-CEGHJ-PR-TW-Z]{2} ?\d\d ?\d\d ?\d\d ?[A-D]|[XYZ]?\d{7,8}-?[A-Z]|[1-4] ?\d\d ?\d\d ?(?:\d\d|2A|2B) ?\d{3} ?\d{3} ?\d\d|\d{6}[-+]\d{4}|\d{9,11}|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}|\d{6} ?\d{5}|\d{4} \d{6}|[A-Z]{5}\d{4}[A-Z]|\d{6}[-+A]\d{3}[0-9A-Y]|\d{8}-\d{4}|\d{3}-\d\d-\d{4}|\d{3} \d\d \d{4}|\d{3}\.\d{3}\.\d{3}-\d\d|\d{4} \d{4} \d{4}|\d{2} \d{3} \d{3} \d{3}|756\.\d{4}\.\d{4}\.\d\d)\b"
+    r"(?i)\b([A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]|[A-CEGHJ-PR-TW-Z]{2} ?\d\d ?\d\d ?\d\d ?[A-D]|[XYZ]?\d{7,8}-?[A-Z]|[1-4] ?\d\d ?\d\d ?(?:\d\d|2A|2B) ?\d{3} ?\d{3} ?\d\d|\d{6}[-+]\d{4}|\d{9,11}|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}|\d{6} ?\d{5}|\d{4} \d{6}|[A-Z]{5}\d{4}[A-Z]|\d{6}[-+A]\d{3}[0-9A-Y]|\d{8}-\d{4}|\d{3}-\d\d-\d{4}|\d{3} \d\d \d{4}|\d{3}\.\d{3}\.\d{3}-\d\d|\d{4} \d{4} \d{4}|\d{3} \d{3} \d{4}|\d{2} \d{3} \d{3} \d{3}|756\.\d{4}\.\d{4}\.\d\d)\b"
 )
 _IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\d)(?!\.\d)")
 _IPV6 = re.compile(r"(?i)(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])")
@@ -117,6 +125,8 @@ def find_personal(text: str) -> list[GuardFinding]:
             for s in pattern.spans(text)
             if not _NO_EMAIL.search(text[slice(*s)])
         )
+    if " dot " in (lower := text.lower()) or ("at" in lower and any(mark in lower for mark in _AT_MARKS)):
+        found += (GuardFinding("email-address", span, 0.85) for span in _SPELT_EMAIL.spans(text))
     numbers = list(_NUMBERS.spans(text))
     if numbers or _SIX_DIGITS.search(text) is not None:
         found += find_numbers(text, numbers)
@@ -129,7 +139,8 @@ def find_personal(text: str) -> list[GuardFinding]:
 
 def find_numbers(text: str, numbers: list[tuple[int, int]]) -> Iterator[GuardFinding]:
     """Accounts, cards, identity numbers, addresses and phones in a text with runs of digits."""
-    for span in _IBAN.spans(text):
+    starts = dict([*_GROUPED_IBAN.spans(text), *_IBAN.spans(text)])
+    for span in starts.items():
         if (end := iban_end(text, span)) is not None:
             yield GuardFinding("iban", (span[0], end), 0.99)
     for match in _IP.finditer(text):
@@ -149,7 +160,7 @@ def card_or_phone(text: str, span: tuple[int, int]) -> Iterator[GuardFinding]:
     start, end = span
     value = text[start:end]
     digits = "".join(c for c in value.replace("(0)", "") if c.isdigit())
-    if 13 <= len(digits) <= 19 and not value.startswith("+"):
+    if 13 <= len(digits) <= 19 and not (value.startswith("+") or digits.startswith("00")):
         if is_card(text, span, value, digits):
             yield GuardFinding("card-number", span, 0.95)
         return

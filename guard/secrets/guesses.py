@@ -35,6 +35,7 @@ _NOT_SECRET = re.compile(
 _PUBLIC = re.compile(
     r"(?i)public|fingerprint|checksum|digest|commit|\bsha|idempotency|cache[_ -]?key|primary key|foreign key|object key|s3 key|sort key|partition"
 )
+_NETWORK_ADDRESS = re.compile(r"(?i)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){4,7}")
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _WORD_PARTS = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
 
@@ -83,6 +84,8 @@ def is_code(value: str) -> bool:
 
 def looks_chosen(value: str) -> bool:
     """True for what people choose as a password: 8 characters of 3 classes with a digit, or a random value."""
+    if _NETWORK_ADDRESS.fullmatch(value):  # "login from 2a02:8109:…"
+        return False
     if len(value) >= 8 and classes(value) >= 3 and any(c.isdigit() for c in value):
         return not is_identifier(value)
     return looks_random(value)

@@ -71,6 +71,15 @@ def test_talk_about_secrets_is_no_secret(text: str) -> None:
     [
         ("Write to anna.berg@hafenlicht.de", "email-address"),
         ("Call +49 30 901820", "phone-number"),
+        ("0049 89 636 48018 is Jonas", "phone-number"),
+        ("Contact: marta [at] lodz-druk [dot] pl", "email-address"),
+        ("You reach him under tom (at) kestrel (dot) co (dot) uk.", "email-address"),
+        ("Lena is lena AT weber DOT eu", "email-address"),
+        ("fr14 2004 1010 0505 0001 3m02 606", "iban"),
+        ("NL91-ABNA-0417-1643-00 is Piet's", "iban"),
+        ("NHS number 943 476 5919", "national-id"),
+        ("Codice fiscale RSSMRA85T10A562S", "national-id"),
+        ("login from 2a02:8109:9440:1b00:c5e:9d1a:77f2:3b04", "ip-address"),
         ("Card 4111 1111 1111 1111", "card-number"),
         ("Pay to DE89 3704 0044 0532 0130 00", "iban"),
         ("SSN 536-90-4399", "national-id"),
@@ -90,6 +99,10 @@ def test_personal_data_is_found_by_its_checksum(text: str, kind: str) -> None:
         "on 2026-11-23 08:15",
         "(1643-1727)",
         "git@github.com:a/b",
+        "meet me at noon dot sharp",
+        "look at the dot at the end",
+        "the build (at 9) failed",
+        "ab12-3456-7890-abcd is the id of the lot",
     ],
 )
 def test_numbers_without_a_checksum_are_no_personal_data(text: str) -> None:
