@@ -79,8 +79,6 @@ def test_a_word_of_a_unit_stays_one_word(word: str, text: str) -> None:
 
 def test_print_shows_the_file_and_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ENCRYPTION:  # the command names every variable that it leaves out
-        monkeypatch.delenv(name)
     out = StringIO()
     call_command("service", "install", "--user", "--print", stdout=out)
     assert f"Environment=LOCI_HOME={settings.LOCI.home}\n" in out.getvalue()
@@ -114,6 +112,8 @@ def make_tool(folder: Path, name: str, *, status: int = 0) -> Path:
 def person(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of somebody who is not root, with tools of their own first on the path."""
     monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ENCRYPTION:  # the command names every variable that it leaves out
+        monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     return tmp_path
