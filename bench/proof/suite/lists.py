@@ -16,6 +16,7 @@ FILES = {
     "rights: pages": "tests/access/test_matrix_pages.py",
     "what stops being right": "tests/acceptance/test_contradiction_matrix.py",
     "what deletes a memory": "tests/acceptance/test_deletion_protocol.py",
+    "what REST answers to anything": "tests/loci_site/api/test_openapi.py",
 }
 _PASSED = re.compile(r"(\d+) passed")
 

@@ -15,12 +15,13 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 
 from loci_site.api import api
 from tests.loci_site.api.conftest import Caller
+from tests.sizes import IS_WHOLE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 DOCUMENT = api.get_openapi_schema(path_prefix="/api/")
 CHECKS = (not_a_server_error, response_schema_conformance, content_type_conformance)
 SMALL = settings(
-    max_examples=5,
+    max_examples=5 if IS_WHOLE else 2,
     deadline=None,
     database=None,
     derandomize=True,
