@@ -277,7 +277,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
         title=gettext("{label} this memory?").format(label=gettext(verb.button.label)),
         button=gettext(verb.button.label),
         back=back,
-        about=Truncator(memory.content).chars(300),
+        about=shorten(memory.content, 300),
         consequences=(*would.consequences, *map(gettext, verb.button.warnings)),
         facts=changed,
         is_dangerous=verb.button.is_dangerous,
