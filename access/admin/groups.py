@@ -69,7 +69,7 @@ class GroupAdmin(LociAdmin):
     """The groups that the user may enter."""
 
     list_name = gettext_lazy("Groups")
-    list_display = ("slug", "title", "waiting_writes", "seen_by", "created_by", "created_at")
+    list_display = ("name", "title", "waiting_writes", "seen_by", "created_by", "created_at")
     list_filter = ("policy", "private", "archived")
     search_fields = ("slug", "title")
     empty_hint = gettext_lazy(
@@ -78,7 +78,7 @@ class GroupAdmin(LociAdmin):
     inlines = (MemberInline,)
     readonly_fields = ("created_by", "created_at", "updated_at")
     fieldsets = (
-        (None, {"fields": ("slug", "title", "instructions")}),
+        (None, {"fields": ("name", "title", "instructions")}),
         (gettext_lazy("Approval by a curator"), {"fields": ("policy", "policy_confidence", "captures")}),
         (gettext_lazy("Visibility"), {"fields": ("private", "archived", "default_scope")}),
         (gettext_lazy("Sensitive text"), {"fields": ("guard",)}),
@@ -86,13 +86,18 @@ class GroupAdmin(LociAdmin):
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
 
+    @column(gettext_lazy("Name"), ordering="slug")
+    def name(self, group: Group) -> str:
+        """The slug, under the word that people read."""
+        return group.slug
+
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The groups that the actor may enter, archived ones included so that they can be reopened."""
         return rows if actor.all_groups else rows.filter(key__in=actor.roles)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """The name cannot change after creation."""
-        return self.readonly_fields if obj is None else ("slug", *self.readonly_fields)
+        return self.readonly_fields if obj is None else ("name", *self.readonly_fields)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with a line that says what it is for."""

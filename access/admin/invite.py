@@ -34,6 +34,17 @@ LIST = "admin:auth_user_changelist"
 SAMPLE = "person,groups,curate\nann@example.org,ledger=curator garden=viewer,yes\nben,ledger=contributor,no"
 
 
+class PeopleOptions:
+    """Django's options of users, under the word that the breadcrumbs show for their list."""
+
+    def __init__(self, options: Any) -> None:
+        self._options = options
+        self.verbose_name_plural = gettext("People")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._options, name)
+
+
 class InviteForm(forms.Form):
     """One person with groups and roles."""
 
@@ -201,7 +212,8 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
         """A page inside the site's frame."""
-        frame = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        opts = PeopleOptions(self.opts)
+        frame = {**self.admin_site.each_context(request), "opts": opts, "title": title}
         return TemplateResponse(request, template, frame | {"back": reverse(LIST)} | context)
 
     def check_permitted(self, request: HttpRequest) -> None:

@@ -10,9 +10,12 @@ from datetime import date, time
 from functools import lru_cache
 from typing import Any
 
+from django.contrib.admin.utils import quote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 from django.urls import NoReverseMatch
+from django.utils.encoding import iri_to_uri
 from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -42,10 +45,38 @@ def draw_rows(cl: Any, headings: Sequence[str]) -> list[SafeString]:
     columns = [_column(cl, name, str(text)) for name, text in zip(cl.list_display, headings, strict=True)]
     preserved = f"?{cl.preserved_filters}" if cl.preserved_filters else ""
     # Every cell is escaped where it is rendered.
-    return [SafeString("".join(_cells(cl, columns, row, preserved))) for row in cl.result_list]
+    address = address_of_rows(cl)
+    return [SafeString("".join(_cells(columns, row, address, preserved))) for row in cl.result_list]
 
 
-def _cells(cl: Any, columns: Sequence[_Column], row: Model, preserved: str) -> Iterator[str]:
+def address_of_rows(cl: Any) -> Callable[[Model], str]:
+    """The function that gives the address of a row's page, "" if it has none: resolved once, for whatever row."""
+    if type(cl).url_for_result is not ChangeList.url_for_result:
+        return lambda row: _address(cl, row)
+    made = list[str]()
+
+    def address(row: Model) -> str:
+        key = str(quote(getattr(row, cl.pk_attname)))
+        if not made:
+            whole = _address(cl, row)
+            if whole.count(f"/{key}/") != 1:
+                return whole
+            made.extend(whole.split(f"/{key}/"))
+        return f"{made[0]}/{iri_to_uri(key)}/{made[1]}"
+
+    return address
+
+
+def _address(cl: Any, row: Model) -> str:
+    try:
+        return str(cl.url_for_result(row))
+    except NoReverseMatch:
+        return ""
+
+
+def _cells(
+    columns: Sequence[_Column], row: Model, address: Callable[[Model], str], preserved: str
+) -> Iterator[str]:
     tag = "th"  # the first link names the row
     for column in columns:
         shown, is_short = column.cell(row)
@@ -53,14 +84,12 @@ def _cells(cl: Any, columns: Sequence[_Column], row: Model, preserved: str) -> I
         if not column.is_link:
             yield f"<td{opening}{shown}</td>"
             continue
-        yield f"<{tag}{opening}{_linked(cl, row, shown, preserved)}</{tag}>"
+        yield f"<{tag}{opening}{_linked(address(row), shown, preserved)}</{tag}>"
         tag = "td"
 
 
-def _linked(cl: Any, row: Model, shown: str, preserved: str) -> str:
-    try:
-        address = cl.url_for_result(row)
-    except NoReverseMatch:
+def _linked(address: str, shown: str, preserved: str) -> str:
+    if not address:
         return shown
     return f'<a href="{escape(address + preserved)}" class="{" ".join(LINK_CLASSES)}">{shown}</a>'
 
@@ -114,13 +143,21 @@ def column_cell(cl: Any, name: str) -> Cell:
 def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
     """Render what `read` returns for a row; `options` has the display attributes `label` and `boolean`."""
     labels, is_flag = getattr(options, "label", False), getattr(options, "boolean", False)
+    rendered = dict[object, str]()  # of this page: its labels and days are few
 
     def cell(row: Any) -> tuple[str, bool]:
         value = read(row)
         if labels:
-            shown = in_words(value) if isinstance(value, str) and value else value
-            return render_label(shown, labels.get(value) if isinstance(labels, dict) else None), False
-        return conditional_escape(display_for_value(value, empty, is_flag)), isinstance(value, date | time)
+            if value not in rendered:
+                shown = in_words(value) if isinstance(value, str) and value else value
+                kind = labels.get(value) if isinstance(labels, dict) else None
+                rendered[value] = render_label(shown, kind)
+            return rendered[value], False
+        if not isinstance(value, date | time):
+            return conditional_escape(display_for_value(value, empty, is_flag)), False
+        if value not in rendered:
+            rendered[value] = conditional_escape(display_for_value(value, empty, is_flag))
+        return rendered[value], True
 
     return cell
 

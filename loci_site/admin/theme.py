@@ -1,12 +1,13 @@
 """Look and sidebar of the admin. settings.py imports UNFOLD from here, so no model may be imported."""
 
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse_lazy
-from django.utils.functional import Promise
+from django.urls import get_script_prefix, reverse
+from django.utils.functional import Promise, lazy
 from django.utils.translation import get_language, gettext_lazy
 
 Item = dict[str, Any]
@@ -63,9 +64,22 @@ def is_superuser(request: HttpRequest) -> bool:
     return bool(getattr(request.user, "is_superuser", False))
 
 
+@lru_cache(maxsize=200)
+def _address(page: str, prefix: str) -> str:
+    return reverse(page)
+
+
+def address(page: str) -> str:
+    """URL of a page. The sidebar asks for a hundred per page, so each is resolved once per process."""
+    return _address(page, get_script_prefix())
+
+
+lazy_address = lazy(address, str)
+
+
 def sidebar_item(title: str | Promise, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
     """A sidebar link to an admin page, with an optional query string."""
-    link = reverse_lazy(f"admin:{page}")
+    link = lazy_address(f"admin:{page}")
     if query:
         return {"title": title, "icon": icon, "link": lambda request: f"{link}?{query}", **extra}
     return {"title": title, "icon": icon, "link": link, **extra}
@@ -76,14 +90,14 @@ def is_list_filtered(page: str, **wanted: str) -> Any:
 
     def is_active(request: HttpRequest) -> bool:
         shown = {name: value for name, value in request.GET.items() if name in FILTERS}
-        return request.path.startswith(str(reverse_lazy(f"admin:{page}"))) and shown == wanted
+        return request.path.startswith(address(f"admin:{page}")) and shown == wanted
 
     return is_active
 
 
 def is_exactly(page: str) -> Any:
     """A callback: whether the request shows this page, not one below it."""
-    return lambda request: request.path == str(reverse_lazy(f"admin:{page}"))
+    return lambda request: request.path == address(f"admin:{page}")
 
 
 JOBS = "maintenance_joblock_changelist"
@@ -109,7 +123,7 @@ NAVIGATION: list[dict[str, Any]] = [
     {
         "title": gettext_lazy("Curate"),
         "items": [
-            {"title": gettext_lazy("Review"), "icon": "fact_check", "link": reverse_lazy("review")},
+            {"title": gettext_lazy("Review"), "icon": "fact_check", "link": lazy_address("review")},
             sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="trust__exact=candidate",
                   active=is_list_filtered(MEMORIES, trust__exact="candidate")),
             sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="trust__exact=disputed",

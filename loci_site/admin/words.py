@@ -1,9 +1,9 @@
-"""The filter that shows a stored word, such as a state, in the reader's language."""
+"""Filters for texts in the reader's language: stored words, such as a state, and the start of a long text."""
 
 from django import template
 from django.utils.translation import gettext
 
-from access.admin.columns import in_words
+from access.admin.columns import in_words, shorten
 
 register = template.Library()
 
@@ -18,3 +18,15 @@ def word(value: object) -> str:
 def translated(text: object) -> str:
     """A text that Python code marked with gettext_noop()."""
     return gettext(str(text)) if text else ""
+
+
+@register.filter
+def shortened(text: object, chars: int) -> str:
+    """The start of a text, for lists."""
+    return shorten(str(text), chars)
+
+
+@register.filter
+def within(content: str, text: str) -> str:
+    """A translated text with `{content}` filled in: in a list, a tenth of the cost of {% blocktranslate %}."""
+    return text.format(content=content)

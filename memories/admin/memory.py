@@ -11,12 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, in_words, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.vouching import offer_vouching
@@ -217,7 +216,7 @@ class MemoryAdmin(BulkActionsMixin):
     @column(gettext_lazy("memory"))
     def text(self, memory: Memory) -> SafeString:
         """The start of the text, with an icon if it is pinned."""
-        short = Truncator(" ".join(memory.content.split())).chars(LIST_CHARS)
+        short = shorten(" ".join(memory.content.split()), LIST_CHARS)
         pin = format_html(
             '<span class="material-symbols-outlined loci-pin">{}</span>', "keep" if memory.pinned else ""
         )
@@ -278,7 +277,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
         title=gettext("{label} this memory?").format(label=gettext(verb.button.label)),
         button=gettext(verb.button.label),
         back=back,
-        about=Truncator(memory.content).chars(300),
+        about=shorten(memory.content, 300),
         consequences=(*would.consequences, *map(gettext, verb.button.warnings)),
         facts=changed,
         is_dangerous=verb.button.is_dangerous,

@@ -84,6 +84,7 @@ def page_view(request: HttpRequest) -> HttpResponse:
         "group": chosen,
         "may_review": may_review(actor),
         "keys": KEYS,
+        "select": gettext("Select {content}"),
         "decisions": DECISIONS,
         "at_once": [(verb, gettext(CHOICES[verb].label)) for verb in AT_ONCE],
     }

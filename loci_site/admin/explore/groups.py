@@ -1,9 +1,12 @@
 """Groups: their list, and one group's instructions, context pack, newest memories, members and review counts."""
 
 from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -17,7 +20,8 @@ from loci_site.admin.dashboard.counts import Census, VisibleCensus, current_cens
 from loci_site.admin.dashboard.todo import count_review, list_url
 from loci_site.admin.explore.page import query_text, render_page
 from memories.browse.listing import ListFilter, list_memories
-from memories.review.queue import CardKind
+from memories.models import Memory
+from memories.review.queue import CardKind, find_open_links, find_open_proposals
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.types import State, Trust, Type
 
@@ -25,19 +29,23 @@ RECENT = 8
 
 
 def list_groups(request: HttpRequest) -> HttpResponse:
-    """The groups the caller may enter, each with its numbers of members and of live and waiting memories."""
+    """The groups the caller may enter, each with its members, its last write, and how much is live and waits."""
     actor = actor_of(request)
     census = current_census()
     by_group = live_by_group(census) if census else {}
     groups = entered_groups(actor)
     members = Counter(Membership.objects.filter(group__in=groups).values_list("group_id", flat=True))
+    review, last_writes = review_by_group(actor, groups), find_last_writes(groups)
     rows = []
     for group in groups:
         own = by_group.get(group.key, Counter())
         counts = {
             "live": sum(own[name] for name in Type.values),
-            "waiting": own[Trust.CANDIDATE],
+            "candidates": own[Trust.CANDIDATE],
+            "proposals": review[group.key, CardKind.PROPOSAL],
+            "conflicts": review[group.key, CardKind.CONFLICT],
             "members": members[group.key],
+            "last_write": last_writes.get(group.key),
         }
         rows.append((group, counts))
     context = {
@@ -47,6 +55,26 @@ def list_groups(request: HttpRequest) -> HttpResponse:
         "may_make": actor.may(CREATE_GROUP),
     }
     return render_page(request, "groups.html", context)
+
+
+def find_last_writes(groups: Sequence[Group]) -> dict[int, datetime]:
+    """When the newest live memory of each group was stored: one query, with one step into the index for each group."""
+    newest = Memory.objects.filter(group=OuterRef("key"), state=State.LIVE).order_by("-key")
+    keys = [group.key for group in groups]
+    rows = Group.objects.filter(key__in=keys).annotate(last=Subquery(newest.values("created_at")[:1]))
+    return dict(rows.filter(last__isnull=False).order_by().values_list("key", "last"))
+
+
+def review_by_group(actor: Actor, groups: Sequence[Group]) -> Counter[tuple[int, CardKind]]:
+    """The open proposals and conflicts by group, among the oldest that the Review shows; no query per group."""
+    keys = [group.key for group in groups]
+    found = Counter((row.group_id, CardKind.PROPOSAL) for row in find_open_proposals(keys))
+    conflicts = find_open_links(actor, CardKind.CONFLICT, keys)
+    ends = {end for link in conflicts for end in (link.source, link.target)}
+    group_of = dict(Memory.objects.filter(key__in=ends).values_list("key", "group_id"))
+    for link in conflicts:
+        found.update((key, CardKind.CONFLICT) for key in {group_of[link.source], group_of[link.target]})
+    return found
 
 
 def show_group(request: HttpRequest, slug: str) -> HttpResponse:

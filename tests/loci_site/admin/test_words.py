@@ -223,3 +223,11 @@ def test_a_recall_counts_the_results_beside_the_visible_ones(owner: Client, reme
     shown = text_of(owner, f"/admin/memories/recalllog/{recall.key}/change/")
     assert "The gate opens at seven." in shown
     assert "1 more result was removed since" in shown
+
+
+def test_people_and_names_of_groups_have_one_word_on_every_page(owner: Client, ledger: Group) -> None:
+    assert "Users" not in text_of(owner, "/admin/auth/user/invite-many/")
+    for address in ("/admin/access/group/", f"/admin/access/group/{ledger.id}/change/"):
+        shown = text_of(owner, address)
+        assert "Slug" not in shown, address
+        assert "Name" in shown, address
