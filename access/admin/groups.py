@@ -12,7 +12,7 @@ from unfold.admin import TabularInline
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.page import LociAdmin
+from access.admin.page import LociAdmin, WordedForm
 from access.errors import LociError
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
@@ -64,11 +64,28 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
         return _administers(request, obj)
 
 
+FIELD_WORDS = {
+    "slug": (
+        gettext_lazy("Name"),
+        gettext_lazy(
+            "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later."
+        ),
+    ),
+    "title": (gettext_lazy("Title"), gettext_lazy("How people read it, such as Ledger service.")),
+    "instructions": (
+        gettext_lazy("Instructions"),
+        gettext_lazy("Agents get them at the start of each session, such as: amounts are integer cents."),
+    ),
+    "private": (gettext_lazy("Private"), gettext_lazy("Nothing in it is ever visible in other groups.")),
+}
+
+
 @admin.register(Group)
-class GroupAdmin(LociAdmin):
+class GroupAdmin(WordedForm, LociAdmin):
     """The groups that the user may enter."""
 
     list_name = gettext_lazy("Groups")
+    field_words = FIELD_WORDS
     list_display = ("name", "title", "waiting_writes", "seen_by", "created_by", "created_at")
     list_filter = ("policy", "private", "archived")
     search_fields = ("slug", "title")
@@ -98,20 +115,6 @@ class GroupAdmin(LociAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """The name cannot change after creation."""
         return self.readonly_fields if obj is None else ("name", *self.readonly_fields)
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """The form field with a line that says what it is for."""
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name in FIELD_WORDS:
-            field.label, field.help_text = FIELD_WORDS[db_field.name]
-        return field
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        """The form with one button."""
-        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, *args, **kwargs)
-        return answer
 
     def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:
         """Members are shown once the group exists."""
@@ -174,21 +177,6 @@ class GroupAdmin(LociAdmin):
         return "archived" if group.archived else "private" if group.private else "open"
 
 
-ONE_BUTTON = {"show_save_and_add_another": False, "show_save_and_continue": False}
-FIELD_WORDS = {
-    "slug": (
-        gettext_lazy("Name"),
-        gettext_lazy(
-            "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later."
-        ),
-    ),
-    "title": (gettext_lazy("Title"), gettext_lazy("How people read it, such as Ledger service.")),
-    "instructions": (
-        gettext_lazy("Instructions"),
-        gettext_lazy("Agents get them at the start of each session, such as: amounts are integer cents."),
-    ),
-    "private": (gettext_lazy("Private"), gettext_lazy("Nothing in it is ever visible in other groups.")),
-}
 WAITING_WRITES = {
     "none": gettext_lazy("nothing"),
     "agents": gettext_lazy("writes by agents"),

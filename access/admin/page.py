@@ -1,5 +1,6 @@
 """Base of all admin pages: visible rows only, identified by UUID, changed through services only."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
 from uuid import UUID
 
@@ -79,6 +80,27 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
     def chips(self) -> list[FilterChip]:
         """The quick filters of the list, then every other filter that is active."""
         return filter_chips(self)
+
+
+class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
+
+    field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """The form field with a line that says what it is for."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in self.field_words:
+            field.label, field.help_text = self.field_words[db_field.name]
+        return field
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The form with one button."""
+        one_button = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        answer: HttpResponse = super().render_change_form(request, context | one_button, *args, **kwargs)
+        return answer
 
 
 class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types

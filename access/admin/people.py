@@ -15,10 +15,10 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words
 from access.admin.invite import InvitationPages
+from access.admin.page import WordedForm
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
-ONE_BUTTON = {"show_save_and_add_another": False, "show_save_and_continue": False}
 FIELD_WORDS = {
     "username": (gettext_lazy("Name"), gettext_lazy("The person logs in with it.")),
     "is_active": (
@@ -61,13 +61,14 @@ class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(User)
-class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
     """User accounts. Rights in a group come from its member list, not from Django's permissions."""
 
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
     change_form_template = "admin/auth/user/page.html"
     list_name = gettext_lazy("People")
+    field_words = FIELD_WORDS
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
@@ -77,20 +78,6 @@ class PersonAdmin(InvitationPages, UserAdmin, SuperusersOnly):  # type: ignore[t
         (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """The form field in the words of Loci."""
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name in FIELD_WORDS:
-            field.label, field.help_text = FIELD_WORDS[db_field.name]
-        return field
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        """The form with one button."""
-        answer: HttpResponse = super().render_change_form(request, context | ONE_BUTTON, *args, **kwargs)
-        return answer
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The users with their groups, in two queries."""

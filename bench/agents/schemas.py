@@ -26,7 +26,7 @@ CODEX_TITLES = {
     "session-end": "session-end",
 }
 _SCHEMA = re.compile(rb'\{\s*"\$schema"')
-# Claude Code checks with zod, whose minified calls stand in the program: the fields that an event's answer may have.
+# The fields that an event's answer may have, from the minified zod calls with which Claude Code checks it.
 _ZOD = re.compile(rb'hookEventName:\w+\.literal\("(SessionStart|UserPromptSubmit)"\),(.{1,900}?)\}\)', re.S)
 _FIELD = re.compile(rb"(?:^|,)(\w+):\w+\.(\w+)\(")
 

@@ -52,7 +52,7 @@ def token() -> dict[str, str]:
 
 
 def browser() -> dict[str, str]:
-    """Give the prover a password, and make a token for a client's hooks."""
+    """Set a password for the prover and make a token for a client's hooks; returns both."""
     user = User.objects.get(username="prover")
     password = secrets.token_urlsafe(16)
     user.set_password(password)

@@ -29,7 +29,7 @@ _POINTING = (
     r"version|answer|step|part|idea|error|output|code|snippet|expression)s?\b"
 )
 POINTS_HERE = re.compile(rf"{_POINTING}|\bagain\b", re.I)
-# Of a prompt also what people write and draw; "the first paragraph" may stand in a rule.
+# In a prompt these words also point at what is being written or drawn. A rule may well name "the first paragraph".
 _THIS = re.compile(
     rf"{_POINTING}|\b(?:this|that|these|those) (?:[\w-]+ )?(?:comment|callback|sentence|paragraph|text|title|heading|"
     r"draft|message|e-?mail|reply|table|chart|picture|slide|cell|formula|query)s?\b",

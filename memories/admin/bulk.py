@@ -275,7 +275,7 @@ def verb_action(name: str) -> BulkAction:
 
 
 def add_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
-    """Give the memory the tags that it lacks."""
+    """Add the tags that the memory lacks."""
     wanted = tuple(dict.fromkeys((*memory.tags, *tags)))
     return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)
 

@@ -36,5 +36,7 @@ def link_moved_pairs(actor: Actor, moved: Sequence[Memory]) -> tuple[str, ...]:
         )
         lines.append(line.format(count=len(pairs)))
     if left > 0:
-        lines.append(gettext("{left} of them were not compared with what is there").format(left=left))
+        lines.append(
+            gettext("{left} of them were not compared with the memories already there").format(left=left)
+        )
     return tuple(lines)

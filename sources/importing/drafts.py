@@ -209,7 +209,7 @@ class DraftIntake:
 
 
 def name_threads(run: UUID, names: set[str]) -> None:
-    """Give these threads the title that their imported turns carry, which the guard has seen, unless they have one."""
+    """Set the title of threads that have none to the one in their imported turns, which the guard has checked."""
     rows = Memory.objects.filter(run=run, thread__name__in=names, thread__title="")
     rows = rows.exclude(trust=Trust.QUARANTINED).order_by("-key")
     titles = {

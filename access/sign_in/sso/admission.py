@@ -144,7 +144,7 @@ def apply_groups(user: User, visitor: Visitor) -> None:
 
 
 def apply_role(actor: Actor, group: Group, user: User, role: str) -> None:
-    """Give the role; without one, end the membership."""
+    """Set the role; without one, end the membership."""
     if role:
         set_member(actor, group, user=user, role=role)
     elif Membership.objects.filter(group=group, user=user).exists():

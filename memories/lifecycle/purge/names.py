@@ -16,13 +16,7 @@ ROWS_AT_ONCE: Final = 200
 
 def purge_saved_filters(doomed: PurgedTexts) -> int:
     """Delete the filters that contain a purged text as words of their own; return their number."""
-    found = {
-        row.pk
-        for column in ("asked", "name")
-        for row in rows_quoting(SavedFilter.objects.all(), column, doomed.texts)
-        if redact(getattr(row, column), doomed.texts) != getattr(row, column)
-    }
-    return SavedFilter.objects.filter(pk__in=found).delete()[0]
+    return delete_quoting(SavedFilter.objects.all(), ("asked", "name"), doomed.texts)
 
 
 def purge_stored_answers(doomed: PurgedTexts) -> int:
@@ -46,13 +40,7 @@ def purge_reasons(doomed: PurgedTexts) -> int:
 
 def purge_moved_sources(doomed: PurgedTexts) -> int:
     """Delete the records of moved sources whose names quote a purged text."""
-    found = {
-        row.pk
-        for column in ("source", "source_ref")
-        for row in rows_quoting(MovedSource.objects.all(), column, doomed.texts)
-        if redact(getattr(row, column), doomed.texts) != getattr(row, column)
-    }
-    return MovedSource.objects.filter(pk__in=found).delete()[0]
+    return delete_quoting(MovedSource.objects.all(), ("source", "source_ref"), doomed.texts)
 
 
 def purge_thread_names(doomed: PurgedTexts) -> int:
@@ -89,3 +77,14 @@ def redact_column(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> i
         if getattr(row, column) != before:
             changed.append(row)
     return rows.model._base_manager.bulk_update(changed, [column], batch_size=ROWS_AT_ONCE)
+
+
+def delete_quoting(rows: QuerySet[Row], columns: tuple[str, ...], texts: tuple[str, ...]) -> int:
+    """Delete the rows one of whose columns contains a text as words of its own; return their number."""
+    found = {
+        row.pk
+        for column in columns
+        for row in rows_quoting(rows, column, texts)
+        if redact(getattr(row, column), texts) != getattr(row, column)
+    }
+    return rows.filter(pk__in=found).delete()[0]

@@ -87,7 +87,7 @@ def new_places(rows: Sequence[Memory], target: Group, positions: Positions) -> d
 
 
 def copy_details(thread: Thread, there: Thread) -> None:
-    """Give a new thread of the target the title, address and tags of the one that its turns come from."""
+    """Copy a thread's title and address to the thread of the target that takes its turns, where that has none."""
     named = {name: getattr(thread, name) for name in ("title", "url") if not getattr(there, name)}
     if any(named.values()):
         Thread.objects.filter(pk=there.pk).update(**named)
