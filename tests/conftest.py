@@ -89,6 +89,9 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put long files first, and in a file what begins with empty tables; leave out what cannot run here."""
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:  # pytest-xdist runs one of them and says nothing of the others
+        raise pytest.UsageError(f"More than one test has the id {twice[0]}.")
     items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
     items.sort(key=lambda item: (files[item.path], "shared_rows" in getattr(item, "fixturenames", ())))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from loci_site.management.reference import FOLDER, stale_pages, write_pages
+from loci_site.management.reference.pages import FOLDER, stale_pages, write_pages
 
 EXAMPLES: Final = """\
 examples:
