@@ -1,6 +1,6 @@
-"""Sixteen clients that store texts of punctuation marks, in a process of their own so that they do not slow the asker.
+"""Clients that store texts of punctuation marks, in a process of their own so that they do not slow the asker.
 
-`python -m bench.proof.hostile.attack URL SECONDS`; the token comes on stdin, what was answered goes to stdout as JSON.
+`python -m bench.proof.hostile.attack URL SECONDS CLIENTS`; the token comes on stdin, what was answered goes to stdout as JSON.
 SECONDS 0: one store each.
 """
 
@@ -15,7 +15,6 @@ import httpx2
 
 MARKS = "!?.,;:/-+*()[]"
 MARKS_EACH = 30_000
-ATTACKERS = 16
 CALL_S = 120
 SUPPLY = "".join(random.choices(MARKS, k=4 * MARKS_EACH))
 
@@ -34,7 +33,7 @@ def marks() -> str:
     return SUPPLY[at : at + MARKS_EACH]
 
 
-async def attack(url: str, secret: str, seconds: float) -> Load:
+async def attack(url: str, secret: str, seconds: float, clients: int) -> Load:
     """All clients at once: one store each, or in a loop for so long, each as fast as it is answered and allowed."""
     load, end = Load(), time.monotonic() + seconds
 
@@ -48,7 +47,7 @@ async def attack(url: str, secret: str, seconds: float) -> Load:
                     return
                 await asyncio.sleep(wait_s)
 
-    await asyncio.gather(*(one() for _ in range(ATTACKERS)))
+    await asyncio.gather(*(one() for _ in range(clients)))
     return load
 
 
@@ -63,5 +62,5 @@ async def store(http: httpx2.AsyncClient, load: Load) -> float:
 
 
 if __name__ == "__main__":
-    found = asyncio.run(attack(sys.argv[1], sys.stdin.read().strip(), float(sys.argv[2])))
+    found = asyncio.run(attack(sys.argv[1], sys.stdin.read().strip(), float(sys.argv[2]), int(sys.argv[3])))
     print(json.dumps(asdict(found)))

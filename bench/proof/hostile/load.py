@@ -19,6 +19,7 @@ from bench.proof.server import Server, running, web_processes
 LIMIT_RECALL = 3.0  # times the idle p95
 LIMIT_MEMORY = 1.2  # times the memory before
 LOAD_S, IDLE_S, LEAST_S, QUICK_S = 60, 20, 3, 1
+CLIENTS, FEW_CLIENTS = 16, 3
 PACE_S = 0.05  # between two questions
 CALL_S = 120
 QUIET_S = 300
@@ -109,15 +110,15 @@ def measure(home: Home, server: Server, seconds: float, *, idle_s: float, least_
         asker = Asker(http, least_s)
         asker.fill()
         if least_s > QUICK_S:  # in small, times do not count
-            with start_attack(server, secret, 0) as attack:
+            with start_attack(server, secret, 0, CLIENTS) as attack:
                 asker.ask_during(attack)
         before = memory_mb(server.process.pid)
         idle = asker.ask_for(idle_s)
         once = idle
         if least_s > QUICK_S:
-            with start_attack(server, secret, 0) as attack:
+            with start_attack(server, secret, 0, CLIENTS) as attack:
                 once = asker.ask_during(attack)
-        with start_attack(server, secret, seconds) as attack:
+        with start_attack(server, secret, seconds, CLIENTS if least_s > QUICK_S else FEW_CLIENTS) as attack:
             loop = asker.ask_during(attack)
             load = json.loads(attack.communicate()[0])
     statuses: dict[str, int] = load["statuses"]
@@ -138,9 +139,9 @@ def measure(home: Home, server: Server, seconds: float, *, idle_s: float, least_
     }
 
 
-def start_attack(server: Server, secret: str, seconds: float) -> "subprocess.Popen[str]":
-    """Start the sixteen clients, in a loop for so long or with one store each."""
-    command = [sys.executable, "-m", "bench.proof.hostile.attack", server.url, str(seconds)]
+def start_attack(server: Server, secret: str, seconds: float, clients: int) -> "subprocess.Popen[str]":
+    """Start the clients, in a loop for so long or with one store each."""
+    command = [sys.executable, "-m", "bench.proof.hostile.attack", server.url, str(seconds), str(clients)]
     process = subprocess.Popen(
         command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

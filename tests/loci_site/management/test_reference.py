@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command, get_commands, load_command_class
 
-from loci_site.management.reference.pages import FOLDER, PAGES, stale_pages, write_pages
 from loci_site.management.reference.errors import PACKAGES
+from loci_site.management.reference.pages import FOLDER, PAGES, stale_pages, write_pages
 
 OURS = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES)
 

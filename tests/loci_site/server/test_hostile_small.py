@@ -27,8 +27,8 @@ def test_recalls_are_answered_while_others_store_texts_of_marks(
     monkeypatch.setattr(load, "LIMIT_MEMORY", math.inf)
     finding = load.prove_load(Workshop(tmp_path, is_quick=True))
     assert finding.faults == ()
-    assert finding.numbers["recalls beside the loop"] >= 8
-    assert finding.numbers["stores accepted"] >= 16
+    assert finding.numbers["recalls beside the loop"] >= 4
+    assert finding.numbers["stores accepted"] >= 3
 
 
 def test_a_full_disk_and_damaged_pages_are_named(tmp_path: Path) -> None:

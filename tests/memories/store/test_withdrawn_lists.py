@@ -68,7 +68,7 @@ def outcomes(voice: Voice, cases: list[Case], name: str, *, step: int = 1) -> di
 
 
 def test_no_dress_brings_a_withdrawn_text_back_live(voice: Voice) -> None:
-    live = outcomes(voice, dressings(), "dressings", step=4)["live"]
+    live = outcomes(voice, dressings(), "dressings", step=9)["live"]
     assert live == []
 
 
@@ -84,7 +84,7 @@ def test_pairs_that_differ_in_dress_alone_wait_and_are_not_refused(voice: Voice,
     dressed = [case for case in different_pairs() if case.dress and undressed(case.withdrawn)]
     pairs = [case for case in dressed if (case.dress == TECHNICAL) == is_technical]
     name = f"pairs that differ in {TECHNICAL if is_technical else 'dress'} alone"
-    found = outcomes(voice, pairs, name, step=6)
+    found = outcomes(voice, pairs, name, step=13)
     assert found["refused"] == []
     assert found["live"] == []
 
