@@ -2,8 +2,8 @@
 
     python -m bench.guard [--chats corpus.jsonl ...] [--out guard/data]
 
-Trained with templates in `templates/`, the lists of the tests, and prose of this repository: the same texts every time, so the
-same weights. `--chats` (a JSON object with `text` on each line) are only counted, as alarms. Needs the embedding model.
+Trained with templates in `templates/`, the lists of the tests, and prose of this repository: the same texts every time,
+so the same weights, until a page or docstring changes. `--chats` (a JSON object with `text` on each line) are only counted, as alarms. Needs the embedding model.
 """
 
 import argparse
