@@ -1,9 +1,9 @@
 """Train the classifier of instructions to an AI, and write its weights.
 
-    python -m bench.guard --chats corpus.jsonl ... [--out guard/data/reading.json]
+    python -m bench.guard [--chats corpus.jsonl ...] [--out guard/data]
 
-`--chats` are conversations (a JSON object with `text` on each line) that serve as harmless texts. Half of them are trained with; on the other half
-and on templates of manners left out the threshold is chosen. Needs the embedding model.
+Trained with templates in `templates/`, the lists of the tests, and prose of this repository: the same texts every time,
+so the same weights, until a page or docstring changes. `--chats` (a JSON object with `text` on each line) are only counted, as alarms. Needs the embedding model.
 """
 
 import argparse
@@ -11,81 +11,136 @@ import json
 import os
 import random
 import sys
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event
+from typing import NamedTuple
 
 import django
 import numpy as np
+from numpy.typing import NDArray
 
-from bench.guard.fitting import PENALTY, fit, unseen_scores
-from bench.guard.texts import TEXTS, read_texts
+from bench.guard.fitting import FittedWeights, fit
+from bench.guard.prose import read_prose
+from bench.guard.texts import TEXTS, read_texts, surrounded
+from bench.guard.wording import FittedWording, GramRows, fit_wording
 
-FOLDS = 6
-CHATS = 2500  # to train with, and as many to choose the threshold on
-MAX_CHARS = 1200
+SEED = 1
+WORDINGS = {"talk.txt": 30, "chats.txt": 16}  # of each template; the others have 8
+OTHER_WORDINGS = 8
+INSIDE, AMONG_OTHERS = (
+    0.35,
+    0.3,
+)  # the share of attacks and of harmless texts that are also put into a document
+TALKS = 400
+PROSE = 600
+FOLDS = 3
+MAX_CHARS = 600
+THRESHOLD = 3.0  # chosen on chats, pages and lists of others: docs/guard.md
 LISTS = Path("tests/guard/data")  # the lists that the rules were written with
+NAMES = ("Anna", "Ben", "Chen", "Dora", "Emil", "Fatima", "Hana", "User", "Assistant")
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+class Lesson(NamedTuple):
+    """The texts, the attacks first, and the fold of each: wordings of a template share one."""
+
+    texts: list[str]
+    attacks: int
+    folds: NDArray[np.int64]
+
+
+def read_lesson() -> Lesson:
+    """All texts to train with."""
+    chance = random.Random(SEED)
+    attacks = read_texts(TEXTS / "instructions", wordings=OTHER_WORDINGS) + read_texts(LISTS / "injected.txt")
+    harmless = [
+        text
+        for path in sorted((TEXTS / "harmless").glob("*.txt"))
+        for text in read_texts(path, wordings=WORDINGS.get(path.name, OTHER_WORDINGS))
+    ] + read_texts(LISTS / "harmless.txt")
+    attacks += surrounded(attacks, harmless, INSIDE, chance)
+    harmless += surrounded(harmless, harmless, AMONG_OTHERS, chance)
+    lines = [each.text for each in harmless]
+    talks = [
+        chance.choice(("", f"{chance.choice(NAMES)}: "))
+        + " ".join(chance.sample(lines, chance.randint(1, 5)))
+        for _ in range(TALKS)
+    ]
+    prose = chance.sample(read_prose(), PROSE)
+    texts = [*(each.text for each in (*attacks, *harmless)), *talks, *prose]
+    roots = [*(each.template for each in (*attacks, *harmless)), *talks, *prose]
+    return Lesson(texts, len(attacks), np.array([zlib.crc32(root.encode()) % FOLDS for root in roots]))
+
+
+def train(lesson: Lesson, encode: Encode) -> tuple[FittedWording, FittedWeights]:
+    """The weights of the wording, and those of all features; the latter see the wording of texts it was not fitted with."""
+    # After the settings.
+    from guard.injection.reading import features, wording_features  # noqa: PLC0415
+
+    labels = np.zeros(len(lesson.texts))
+    labels[: lesson.attacks] = 1
+    rows = GramRows(lesson.texts)
+    unseen = np.empty((len(labels), 2))
+    for fold in range(FOLDS):
+        held = lesson.folds == fold
+        unseen[held] = rows.highest(fit_wording(rows, labels, ~held))[held]
+    told = [
+        features(text, vector, wording_features(*wording))
+        for text, vector, wording in zip(lesson.texts, encode(lesson.texts), unseen, strict=True)
+    ]
+    return fit_wording(rows, labels, labels >= 0), fit(np.array(told, dtype=np.float64), labels)
+
+
+def write(folder: Path, wording: FittedWording, fitted: FittedWeights) -> None:
+    """Both weights; those of grams in 255 levels."""
+    scale = float(np.abs(wording.weights).max()) / 127
+    np.round(wording.weights / scale).astype(np.int8).tofile(folder / "wording.bin")
+    data = {
+        "weights": [round(float(each), 4) for each in fitted.weights],
+        "bias": round(fitted.bias, 4),
+        "threshold": THRESHOLD,
+        "wording_scale": round(scale, 6),
+        "wording_bias": round(wording.bias, 4),
+    }
+    (folder / "reading.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Train, print what the threshold gives, write the weights."""
+    """Train, write the weights, and count alarms in chats."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--chats", nargs="+", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("guard/data/reading.json"))
-    parser.add_argument(
-        "--alarms", type=float, default=0.01, help="share of harmless templates reported, at most"
-    )
-    parser.add_argument("--chat-alarms", type=float, default=0.0005)
+    parser.add_argument("--chats", nargs="*", type=Path, default=[])
+    parser.add_argument("--out", type=Path, default=Path("guard/data"))
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     django.setup()
     # After the settings.
-    from guard.injection.reading import features  # noqa: PLC0415
+    from guard.injection.reading import find_reading, read_weights  # noqa: PLC0415
     from memories.embedding import get_encoder  # noqa: PLC0415
 
-    chance = random.Random(1)
-    attacks = read_texts(TEXTS / "instructions.txt") + read_texts(LISTS / "injected.txt")
-    harmless = read_texts(TEXTS / "harmless.txt") + read_texts(LISTS / "harmless.txt")
-    lines = [
-        json.loads(line)["text"][:MAX_CHARS] for path in options.chats for line in path.open(encoding="utf-8")
-    ]
-    chats = chance.sample(lines, min(len(lines), 2 * CHATS))
-    texts = [*(each.text for each in (*attacks, *harmless)), *chats]
-    vectors = get_encoder(timeout_s=60).encode(texts)
-    rows = np.array(
-        [features(text, vector) for text, vector in zip(texts, vectors, strict=True)], dtype=np.float64
-    )
-    own = len(attacks) + len(harmless)
-    trained = own + len(chats) // 2
-    labels = np.zeros(trained)
-    labels[: len(attacks)] = 1
-    manners = {each: number % FOLDS for number, each in enumerate(sorted({one.manner for one in attacks}))}
-    templates = {each: chance.randrange(FOLDS) for each in sorted({one.template for one in harmless})}
-    folds = [
-        *(manners[each.manner] for each in attacks),
-        *(templates[each.template] for each in harmless),
-        *(chance.randrange(FOLDS) for _ in range(trained - own)),
-    ]
-    scores = unseen_scores(rows[:trained], labels, folds)
-    fitted = fit(rows[:trained], labels)
-    others = fitted.scores(rows[trained:])
-    unseen, notes = scores[: len(attacks)], scores[len(attacks) : own]
-    threshold = float(
-        max(np.quantile(notes, 1 - options.alarms), np.quantile(others, 1 - options.chat_alarms), 0)
-    )
-    print(
-        f"{len(attacks)} instructions, {len(harmless)} harmless texts, {trained - own} chats; penalty {PENALTY}"
-    )
-    print(f"threshold {threshold:.3f}: {np.mean(unseen >= threshold):.1%} of manners left out")
-    print(
-        f"alarms: {np.mean(notes >= threshold):.2%} of harmless texts, {np.mean(others >= threshold):.3%} of other chats"
-    )
-    data = {
-        "weights": [round(float(each), 4) for each in fitted.weights],
-        "bias": round(fitted.bias, 4),
-        "threshold": round(threshold, 3),
-    }
-    options.out.write_text(json.dumps(data) + "\n", encoding="utf-8")
+    encoder = get_encoder(timeout_s=60)
+
+    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = encoder.encode_unless(texts, Event())  # in this thread
+        assert vectors is not None
+        return vectors
+
+    lesson = read_lesson()
+    print(f"{lesson.attacks} instructions, {len(lesson.texts) - lesson.attacks} harmless texts", flush=True)
+    write(options.out, *train(lesson, encode))
+    read_weights.cache_clear()
+    for path in options.chats:
+        texts = [json.loads(line)["text"][:MAX_CHARS] for line in path.open(encoding="utf-8")]
+        vectors = encode(texts)
+        alarms = sum(
+            find_reading(text, (0, len(text)), vector) is not None
+            for text, vector in zip(texts, vectors, strict=True)
+        )
+        print(f"{path}: {alarms} alarms in {len(texts)} texts", flush=True)
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,7 +1,7 @@
-"""Does a text read like an instruction to an AI? A linear classifier over the vector that its search uses, and its signs.
+"""Does a text read like an instruction to an AI? A linear classifier over the vector that its search uses, its signs and its wording.
 
-The vector is the one that the write path computes anyway, so a text costs a product of 400 numbers more. `python -m bench.guard`
-writes the weights from texts of our own; docs/guard.md has what they find and what they do not.
+The vector is the one that the write path computes anyway. `python -m bench.guard` writes the weights from texts of our own;
+docs/guard.md has what they find and what they do not.
 """
 
 import json
@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 
 from guard.findings import GuardFinding
 from guard.injection.signals import SIGNS
+from guard.injection.wording import BITS, window_scores
 
 WEIGHTS: Final = Path(__file__).parent.parent / "data" / "reading.json"
+WORDING: Final = WEIGHTS.with_name("wording.bin")  # int8[2**BITS]
 KIND: Final = "instruction-like"
 VECTOR_SCALE: Final = 3.0  # of a unit vector of 384 numbers, so that it counts as much as the signs
 LONG_CHARS: Final = 400
@@ -27,8 +30,38 @@ _YOU: Final = re.compile(r"\b(?:you|your|yourself)\b", re.I)
 _LINK: Final = re.compile(r"https?://|@\w")
 _AI: Final = re.compile(r"\b(?:AI|assistant|agent|bot|model|LLM|copilot|chatbot)s?\b", re.I)
 MARKS: Final = ("second person", "link", "long", "beyond ascii", "names an ai")
+WORDINGS: Final = ("most", "mean")  # of the windows of a text
+MOST_WORDING: Final = 8.0
+WORDING_SCALE: Final = 0.5
 
 Numbers = NDArray[np.float32]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class WordingWeights:
+    """A weight for each hash of a gram (float32[2**BITS]), and the bias."""
+
+    grams: Numbers
+    bias: float
+
+    def read(self, text: str) -> tuple[Span, tuple[float, float]]:
+        """The window that reads most like an instruction, and the features named in WORDINGS."""
+        spans, scores = window_scores(text, self.grams)
+        if not spans:
+            return (0, len(text)), (0.0, 0.0)
+        most = int(scores.argmax())
+        told = (scores[most] + self.bias, scores.mean() + self.bias)
+        return spans[most], wording_features(*told)
+
+
+def wording_features(most: float, mean: float) -> tuple[float, float]:
+    """Both scores as the classifier takes them."""
+    return _bounded(most), _bounded(mean)
+
+
+def _bounded(score: float) -> float:
+    return max(-MOST_WORDING, min(score, MOST_WORDING)) * WORDING_SCALE
 
 
 @dataclass(frozen=True)
@@ -38,14 +71,18 @@ class ReadingWeights:
     vector: Numbers
     signs: dict[str, float]
     marks: tuple[float, ...]
+    wordings: tuple[float, ...]
     bias: float
     threshold: float
+    wording: WordingWeights
 
-    def score(self, text: str, vector: Numbers) -> float:
-        """The weighted sum of features(), without making them."""
+    def score(self, text: str, vector: Numbers) -> tuple[float, Span]:
+        """The weighted sum of features(), without making them, and the span of the window that says most."""
         marks = sum(weight * mark for weight, mark in zip(self.marks, marks_of(text), strict=True))
         signs = sum(self.signs[name] for name in SIGNS.present(text))
-        return float(vector @ self.vector) * VECTOR_SCALE + signs + marks + self.bias
+        span, told = self.wording.read(text)
+        wording = sum(weight * each for weight, each in zip(self.wordings, told, strict=True))
+        return float(vector @ self.vector) * VECTOR_SCALE + signs + marks + wording + self.bias, span
 
 
 def marks_of(text: str) -> tuple[float, ...]:
@@ -59,28 +96,36 @@ def marks_of(text: str) -> tuple[float, ...]:
     )
 
 
-def features(text: str, vector: Numbers) -> Numbers:
-    """What the classifier is trained with, float32[384 + signs + marks]."""
+def features(text: str, vector: Numbers, wording: tuple[float, float]) -> Numbers:
+    """What the classifier is trained with, float32[384 + signs + marks + wordings]."""
     present = SIGNS.present(text)
     signs = [float(name in present) for name in SIGNS.names]
-    return np.concatenate([vector * VECTOR_SCALE, np.array([*signs, *marks_of(text)], dtype=np.float32)])
+    return np.concatenate(
+        [vector * VECTOR_SCALE, np.array([*signs, *marks_of(text), *wording], dtype=np.float32)]
+    )
 
 
 @lru_cache(maxsize=1)
 def read_weights() -> ReadingWeights:
     """The weights that Loci brings."""
     data = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    weights = data["weights"]
-    size = len(weights) - len(SIGNS.names) - len(MARKS)
-    vector = np.array(weights[:size], dtype=np.float32)
-    signs = dict(zip(SIGNS.names, weights[size : -len(MARKS)], strict=True))
-    return ReadingWeights(vector, signs, tuple(weights[-len(MARKS) :]), data["bias"], data["threshold"])
+    numbers = iter(data["weights"])
+    size = len(data["weights"]) - len(SIGNS.names) - len(MARKS) - len(WORDINGS)
+    vector = np.array([*islice(numbers, size)], dtype=np.float32)
+    signs = dict(zip(SIGNS.names, islice(numbers, len(SIGNS.names)), strict=True))
+    marks = tuple(islice(numbers, len(MARKS)))
+    levels = np.fromfile(WORDING, dtype=np.int8, count=1 << BITS)
+    wording = WordingWeights(levels * np.float32(data["wording_scale"]), data["wording_bias"])
+    return ReadingWeights(vector, signs, marks, tuple(numbers), data["bias"], data["threshold"], wording)
 
 
-def find_reading(text: str, span: tuple[int, int], vector: Numbers) -> GuardFinding | None:
-    """A finding if this piece of a text reads like an instruction to an AI; `vector` is the piece's."""
+def find_reading(text: str, span: Span, vector: Numbers) -> GuardFinding | None:
+    """A finding if this piece of a text reads like an instruction to an AI; `vector` is the piece's.
+
+    The finding's span is that of the two sentences that say most.
+    """
     known = read_weights()
-    score = known.score(text[slice(*span)], vector)
+    score, (start, end) = known.score(text[slice(*span)], vector)
     if score < known.threshold:
         return None
-    return GuardFinding(KIND, span, round(1 / (1 + math.exp(-score)), 3))
+    return GuardFinding(KIND, (span[0] + start, span[0] + end), round(1 / (1 + math.exp(-score)), 3))
