@@ -179,7 +179,7 @@ class GroupAdmin(WordedForm, LociAdmin):
     def left_behind_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what a purge would destroy; on POST, destroy it."""
         group = self.get_object(request, object_id)
-        if group is None:
+        if not isinstance(group, Group):
             raise NotFound(gettext("There is no such group."), hint=gettext("You may lack access to it."))
         back = self.url("change", group.id)
         would = purge_left_behind(actor_of(request), group.slug, dry_run=True)

@@ -77,7 +77,7 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
     moves = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.MOVE).exclude(memory_id=None)
     # The move of a conversation is logged where its turns came to.
     left = moves.filter(Q(group=group.id) | Q(payload_row__payload__changes__group__0=group.slug))
-    ids = set(left.values_list("memory_id", flat=True))
+    ids = {id_ for id_ in left.values_list("memory_id", flat=True) if id_ is not None}
     found = [
         row
         for some in chunks(ids)
