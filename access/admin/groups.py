@@ -8,12 +8,13 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import TabularInline
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, WordedForm
 from access.audit.operations import Operation
@@ -37,14 +38,15 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     fields = ("user", "role", "created_at")
     readonly_fields = ("created_at",)
     extra = 0
-    verbose_name_plural = "members"
+    verbose_name_plural = gettext_lazy("Members")
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with an aria-label for people who cannot see the column's heading."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
             inner = getattr(field.widget, "widget", field.widget)  # Django wraps the widget of a foreign key
-            inner.attrs["aria-label"] = str(db_field.verbose_name)
+            field.label = capfirst(in_words(db_field.verbose_name))
+            inner.attrs["aria-label"] = field.label
         return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:

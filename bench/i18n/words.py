@@ -18,7 +18,7 @@ MORE_WORDS = frozenset(
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
     |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job|mention|relation|driver|home|migrations|schema|index model|default scope|heads
-    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit"""
+    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 
