@@ -83,6 +83,7 @@ def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> PastMemory:
     check_time(memory, at)
     changes = sorted(read_changes(memory), key=lambda change: change.at)
     start = max((n for n, c in enumerate(changes) if c.is_start and c.at <= at), default=None)
+    check_purged(memory, at, changes[start].at if start is not None else None)
     if start is not None:
         used = [change for change in changes[start:] if change.at <= at]
         return build_past_memory(memory, at, apply_changes(used), used, basis="log")
@@ -118,6 +119,18 @@ def check_log_reach(memory: Memory, at: datetime) -> None:
         raise NotFound(
             f"The log begins on {begin:%Y-%m-%d %H:%M} UTC; retention deleted the earlier entries.",
             hint="The setting maintenance.log_days says how long entries are kept.",
+            field="at",
+        )
+
+
+def check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
+    """Raise NotFound if payloads between the time and where the replay begins were purged with a former group's log."""
+    lost = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id, payload_row=None)
+    lost = lost.filter(at__gt=at) if start is None else lost.filter(at__gt=start, at__lte=at)
+    if lost.exists():
+        raise NotFound(
+            "The log of that time was purged in a group that the memory left.",
+            hint="Ask for a later time.",
             field="at",
         )
 

@@ -24,6 +24,9 @@ class MemoriesConfig(AppConfig):
             purge_thread_names,
         )
         from memories.lifecycle.regroup.carry_out import AFTER_MOVE  # noqa: PLC0415 - as above
+        from memories.lifecycle.regroup.left_behind import (  # noqa: PLC0415 - as above
+            purge_left_behind,
+        )
         from memories.lifecycle.regroup.narrow import narrow_memories, widen_back  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.part import move_part, undo_part  # noqa: PLC0415 - as above
         from memories.review import instructions  # noqa: F401, PLC0415 - registers itself
@@ -35,7 +38,7 @@ class MemoriesConfig(AppConfig):
 
         if link_moved_pairs not in AFTER_MOVE:
             AFTER_MOVE.append(link_moved_pairs)
-        register_part_moves(move_part, undo_part)
+        register_part_moves(move_part, undo_part, purge_left_behind)
         register_scope_changes(narrow=narrow_memories, widen_back=widen_back)
         register_group_text_check(check_group_text)
         register_purge_hook("checkpoints", purge_checkpoints)

@@ -6,18 +6,24 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import TabularInline
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
+from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, WordedForm
-from access.errors import LociError
+from access.audit.operations import Operation
+from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
+from access.groups.moving import LeftBehind, purge_left_behind
 from access.groups.privacy import set_private
-from access.models import Group, Membership
+from access.models import AuditEntry, Group, Membership
 
 
 def _administers(request: HttpRequest, group: Model | None) -> bool:
@@ -32,14 +38,15 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     fields = ("user", "role", "created_at")
     readonly_fields = ("created_at",)
     extra = 0
-    verbose_name_plural = "members"
+    verbose_name_plural = gettext_lazy("Members")
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with an aria-label for people who cannot see the column's heading."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
             inner = getattr(field.widget, "widget", field.widget)  # Django wraps the widget of a foreign key
-            inner.attrs["aria-label"] = str(db_field.verbose_name)
+            field.label = capfirst(in_words(db_field.verbose_name))
+            inner.attrs["aria-label"] = field.label
         return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
@@ -93,13 +100,13 @@ class GroupAdmin(WordedForm, LociAdmin):
         "An agent creates a group by storing into it with a token that may create groups; or create one here."
     )
     inlines = (MemberInline,)
-    readonly_fields = ("created_by", "created_at", "updated_at")
+    readonly_fields = ("created_by", "created_at", "updated_at", "moved_away")
     fieldsets = (
         (None, {"fields": ("name", "title", "instructions")}),
         (gettext_lazy("Approval by a curator"), {"fields": ("policy", "policy_confidence", "captures")}),
         (gettext_lazy("Visibility"), {"fields": ("private", "archived", "default_scope")}),
         (gettext_lazy("Sensitive text"), {"fields": ("guard",)}),
-        (gettext_lazy("Created"), {"fields": ("created_by", "created_at", "updated_at")}),
+        (gettext_lazy("Created"), {"fields": ("created_by", "created_at", "updated_at", "moved_away")}),
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
 
@@ -163,6 +170,58 @@ class GroupAdmin(WordedForm, LociAdmin):
         for member in members:
             set_member(actor, member.group, user=member.user, role=member.role)
 
+    def get_urls(self) -> list[URLPattern]:
+        """Django's URLs and the purge of what moved memories left."""
+        view = self.admin_site.admin_view(self.left_behind_view)
+        return [
+            path("<path:object_id>/left-behind/", view, name="access_group_left_behind"),
+            *super().get_urls(),
+        ]
+
+    def left_behind_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what a purge would destroy; on POST, destroy it."""
+        group = self.get_object(request, object_id)
+        if not isinstance(group, Group):
+            raise NotFound(gettext("There is no such group."), hint=gettext("You may lack access to it."))
+        back = self.url("change", group.id)
+        would = purge_left_behind(actor_of(request), group.slug, dry_run=True)
+        question = Confirmation(
+            title=gettext("Purge what moved memories left in {group}?").format(group=group.slug),
+            button=gettext("Purge what stayed behind"),
+            back=back,
+            consequences=left_behind_lines(would),
+            is_dangerous=True,
+        )
+        form = reason_form(request, question)
+        if request.method == "POST" and form.is_valid():
+            done = purge_left_behind(actor_of(request), group.slug, reason=form.cleaned_data["reason"])
+            text = gettext(
+                "Purged in “{group}”: {payloads} contents of the log, {recalls} recalls, {checkpoints} checkpoints."
+            )
+            messages.success(
+                request,
+                text.format(
+                    group=group.slug,
+                    payloads=done.log_payloads,
+                    recalls=done.recalls,
+                    checkpoints=done.checkpoints,
+                ),
+            )
+            return HttpResponseRedirect(back)
+        return render_confirmation(self, request, question, form)
+
+    @column(gettext_lazy("moved away"))
+    def moved_away(self, group: Group) -> str:
+        """How many memories left the group, with the way to purge what stayed behind of them."""
+        moves = AuditEntry.objects.filter(group=group.id, operation=Operation.MOVE).exclude(memory_id=None)
+        if not moves.exists():
+            return gettext("none")
+        return format_html(
+            '<a class="loci-link" href="{}">{}</a>',
+            self.url("left_behind", group.id),
+            gettext("Purge what stayed behind"),
+        )
+
     @column(gettext_lazy("waits for a curator"), ordering="policy")
     def waiting_writes(self, group: Group) -> str:
         """The writes that wait for a curator."""
@@ -185,3 +244,21 @@ WAITING_WRITES = {
 EDITABLE_FIELDS = frozenset(
     {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures", "guard"}
 )
+
+
+def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:
+    """The consequences of a purge, in words."""
+    if not would.memories:
+        return (gettext("no memory moved away from here: nothing would change"),)
+    counts = {
+        gettext("contents of log rows, which are destroyed: {count}"): would.log_payloads,
+        gettext("logged recalls whose questions are destroyed: {count}"): would.recalls,
+        gettext("checkpoints whose quotes are blanked: {count}"): would.checkpoints,
+    }
+    return (
+        gettext("the moved memories stay in their new groups: {count}").format(count=would.memories),
+        *(text.format(count=count) for text, count in counts.items()),
+        *(gettext("the text may still be here: {place}").format(place=place) for place in would.remains),
+        gettext("backups keep the old state until they are rotated out"),
+        gettext("a purge cannot be undone"),
+    )

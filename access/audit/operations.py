@@ -26,6 +26,7 @@ class Operation(TextChoices):
     MOVE = "move", gettext_lazy("move: moved to another group, alone or with its conversation")
     THREAD = "thread", gettext_lazy("thread: a conversation was moved, tagged, deleted or brought back")
     PURGE = "purge", gettext_lazy("purge: destroyed")
+    CLEAR = "clear", gettext_lazy("clear: what a moved memory left in its former group was destroyed")
     LIFT = "lift", gettext_lazy("lift: a tombstone was lifted")
     PROPOSE = "propose", gettext_lazy("propose: a change was proposed, or a proposal was decided")
     RELATE = "relate", gettext_lazy("relate: a relation was stored")

@@ -151,7 +151,10 @@ def read_rows(entries: QuerySet[AuditEntry]) -> Iterator[AuditEntry | None]:
 
 
 class Purges:
-    """Excuses the rows of this store whose payload is missing: those of a memory whose purge is logged."""
+    """Excuses the rows of this store whose payload is missing: those of a memory whose purge is logged.
+
+    In one chain alone those of a memory that moved away, if the purge of what it left there is logged.
+    """
 
     def __init__(self, origin: str) -> None:
         self._is_own = origin == OWN
@@ -162,9 +165,17 @@ class Purges:
         rows = AuditEntry.objects.filter(origin=OWN, operation=Operation.PURGE, memory_id__isnull=False)
         return frozenset(rows.values_list("memory_id", flat=True))
 
+    @cached_property
+    def _cleared(self) -> frozenset[tuple[UUID | None, UUID | None]]:
+        """Group and memory; groups, since a row may be in the chain of before each group had its own."""
+        rows = AuditEntry.objects.filter(origin=OWN, operation=Operation.CLEAR, memory_id__isnull=False)
+        return frozenset(rows.values_list("group", "memory_id"))
+
     def find_error(self, entry: AuditEntry) -> str:
         """What is wrong if the payload is missing; empty if it is there, or a purge destroyed it."""
         if not self._is_own or hasattr(entry, "payload_row") or entry.memory_id in self._purged:
+            return ""
+        if (entry.group, entry.memory_id) in self._cleared:
             return ""
         return "the payload of the row is missing, and no purge is logged"
 

@@ -36,14 +36,31 @@ class PartMove:
     dry_run: bool = False
 
 
+@dataclass(frozen=True)
+class LeftBehind:
+    """What a purge of the traces of moved memories destroyed in their former group, or would; counts of rows.
+
+    `memories` counts versions. `remains` names where the group may still quote a text: nothing is promised about that.
+    """
+
+    group: str
+    memories: int
+    log_payloads: int
+    recalls: int
+    checkpoints: int
+    remains: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
 MovePart = Callable[[Actor, str, str, PartFilter, str, bool], PartMove]
 UndoMove = Callable[[Actor, str, UUID, bool], PartMove]
-_registered: dict[str, tuple[MovePart, UndoMove]] = {}
+PurgeTraces = Callable[[Actor, str, str, str, bool], LeftBehind]
+_registered: dict[str, tuple[MovePart, UndoMove, PurgeTraces]] = {}
 
 
-def register_part_moves(move: MovePart, undo: UndoMove) -> None:
-    """Register what moves memories, and what takes that back. For AppConfig.ready."""
-    _registered["part"] = (move, undo)
+def register_part_moves(move: MovePart, undo: UndoMove, purge: PurgeTraces) -> None:
+    """Register what moves memories, takes that back, and purges what they left. For AppConfig.ready."""
+    _registered["part"] = (move, undo, purge)
 
 
 def move_memories(
@@ -79,3 +96,17 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     except ValueError:
         raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="undo") from None
     return _registered["part"][1](actor, slug, named, dry_run)
+
+
+def purge_left_behind(
+    actor: Actor, slug: str, *, memory: str = "", reason: str = "", dry_run: bool = False
+) -> LeftBehind:
+    """Destroy what memories that moved away left in a group: log payloads, logged recalls, quotes in checkpoints.
+
+    It cannot be undone. A dry run does the same and rolls it back. `memory` is the id of one of them; empty: all.
+
+    Raises:
+        GroupNotFound, NotPermitted: the actor is an agent, or may not curate the group.
+        NotFound: that memory did not move away from the group, or is where the actor may not curate.
+    """
+    return _registered["part"][2](actor, slug, memory, reason, dry_run)

@@ -1,11 +1,19 @@
-"""`loci group move-memories`: its options, and its answer in words and as JSON."""
+"""`loci group move-memories` and `purge-left-behind`: their options, and their answers in words and as JSON."""
 
 import argparse
 import json
+from dataclasses import asdict
 from typing import Any, Final
 
 from access.errors import InvalidInput
-from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
+from access.groups.moving import (
+    LeftBehind,
+    PartFilter,
+    PartMove,
+    move_memories,
+    move_memories_back,
+    purge_left_behind,
+)
 from access.tokens import operator
 
 MAX_STAYING_SHOWN: Final = 20
@@ -76,3 +84,60 @@ def move_lines(done: PartMove) -> list[str]:
     if done.run is not None:
         lines.append(f"To take it back: loci group move-memories {done.source} --undo {done.run}")
     return lines
+
+
+def add_purge_options(action: argparse.ArgumentParser) -> None:
+    """Add the options of `purge-left-behind`."""
+    action.add_argument(
+        "--memory", default="", metavar="ID", help="only what this memory left; else all that moved"
+    )
+    action.add_argument("--reason", default="", help="kept in the group's log")
+    action.add_argument(
+        "--dry-run", action="store_true", help="count what would be destroyed, change nothing"
+    )
+    action.add_argument("--yes", action="store_true", help="confirm")
+
+
+def purge_moved(options: dict[str, Any]) -> str:
+    """Destroy what memories that moved away left in the group."""
+    if not (options["yes"] or options["dry_run"]):
+        raise InvalidInput(
+            "A purge cannot be undone.",
+            hint="Preview it with --dry-run, then confirm with --yes.",
+            field="yes",
+        )
+    done = purge_left_behind(
+        operator(),
+        options["slug"],
+        memory=options["memory"],
+        reason=options["reason"],
+        dry_run=options["dry_run"],
+    )
+    return json.dumps(asdict(done), ensure_ascii=False) if options["json"] else purge_text(done)
+
+
+def purge_text(done: LeftBehind) -> str:
+    """The result in words."""
+    if not done.memories:
+        return f"No memory moved away from '{done.group}'. Nothing was changed."
+    did = "Nothing was changed. This would be destroyed" if done.dry_run else "Destroyed"
+    lines = [
+        f"{did} in '{done.group}', of {done.memories:,} moved memories and versions:",
+        f"  contents of {done.log_payloads:,} log rows",
+        f"  {done.recalls:,} logged recalls or their questions",
+        f"  quotes in {done.checkpoints:,} checkpoints",
+    ]
+    lines += [f"  still quoted by {line}" for line in done.remains]
+    return "\n".join(
+        [
+            *lines,
+            "The memories stay in their new groups; backups keep the old state until they are rotated out.",
+        ]
+    )
+
+
+# Of `loci group`: each action's function, help text and options.
+MOVING_ACTIONS: Final = {
+    "move-memories": (move_part_of_group, "move memories to another group, or undo that", add_move_options),
+    "purge-left-behind": (purge_moved, "destroy what moved memories left in the group", add_purge_options),
+}

@@ -21,7 +21,7 @@ from django.db.models import TextChoices
 from django.utils.translation.template import templatize
 
 from access import SCOPES
-from bench.i18n.words import MORE_WORDS, field_names, form_words, verb_words
+from bench.i18n.words import MORE_WORDS, field_names, form_words, setting_meanings, verb_words
 from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS
 from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.models import LinkKind
@@ -79,7 +79,7 @@ def extracted() -> Catalog:
     for path, messages in (*from_python(), *from_templates(), *from_scripts()):
         for line, message, comments, context in messages:
             found.add(message, None, [(path, line)], auto_comments=comments, context=context)
-    for text in UNFOLD_CODE:
+    for text in (*UNFOLD_CODE, *setting_meanings()):
         found.add(text)
     for word in sorted(data_words()):
         found.add(word, context="word")

@@ -3,6 +3,7 @@
 from django.apps import apps
 from django.contrib import admin
 
+from loci_site.config import KEYS
 from memories.draft.kinds import OneOf
 from memories.draft.registry import RECORD_FIELDS, OnEdit
 from memories.lifecycle.verbs import VERBS
@@ -16,7 +17,8 @@ MORE_WORDS = frozenset(
     |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
     |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
-    |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job|mention|relation"""
+    |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job|mention|relation|driver|home|migrations|schema|index model|default scope|heads
+    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 
@@ -64,3 +66,8 @@ def field_names() -> set[str]:
 def verb_words() -> set[str]:
     """What a memory is after a verb, such as "forgotten", and what the verbs do."""
     return {text for verb in VERBS.values() if verb.button for text in (verb.button.past, verb.help)}
+
+
+def setting_meanings() -> list[str]:
+    """What each setting means, as the page *Settings* shows it."""
+    return sorted({spec.meaning for section in KEYS.values() for spec in section.values()})

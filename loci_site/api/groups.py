@@ -4,8 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.groups import GroupChange, create_group, entered_groups, find_group, update_group
+from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
+from loci_site.api.schemas import curation
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import GroupEditIn, GroupIn, StatsQuery
 from maintenance.schedule.status import stats_json
@@ -39,6 +41,41 @@ def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResp
     """Change a group's title, instructions or policy, or archive it. Only for an admin of the group."""
     change = GroupChange(**body.model_dump())
     return answer(group_json(update_group(actor_of(request), slug, change)))
+
+
+@router.post("/groups/{slug}/move-memories", response={**out.ERRORS, 200: curation.PartMovedOut})
+def move_part(request: HttpRequest, slug: str, body: curation.PartMoveIn) -> HttpResponse:
+    """Move a group's current memories, or those of these types, tags and sources, to another group; ids stay. What the
+    other group does not take stays, with the reason. For a person who curates both groups; `run` of the answer takes it back.
+    """
+    wanted = PartFilter(tuple(body.types), tuple(body.tags), tuple(body.sources))
+    done = move_memories(
+        actor_of(request), slug, to=body.to, wanted=wanted, reason=body.reason, dry_run=body.dry_run
+    )
+    return answer(part_moved_json(done))
+
+
+@router.post("/groups/{slug}/move-memories/undo", response={**out.ERRORS, 200: curation.PartMovedOut})
+def undo_part_move(request: HttpRequest, slug: str, body: curation.PartMoveUndoIn) -> HttpResponse:
+    """Take a move from this group back, by its `run`; all of it or nothing. For a person who curates both groups."""
+    return answer(
+        part_moved_json(move_memories_back(actor_of(request), slug, run=body.run, dry_run=body.dry_run))
+    )
+
+
+def part_moved_json(done: PartMove) -> dict[str, object]:
+    """A move of a part as JSON."""
+    return {
+        "from": done.source,
+        "to": done.target,
+        "moved": done.moved,
+        "rows": done.rows,
+        "staying": [{"id": str(each.id), "why": each.why} for each in done.staying],
+        "notes": list(done.notes),
+        "run": str(done.run) if done.run else None,
+        "undo": done.is_undo,
+        "dry_run": done.dry_run,
+    }
 
 
 @router.get("/stats", response={**out.ERRORS, 200: out.StatsOut})

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from django.db import DatabaseError
+from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.errors import LociError, NotPermitted
@@ -119,7 +120,7 @@ def run_checks(*, quick: bool, report: Callable[[str], object]) -> Iterator[Find
     if quick:
         for check in DEEP_CHECKS:
             if check is not rows.check_indexes:  # check_index_objects reports on the same tables
-                yield Finding(_name(check), CheckStatus.SKIPPED, "not part of a quick examination")
+                yield Finding(_name(check), CheckStatus.SKIPPED, gettext("not part of a quick examination"))
 
 
 def run_check(check: Check, report: Callable[[str], object]) -> Finding:
@@ -129,8 +130,8 @@ def run_check(check: Check, report: Callable[[str], object]) -> Finding:
     try:
         found = check()
     except (DatabaseError, LociError, OSError) as error:
-        advice = "see the findings above first"
-        found = Finding(_name(check), CheckStatus.WRONG, f"the check itself failed: {error}", advice)
+        detail = gettext("the check itself failed: {error}").format(error=error)
+        found = Finding(_name(check), CheckStatus.WRONG, detail, gettext("see the findings above first"))
     return replace(found, seconds=round(time.perf_counter() - began, 3))
 
 

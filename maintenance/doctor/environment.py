@@ -12,9 +12,10 @@ from django.conf import settings
 from django.core.checks import WARNING, CheckMessage, run_checks
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from maintenance.backups.folder import backup_paths
-from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, wrong
+from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from memories.embedding import ModelUnavailable, model_status
@@ -31,7 +32,10 @@ STALE_MESSAGE_S = 3600  # a message that no worker took within this time has exp
 MAX_QUEUE_BYTES = 10 * 1024**2
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
-KEYWORDS_ONLY = "Until then recall uses keywords only, and instructions to an AI are found by patterns alone."
+INSTALL_MODEL = gettext_noop("run 'loci model install'")
+KEYWORDS_ONLY = gettext_noop(
+    "Until then recall uses keywords only, and instructions to an AI are found by patterns alone."
+)
 
 
 def check_driver() -> Finding:
@@ -44,10 +48,14 @@ def check_driver() -> Finding:
 
 def check_home() -> Finding:
     """LOCI_HOME is writable, and only its owner can read its files."""
-    found = _of_messages("home", lambda m: m.id in HOME_CHECKS, "only its owner can read it")
+    found = _of_messages("home", lambda m: m.id in HOME_CHECKS, gettext("only its owner can read it"))
     exposed = [path.name for path in exposed_files()]
     if exposed:
-        return wrong("home", f"others can read {first_of(exposed)}", f"{REPAIR}, or set their mode to 600")
+        return wrong(
+            "home",
+            gettext("others can read {files}").format(files=first_of(exposed)),
+            gettext("run 'loci doctor --repair', or set their mode to 600"),
+        )
     return found
 
 
@@ -81,10 +89,12 @@ def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], fine: str) -
 def check_disk() -> Finding:
     """The disk has free space."""
     free = shutil.disk_usage(settings.LOCI.home).free
-    detail = f"{free / 1e9:.1f} GB free"
+    detail = gettext("{size} GB free").format(size=f"{free / 1e9:.1f}")
     if free < MIN_FREE_BYTES:
         return wrong(
-            "disk", detail, "free some space, for example by deleting old backups in LOCI_HOME/backups"
+            "disk",
+            detail,
+            gettext("free some space, for example by deleting old backups in LOCI_HOME/backups"),
         )
     return ok("disk", detail)
 
@@ -94,28 +104,31 @@ def check_model() -> Finding:
     try:
         report = verify_model(model_folder(settings.LOCI.home))
     except ModelUnavailable as absent:
-        return wrong("model", f"{absent} {KEYWORDS_ONLY}", "run 'loci model install'")
+        return wrong("model", f"{absent} {gettext(KEYWORDS_ONLY)}", gettext(INSTALL_MODEL))
     wanted = settings.LOCI.embedding.precision
     if report.precision in PRECISIONS and report.precision != wanted:
-        detail = (
-            f"{report.model_id} works, in {report.precision}; the setting embedding.precision is {wanted}"
+        detail = gettext("{model} works, in {precision}; the setting embedding.precision is {wanted}")
+        return notice(
+            "model",
+            detail.format(model=report.model_id, precision=report.precision, wanted=wanted),
+            gettext("run 'loci model install'; stored vectors stay valid"),
         )
-        return notice("model", detail, "run 'loci model install'; stored vectors stay valid")
-    return ok("model", f"{report.model_id}, hashes and vectors are correct")
+    return ok("model", gettext("{model}, hashes and vectors are correct").format(model=report.model_id))
 
 
 def check_model_is_there() -> Finding:
     """The model is installed, without reading its files."""
     state = model_status().state
     if state in ("absent", "failed"):
-        return wrong("model", f"it is {state}. {KEYWORDS_ONLY}", "run 'loci model install'")
-    return ok("model", f"{state}; its files were not checked")
+        found = gettext("it is absent.") if state == "absent" else gettext("it failed to load.")
+        return wrong("model", f"{found} {gettext(KEYWORDS_ONLY)}", gettext(INSTALL_MODEL))
+    return ok("model", gettext("installed; its files were not checked"))
 
 
 def check_queue() -> Finding:
     """Workers take the messages, and the queue's folder stays small."""
     if settings.LOCI.redis_url:
-        return ok("queue", "on Redis")
+        return ok("queue", gettext("on Redis"))
     messages = [
         (path, path.stat()) for path in (Path(settings.LOCI.home) / "queue").rglob("*") if path.is_file()
     ]
@@ -125,10 +138,12 @@ def check_queue() -> Finding:
     if stale or size > MAX_QUEUE_BYTES:
         return notice(
             "queue",
-            f"{stale} messages have waited for more than an hour; the folder holds {size / 1e6:.1f} MB",
-            f"start the worker ('loci up'), or {REPAIR}: due jobs are queued again",
+            gettext("{count} messages have waited for more than an hour; the folder holds {size} MB").format(
+                count=stale, size=f"{size / 1e6:.1f}"
+            ),
+            gettext("start the worker ('loci up'), or run 'loci doctor --repair': due jobs are queued again"),
         )
-    return ok("queue", f"{len(waiting)} messages waiting")
+    return ok("queue", gettext("{count} messages waiting").format(count=len(waiting)))
 
 
 def stale_messages() -> list[Path]:
@@ -143,24 +158,29 @@ def check_jobs() -> Finding:
     rows = list(JobLock.objects.order_by("name"))
     failing = [f"{row.name}: {row.last_error}" for row in rows if row.last_error]
     if failing:
-        return wrong("jobs", f"the last run failed: {'; '.join(failing)}"[:500], "see 'loci schedule'")
+        detail = gettext("the last run failed: {jobs}").format(jobs="; ".join(failing))
+        return wrong("jobs", detail[:500], gettext("see 'loci schedule'"))
     dead = [row.name for row in rows if row.holder and row.held_until and row.held_until < now]
-    paused = [f"{row.name} by {row.paused_by}" for row in rows if row.paused_at]
+    paused = [row for row in rows if row.paused_at]
     silent = [
         row
         for row in rows
         if row.name == HEARTBEAT and row.last_finished and now - row.last_finished > WORKER_SILENT
     ]
     notes = [
-        *(f"{name} was interrupted" for name in dead),
-        *(f"paused: {name}" for name in paused),
-        *("no worker has reported for a while" for _ in silent),
+        *(gettext("{job} was interrupted").format(job=name) for name in dead),
+        *(gettext("paused: {job} by {person}").format(job=row.name, person=row.paused_by) for row in paused),
+        *(gettext("no worker has reported for a while") for _ in silent),
     ]
     if notes:
         return notice(
-            "jobs", "; ".join(notes), "'loci schedule' shows and resumes them; 'loci up' starts the worker"
+            "jobs",
+            "; ".join(notes),
+            gettext("'loci schedule' shows and resumes them; 'loci up' starts the worker"),
         )
-    return ok("jobs", f"{len(rows)} have run, none failed" if rows else "none has run yet")
+    if not rows:
+        return ok("jobs", gettext("none has run yet"))
+    return ok("jobs", gettext("{count} have run, none failed").format(count=len(rows)))
 
 
 def check_backups() -> Finding:
@@ -169,20 +189,20 @@ def check_backups() -> Finding:
     if not days:
         return notice(
             "backups",
-            "scheduled backups are off (maintenance.backup_days is 0)",
-            "run 'loci backup' yourself",
+            gettext("scheduled backups are off (maintenance.backup_days is 0)"),
+            gettext("run 'loci backup' yourself"),
         )
     newest = max((path.stat().st_mtime for path in backup_paths()), default=None)
     if newest is None:
         if Memory.objects.exists():
-            return notice("backups", "there are none yet", "run 'loci backup'")
-        return ok("backups", "nothing to back up yet")
+            return notice("backups", gettext("there are none yet"), gettext("run 'loci backup'"))
+        return ok("backups", gettext("nothing to back up yet"))
     age = timezone.now() - datetime.fromtimestamp(newest, UTC)
-    detail = f"the newest is {age.total_seconds() / 86_400:.1f} days old"
+    detail = gettext("the newest is {days} days old").format(days=f"{age.total_seconds() / 86_400:.1f}")
     if age > timedelta(days=2 * days):
         return wrong(
             "backups",
-            f"{detail}; one is due every {days:g} days",
-            "run 'loci backup'; 'loci schedule' shows why it did not run",
+            gettext("{newest}; one is due every {days} days").format(newest=detail, days=f"{days:g}"),
+            gettext("run 'loci backup'; 'loci schedule' shows why it did not run"),
         )
     return ok("backups", detail)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext
 
 from access.actor import Actor
 from maintenance.doctor import environment, rows
@@ -30,7 +31,8 @@ def repair_modes() -> str:
     for path in paths:
         path.chmod(0o600)
     count = len(folders) + len(paths)
-    return f"made {count} files and folders readable by their owner only" if count else ""
+    text = gettext("made {count} files and folders readable by their owner only")
+    return text.format(count=count) if count else ""
 
 
 def _is_open(path: Path) -> bool:
@@ -42,7 +44,7 @@ def repair_queue() -> str:
     stale = environment.stale_messages()
     for path in stale:
         path.unlink(missing_ok=True)  # a worker may take it at this moment
-    return f"deleted {len(stale)} stale messages from the queue" if stale else ""
+    return gettext("deleted {count} stale messages from the queue").format(count=len(stale)) if stale else ""
 
 
 def repair_indexes() -> str:
@@ -51,7 +53,7 @@ def repair_indexes() -> str:
     if not faults:
         return ""
     search_index().rebuild()
-    return f"rebuilt the search indexes ({'; '.join(faults)})"
+    return gettext("rebuilt the search indexes ({faults})").format(faults="; ".join(faults))
 
 
 def repair_pieces() -> str:
@@ -64,7 +66,7 @@ def repair_pieces() -> str:
                 [Piece(memory=m, ordinal=0, start=0, end=len(m.content), tokens=0) for m in still]
             )
         count += len(made)
-    return f"created the missing pieces of {count} memories" if count else ""
+    return gettext("created the missing pieces of {count} memories").format(count=count) if count else ""
 
 
 def repair_contexts() -> str:
@@ -75,7 +77,7 @@ def repair_contexts() -> str:
         with transaction.atomic():
             batch = Memory.objects.filter(key__in=stale[at : at + BATCH_ROWS])
             count += sum(refresh_context(memory) for memory in batch)
-    return f"rewrote {count} contexts" if count else ""
+    return gettext("rewrote {count} contexts").format(count=count) if count else ""
 
 
 def repair_vectors(actor: Actor) -> Iterator[str]:
@@ -85,4 +87,4 @@ def repair_vectors(actor: Actor) -> Iterator[str]:
     except ModelUnavailable:
         return
     if result.memories:
-        yield f"embedded {result.memories} memories"
+        yield gettext("embedded {count} memories").format(count=result.memories)

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.utils.translation import gettext, gettext_noop
+
 
 class CheckStatus(StrEnum):
     """Outcome of a check."""
@@ -38,14 +40,15 @@ class Diagnosis:
         return all(finding.verdict is not CheckStatus.WRONG for finding in self.findings)
 
 
-REPAIR = "run 'loci doctor --repair'"
+# Texts are in the language of the page that asks; elsewhere, so in commands, that is English.
+REPAIR = gettext_noop("run 'loci doctor --repair'")
 MAX_NAMED = 5
 
 
 def stale_or_ok(check: str, stale: Iterable[object], *, problem: str, fine: str) -> Finding:
-    """Finding about derived rows: wrong with the number of stale rows and the `problem`, else ok with `fine`."""
+    """Finding about derived rows: wrong with the `problem`, which has a place for their {count}, else ok with `fine`."""
     count = sum(1 for _ in stale)
-    return wrong(check, f"{count} {problem}", REPAIR) if count else ok(check, fine)
+    return wrong(check, problem.format(count=count), gettext(REPAIR)) if count else ok(check, fine)
 
 
 def ok(check: str, detail: str) -> Finding:
@@ -66,4 +69,5 @@ def notice(check: str, detail: str, advice: str = "") -> Finding:
 def first_of(names: list[str]) -> str:
     """The first five names, and the number of further ones."""
     more = len(names) - MAX_NAMED
-    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    named = ", ".join(names[:MAX_NAMED])
+    return gettext("{named} and {more} more").format(named=named, more=more) if more > 0 else named

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access.audit.chains import chain_labels
 from access.audit.verify import verify_log
@@ -21,7 +22,7 @@ from memories.search.base import search_index
 from memories.store.pieces import indexed_model, read_index_state
 from memories.store.search_columns import context_of
 from memories.store.threads import stale_rows
-from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
+from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import State
 from relations.models import EntityAlias, Relation, RelationEvidence
 from storage.dialect import dialect
@@ -39,39 +40,41 @@ def check_integrity() -> Finding:
     except IntegrityError as broken:
         return wrong(
             "integrity",
-            f"a row refers to a missing row: {broken}",
-            "restore a backup: 'loci restore'",
+            gettext("a row refers to a missing row: {error}").format(error=broken),
+            gettext("restore a backup: 'loci restore'"),
         )
     if broken_indexes := dialect().index_faults():
-        return wrong("integrity", first_of(broken_indexes), "run REINDEX on them in the database")
-    return ok("integrity", "all foreign keys are valid")
+        return wrong("integrity", first_of(broken_indexes), gettext("run REINDEX on them in the database"))
+    return ok("integrity", gettext("all foreign keys are valid"))
 
 
 def check_index_objects() -> Finding:
     """The search's virtual tables, views and triggers exist."""
     missing = search_index().missing_objects()
     if missing:
-        return wrong("indexes", f"{first_of(missing)} missing", REPAIR)
-    return ok("indexes", "all tables and triggers exist")
+        return wrong("indexes", gettext("{names} missing").format(names=first_of(missing)), gettext(REPAIR))
+    return ok("indexes", gettext("all tables and triggers exist"))
 
 
 def check_indexes() -> Finding:
     """The search indexes agree with the memories."""
     faults = search_index().find_errors()
     if faults:
-        return wrong("indexes", "; ".join(faults), REPAIR)
-    return ok("indexes", "keywords and vectors agree with the memories")
+        return wrong("indexes", "; ".join(faults), gettext(REPAIR))
+    return ok("indexes", gettext("keywords and vectors agree with the memories"))
 
 
 def check_index_model() -> Finding:
     """The indexed vectors come from the model that embeds queries."""
     indexed, installed = indexed_model(), model_status().model_id
     if indexed in ("", installed):
-        return ok("index model", indexed or "no vectors yet")
+        return ok("index model", indexed or gettext("no vectors yet"))
     return wrong(
         "index model",
-        f"the index holds vectors of {indexed}, but queries are embedded by {installed}: recall uses keywords only",
-        "run 'loci reembed'",
+        gettext(
+            "the index holds vectors of {indexed}, but queries are embedded by {installed}: recall uses keywords only"
+        ).format(indexed=indexed, installed=installed),
+        gettext("run 'loci reembed'"),
     )
 
 
@@ -80,7 +83,7 @@ def check_default_scope() -> Finding:
     stored = read_index_state()
     if kept := describe_kept_rule(stored):
         return notice("default scope", kept)
-    source = "access.default_scope" if settings.LOCI.access.default_scope else "the default"
+    source = "access.default_scope" if settings.LOCI.access.default_scope else gettext("the default")
     return ok("default scope", f"{instance_rule(stored)} ({source})")
 
 
@@ -90,40 +93,54 @@ def check_chains() -> Finding:
     if faults:
         return wrong(
             "chains",
-            f"{len(faults)} versions do not fit their chain: {first_of(faults)}",
-            "inspect each with 'loci inspect' and 'loci audit show --memory'; if in doubt, restore a backup",
+            gettext("{count} versions do not fit their chain: {faults}").format(
+                count=len(faults), faults=first_of(faults)
+            ),
+            gettext(
+                "inspect each with 'loci inspect' and 'loci audit show --memory'; if in doubt, restore a backup"
+            ),
         )
-    return ok("chains", "every version leads to one head and one root")
+    return ok("chains", gettext("every version leads to one head and one root"))
 
 
 def check_orphans() -> Finding:
     """Links, relations and names point to chain roots; compacted and merged memories have a valid successor."""
     attached = {
-        "links": Link.objects.filter(Q(source__root__isnull=False) | Q(target__root__isnull=False)),
-        "relations": Relation.objects.filter(Q(subject__root__isnull=False) | Q(object__root__isnull=False)),
-        "pieces of evidence": RelationEvidence.objects.filter(memory__root__isnull=False),
-        "names": EntityAlias.objects.filter(memory__root__isnull=False),
+        gettext("{count} links point to a version that is not a root"): Link.objects.filter(
+            Q(source__root__isnull=False) | Q(target__root__isnull=False)
+        ),
+        gettext("{count} relations point to a version that is not a root"): Relation.objects.filter(
+            Q(subject__root__isnull=False) | Q(object__root__isnull=False)
+        ),
+        gettext(
+            "{count} pieces of evidence point to a version that is not a root"
+        ): RelationEvidence.objects.filter(memory__root__isnull=False),
+        gettext("{count} names point to a version that is not a root"): EntityAlias.objects.filter(
+            memory__root__isnull=False
+        ),
     }
-    counts = {
-        f"{name} point to a version that is not a root": rows.count() for name, rows in attached.items()
-    }
+    counts = {text: rows.count() for text, rows in attached.items()}
     compacted = Memory.objects.filter(state=State.COMPACTED)
-    counts["compacted memories have no summary"] = compacted.filter(superseded_by=None).count()
-    counts["merged memories have no successor"] = Memory.objects.filter(
+    counts[gettext("{count} compacted memories have no summary")] = compacted.filter(
+        superseded_by=None
+    ).count()
+    counts[gettext("{count} merged memories have no successor")] = Memory.objects.filter(
         state=State.MERGED, superseded_by=None
     ).count()
-    found = [f"{count} {what}" for what, count in counts.items() if count]
+    found = [text.format(count=count) for text, count in counts.items() if count]
     if found:
-        advice = "see 'loci audit show'; 'loci runs undo' or restoring the memories repairs it"
+        advice = gettext("see 'loci audit show'; 'loci runs undo' or restoring the memories repairs it")
         return wrong("orphans", "; ".join(found), advice)
     ids = compacted_without_summary()
     if ids:
         return notice(
             "orphans",
-            f"the summaries of {len(ids)} compacted memories are no longer active: {first_of(ids)}",
-            "restore the summary or the memories ('loci inspect ID' shows both)",
+            gettext("the summaries of {count} compacted memories are no longer active: {ids}").format(
+                count=len(ids), ids=first_of(ids)
+            ),
+            gettext("restore the summary or the memories ('loci inspect ID' shows both)"),
         )
-    return ok("orphans", "no orphans")
+    return ok("orphans", gettext("no orphans"))
 
 
 def compacted_without_summary() -> list[str]:
@@ -150,8 +167,8 @@ def last_successor(key: int, successors: dict[int, int | None]) -> int:
 
 def check_contexts() -> Finding:
     """The context of each live memory is up to date."""
-    fine = "all contexts are up to date"
-    return stale_or_ok("contexts", stale_contexts(), problem="contexts are out of date", fine=fine)
+    problem, fine = gettext("{count} contexts are out of date"), gettext("all contexts are up to date")
+    return stale_or_ok("contexts", stale_contexts(), problem=problem, fine=fine)
 
 
 def stale_contexts() -> Iterator[Memory]:
@@ -170,14 +187,18 @@ def check_pieces() -> Finding:
     """Every memory has its pieces, and every piece its vector."""
     lacking = without_pieces().count()
     if lacking:
-        return wrong("vectors", f"{lacking} memories have no piece", REPAIR)
+        return wrong(
+            "vectors", gettext("{count} memories have no piece").format(count=lacking), gettext(REPAIR)
+        )
     broken = Piece.objects.filter(Q(end__lte=F("start")) | Q(embedding__isnull=False, model="")).count()
     if broken:
-        return wrong("vectors", f"{broken} pieces have an empty range or no model", "run 'loci reembed'")
+        detail = gettext("{count} pieces have an empty range or no model").format(count=broken)
+        return wrong("vectors", detail, gettext("run 'loci reembed'"))
     owed = owed_pieces().values("memory_id").distinct().count()
     if owed:
-        return notice("vectors", f"{owed} memories have no vector yet", "the worker adds them: 'loci up'")
-    return ok("vectors", "none is missing")
+        detail = gettext("{count} memories have no vector yet").format(count=owed)
+        return notice("vectors", detail, gettext("the worker adds them: 'loci up'"))
+    return ok("vectors", gettext("none is missing"))
 
 
 def without_pieces() -> QuerySet[Memory]:
@@ -187,17 +208,24 @@ def without_pieces() -> QuerySet[Memory]:
 
 def check_tombstones() -> Finding:
     """The key of each tombstone is available."""
-    if text := key_missing_text(missing_keys()):
-        what, _, advice = text.partition("; ")
-        return wrong("tombstones", what, advice)
-    return ok("tombstones", "all keys are available")
+    if missing := missing_keys():
+        return wrong(
+            "tombstones",
+            gettext("key missing: {count} tombstones recognise nothing without the key {keys}").format(
+                count=sum(missing.values()), keys=", ".join(missing)
+            ),
+            gettext("copy the files in keys/ of the LOCI_HOME they come from into keys/ here"),
+        )
+    return ok("tombstones", gettext("all keys are available"))
 
 
 def check_audit() -> Finding:
     """Every chain of the audit log is unbroken."""
     reports, labels = verify_log(), chain_labels()
     broken = [
-        f"chain {r.origin or labels.get(r.chain, r.chain)} at row {r.broken_at}: {r.why}"
+        gettext("chain {chain} at row {row}: {why}").format(
+            chain=r.origin or labels.get(r.chain, r.chain), row=r.broken_at, why=r.why
+        )
         for r in reports
         if not r.is_whole
     ]
@@ -205,31 +233,38 @@ def check_audit() -> Finding:
         return wrong(
             "audit",
             first_of(broken),
-            "rows were changed outside Loci: keep the database and compare it with a backup; "
-            "'loci audit verify' repeats this check",
+            gettext(
+                "rows were changed outside Loci: keep the database and compare it with a backup;"
+                " 'loci audit verify' repeats this check"
+            ),
         )
-    return ok("audit", f"{sum(report.rows for report in reports)} rows, every chain is unbroken")
+    rows = sum(report.rows for report in reports)
+    return ok("audit", gettext("{count} rows, every chain is unbroken").format(count=rows))
 
 
 def check_clock() -> Finding:
     """No row is dated in the future."""
     now = timezone.now()
     newest = {
-        "a log row": AuditEntry.objects.aggregate(at=Max("at"))["at"],
-        "a memory": Memory.objects.aggregate(at=Max("created_at"))["at"],
+        gettext("a log row is dated {time} UTC"): AuditEntry.objects.aggregate(at=Max("at"))["at"],
+        gettext("a memory is dated {time} UTC"): Memory.objects.aggregate(at=Max("created_at"))["at"],
     }
     ahead = [
-        f"{what} is dated {at:%Y-%m-%d %H:%M} UTC"
-        for what, at in newest.items()
+        text.format(time=f"{at:%Y-%m-%d %H:%M}")
+        for text, at in newest.items()
         if at is not None and (at - now).total_seconds() > CLOCK_SKEW_S
     ]
     if ahead:
         return wrong(
             "clock",
-            f"this machine's time is {now:%Y-%m-%d %H:%M} UTC, but {' and '.join(ahead)}",
-            "set this machine's clock; if it was ahead earlier, decay and expiry wait until that date",
+            gettext("this machine's time is {time} UTC, but {ahead}").format(
+                time=f"{now:%Y-%m-%d %H:%M}", ahead=", ".join(ahead)
+            ),
+            gettext(
+                "set this machine's clock; if it was ahead earlier, decay and expiry wait until that date"
+            ),
         )
-    return ok("clock", "no row is dated in the future")
+    return ok("clock", gettext("no row is dated in the future"))
 
 
 def check_heads() -> Finding:
@@ -245,7 +280,9 @@ def check_heads() -> Finding:
         named = [str(id_) for id_ in Memory.objects.filter(key__in=doubled).values_list("id", flat=True)]
         return wrong(
             "heads",
-            f"{len(named)} chains have several live versions: {first_of(named)}",
-            "forget or retract all but one of each: 'loci inspect ID' lists the versions",
+            gettext("{count} chains have several live versions: {ids}").format(
+                count=len(named), ids=first_of(named)
+            ),
+            gettext("forget or retract all but one of each: 'loci inspect ID' lists the versions"),
         )
-    return ok("heads", "every chain has one live version at most")
+    return ok("heads", gettext("every chain has one live version at most"))

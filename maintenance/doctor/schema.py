@@ -6,6 +6,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
+from django.utils.translation import gettext, gettext_noop
 
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from memories.search.schema import own_names
@@ -13,7 +14,7 @@ from storage.dialect import dialect
 
 # Tables of the database itself; virtual tables add shadow tables with their own name as the prefix.
 FOREIGN_PREFIXES = ("sqlite_", "pg_", "django_migrations")
-BACKUP = "restore a backup, or import an export into a new database"
+BACKUP = gettext_noop("restore a backup, or import an export into a new database")
 
 
 def check_migrations() -> Finding:
@@ -21,8 +22,12 @@ def check_migrations() -> Finding:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
-        return wrong("migrations", f"{len(plan)} are not applied", "run 'loci migrate'")
-    return ok("migrations", "all applied")
+        return wrong(
+            "migrations",
+            gettext("{count} are not applied").format(count=len(plan)),
+            gettext("run 'loci migrate'"),
+        )
+    return ok("migrations", gettext("all applied"))
 
 
 def check_schema() -> Finding:
@@ -31,20 +36,22 @@ def check_schema() -> Finding:
         there = {info.name for info in connection.introspection.get_table_list(cursor) if info.type == "t"}
     models = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
     wanted = {model._meta.db_table: model for model in models}
-    faults = [f"the table {name} is missing" for name in sorted(wanted.keys() - there)]
+    faults = [
+        gettext("the table {name} is missing").format(name=name) for name in sorted(wanted.keys() - there)
+    ]
     for name in sorted(wanted.keys() & there):
         faults += column_faults(wanted[name])
     if faults:
-        return wrong("schema", first_of(faults), BACKUP)
+        return wrong("schema", first_of(faults), gettext(BACKUP))
     known = (*FOREIGN_PREFIXES, *own_names(connection.vendor))
     extra = sorted(name for name in there - wanted.keys() if not name.startswith(known))
     if extra:
         return notice(
             "schema",
-            f"tables that do not belong to Loci: {first_of(extra)}",
-            "drop them if nobody needs them",
+            gettext("tables that do not belong to Loci: {names}").format(names=first_of(extra)),
+            gettext("drop them if nobody needs them"),
         )
-    return ok("schema", f"{len(wanted)} tables match the models")
+    return ok("schema", gettext("{count} tables match the models").format(count=len(wanted)))
 
 
 def column_faults(model: type[Model]) -> Iterator[str]:
@@ -55,6 +62,9 @@ def column_faults(model: type[Model]) -> Iterator[str]:
         columns = {info.name for info in connection.introspection.get_table_description(cursor, table)}
     named = dialect().rule_names(table)
     wanted = {str(field.column) for field in model._meta.local_concrete_fields}
-    yield from (f"{table} lacks the column {name}" for name in sorted(wanted - columns))
-    yield from (f"{table} has an unknown column {name}" for name in sorted(columns - wanted))
-    yield from (f"{table} lacks the index or constraint {name}" for name in sorted(rules - named))
+    for text, names in (
+        (gettext("{table} lacks the column {name}"), wanted - columns),
+        (gettext("{table} has an unknown column {name}"), columns - wanted),
+        (gettext("{table} lacks the index or constraint {name}"), rules - named),
+    ):
+        yield from (text.format(table=table, name=name) for name in sorted(names))

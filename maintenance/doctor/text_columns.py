@@ -6,6 +6,7 @@ Another version of Loci, or of Python with a newer Unicode, may fold a rare lett
 from collections.abc import Callable, Iterator
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from maintenance.doctor.report import Finding, stale_or_ok
 from memories.language.cleaning import fold_hash
@@ -18,8 +19,8 @@ BATCH_ROWS = 500
 
 def check_forms() -> Finding:
     """The word forms of every memory match this version of Loci."""
-    fine = "all word forms are up to date"
-    return stale_or_ok("forms", stale_forms(), problem="memories have outdated word forms", fine=fine)
+    problem = gettext("{count} memories have outdated word forms")
+    return stale_or_ok("forms", stale_forms(), problem=problem, fine=gettext("all word forms are up to date"))
 
 
 def stale_forms() -> Iterator[Memory]:
@@ -43,13 +44,15 @@ def repair_forms() -> str:
         batch = stale[start : start + BATCH_ROWS]
         with transaction.atomic():
             write_columns(Memory, [row.key for row in batch], {"forms": [row.forms for row in batch]})
-    return f"rewrote the word forms of {len(stale)} memories" if stale else ""
+    return gettext("rewrote the word forms of {count} memories").format(count=len(stale)) if stale else ""
 
 
 def check_folds() -> Finding:
     """The text hash of every memory matches this version of Loci, so lookups by text find it."""
-    problem = "memories have an outdated text hash, so a lookup by their text misses them"
-    return stale_or_ok("folds", stale_folds(), problem=problem, fine="all text hashes are up to date")
+    problem = gettext("{count} memories have an outdated text hash, so a lookup by their text misses them")
+    return stale_or_ok(
+        "folds", stale_folds(), problem=problem, fine=gettext("all text hashes are up to date")
+    )
 
 
 def stale_folds() -> Iterator[Memory]:
@@ -69,7 +72,8 @@ def repair_folds() -> str:
                 written += write_columns(Memory, [memory.key], {"fold_hash": [memory.fold_hash]})
         except IntegrityError:
             duplicates += 1
-    repairs = [f"rewrote the text hash of {written} memories"] if written else []
+    repairs = [gettext("rewrote the text hash of {count} memories").format(count=written)] if written else []
     if duplicates:
-        repairs.append(f"{duplicates} have the same text as another live memory: merge them")
+        text = gettext("{count} have the same text as another live memory: merge them")
+        repairs.append(text.format(count=duplicates))
     return "; ".join(repairs)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F
+from django.utils.translation import gettext
 
 from memories.models import Memory
 
@@ -28,7 +29,7 @@ def _cycles() -> Iterator[ChainFault]:
     )
     in_cycle = keys_in_cycles(successors)
     for memory in Memory.objects.filter(key__in=in_cycle).order_by("key").only("id"):
-        yield ChainFault(memory.id, "leads back to itself")
+        yield ChainFault(memory.id, gettext("leads back to itself"))
 
 
 def keys_in_cycles(successors: Mapping[int, int | None]) -> list[int]:
@@ -52,6 +53,6 @@ def keys_in_cycles(successors: Mapping[int, int | None]) -> list[int]:
 def _wrong_roots() -> Iterator[ChainFault]:
     rows = Memory.objects.filter(root__isnull=False).order_by("key").only("id")
     for memory in rows.filter(root=F("key")):
-        yield ChainFault(memory.id, "names itself as its root")
+        yield ChainFault(memory.id, gettext("names itself as its root"))
     for memory in rows.filter(root__root__isnull=False).exclude(root=F("key")):
-        yield ChainFault(memory.id, "has a root that has a root itself")
+        yield ChainFault(memory.id, gettext("has a root that has a root itself"))

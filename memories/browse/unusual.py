@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models import Count
 from django.db.models.functions import TruncDate
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from access.actor import Actor
 from access.audit.chains import OWN
@@ -47,11 +48,20 @@ class UnusualActivity:
 
     @property
     def words(self) -> str:
-        """The activity in words."""
-        if self.kind in ("reads", "writes"):
-            usual = f"usually {self.usual:,.0f} a day" if self.usual else "a token without a habit yet"
-            return f"{self.count:,} {self.kind} on {self.day:%Y-%m-%d}, {usual}"
-        return f"{self.count:,} {self.kind}{'' if self.count == 1 else 's'} on {self.day:%Y-%m-%d}"
+        """The activity in words, in the page's language."""
+        kinds = {
+            "reads": gettext("{count} reads on {day}, {usual}"),
+            "writes": gettext("{count} writes on {day}, {usual}"),
+            "export": ngettext("{count} export on {day}", "{count} exports on {day}", self.count),
+            "purge": ngettext("{count} purge on {day}", "{count} purges on {day}", self.count),
+            "withdrawal": ngettext("{count} withdrawal on {day}", "{count} withdrawals on {day}", self.count),
+        }
+        usual = (
+            gettext("usually {count} a day").format(count=f"{self.usual:,.0f}")
+            if self.usual
+            else gettext("a token without a habit yet")
+        )
+        return kinds[self.kind].format(count=f"{self.count:,}", day=f"{self.day:%Y-%m-%d}", usual=usual)
 
     def as_json(self) -> dict[str, Any]:
         """The activity as JSON."""

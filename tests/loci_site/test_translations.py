@@ -3,11 +3,15 @@
 import re
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import translation
 from django.utils.translation import gettext, ngettext, pgettext
 
+from access.tokens import operator
 from bench.i18n import catalogue
 from bench.i18n.unmarked import unmarked, unmarked_in
+from maintenance.doctor import examine
 from memories.types import State, Trust, Type
 
 
@@ -79,3 +83,17 @@ def test_states_types_and_counts_have_words_in_each_language() -> None:
             "有效",
             "{count} 条链",
         )
+
+
+def test_findings_of_the_doctor_and_meanings_of_settings_follow_the_page_alone(
+    client: Client, db: None
+) -> None:
+    client.force_login(User.objects.create_superuser("owner", password="a-long-password"))
+    asked = {"headers": {"accept-language": "de"}}
+    doctor = client.get("/admin/maintenance/joblock/doctor/", **asked).content.decode()
+    assert "alle angewendet" in doctor
+    assert "noch nichts zu sichern" in doctor
+    settings = client.get("/admin/explore/settings/", **asked).content.decode()
+    assert "Port, auf dem Loci lauscht." in settings
+    details = {finding.check: finding.detail for finding in examine(operator(), quick=True).findings}
+    assert (details["migrations"], details["backups"]) == ("all applied", "nothing to back up yet")

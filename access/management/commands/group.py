@@ -18,7 +18,7 @@ from access.groups.members import remove_member, set_member
 from access.groups.narrowing import ScopeChange, narrow_group
 from access.groups.privacy import set_private
 from access.management.acting import ActingCommand
-from access.management.moving_memories import add_move_options, move_part_of_group
+from access.management.moving_memories import MOVING_ACTIONS
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
@@ -38,6 +38,7 @@ examples:
   loci group update ledger --private yes --dry-run
   loci group narrow ledger --dry-run                       its global memories become its own; --undo takes it back
   loci group move-memories ledger --to garden --tag roses --dry-run
+  loci group purge-left-behind ledger --dry-run            what moved memories left in its log, recalls, checkpoints
   loci group archive ledger --dry-run                      hidden and closed to new memories; nothing is deleted
   loci group reopen ledger
 """
@@ -303,7 +304,7 @@ ACTIONS: dict[str, tuple[Act, str, Callable[[argparse.ArgumentParser], None] | N
     "policy": (show_or_set_policy, "show or set which writes wait for a curator", add_policy_options),
     "update": (update, "change the named values", add_update_options),
     "narrow": (narrow, "make the group's global memories its own, or undo that", add_narrow_options),
-    "move-memories": (move_part_of_group, "move memories to another group, or undo that", add_move_options),
+    **MOVING_ACTIONS,
     "members": (change_members, "list the members, set roles, remove members", add_member_options),
     "archive": (archive, "hide the group and close it to new memories; its memories stay", add_dry_run),
     "reopen": (reopen, "reopen an archived group", add_dry_run),

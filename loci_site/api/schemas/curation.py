@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from loci_site.api.schemas.document import Document
-from loci_site.api.schemas.requests import VerbIn
+from loci_site.api.schemas.requests import Body, VerbIn
 
 
 class MergeIn(VerbIn):
@@ -25,6 +25,43 @@ class MoveIn(VerbIn):
     """The group that a memory is moved to."""
 
     to: str = Field(description="Name of the group.")
+
+
+class PartMoveIn(VerbIn):
+    """The group that gets a part of another group's memories, and which; without types, tags and sources all."""
+
+    to: str = Field(description="Name of the group.")
+    types: list[str] = Field(default=[], description="Of one of these types.")
+    tags: list[str] = Field(default=[], description="With all of these tags.")
+    sources: list[str] = Field(default=[], description="From one of these sources.")
+
+
+class PartMoveUndoIn(Body):
+    """The move to take back."""
+
+    run: str = Field(description="`run` of the move's answer.")
+    dry_run: StrictBool = False
+
+
+class StayingOut(Document):
+    """A memory that stays, and why."""
+
+    id: str
+    why: str
+
+
+class PartMovedOut(Document):
+    """A move of a part of a group: how many memories, with how many rows in all, and what stays."""
+
+    source: str = Field(alias="from")
+    to: str
+    moved: int
+    rows: int
+    staying: list[StayingOut]
+    notes: list[str]
+    run: str | None
+    undo: bool
+    dry_run: bool
 
 
 class RetractIn(VerbIn):

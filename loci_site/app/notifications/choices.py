@@ -13,7 +13,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from loci_site.app.notifications.addresses import resolve
 from loci_site.app.notifications.models import TEST, Delivery, DeliveryState, Event, Subscription, Webhook
-from loci_site.app.notifications.notices import test_notice
+from loci_site.app.notifications.notices import in_language_of, test_notice
 from loci_site.app.notifications.outbox import queue
 from loci_site.app.notifications.senders import is_mail_on
 from memories.review.queue import may_review
@@ -79,7 +79,9 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
         )
     check_no_test_waits(Delivery.objects.filter(user=user))
     with transaction.atomic():
-        delivery = queue(test_notice(user.get_username()), Subscription(user=user))
+        receiver = Subscription(user=user)
+        with in_language_of(receiver):
+            delivery = queue(test_notice(user.get_username()), receiver)
         log_change(actor, f"user:{user}", {"action": "test"})
     return delivery
 
@@ -142,7 +144,8 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
             if not webhook.is_on:
                 raise Conflict(gettext("The webhook is switched off."), hint=gettext("Switch it on first."))
             check_no_test_waits(webhook.deliveries.all())
-            queue(test_notice(actor.name), webhook)
+            with in_language_of(webhook):
+                queue(test_notice(actor.name), webhook)
         elif action == "delete":
             webhook.delete()
         else:

@@ -1,20 +1,26 @@
-"""The content of notifications: counts and a link, and quotes if the settings allow them."""
+"""The content of notifications: counts and a link, and quotes if the settings allow them.
 
-from collections.abc import Mapping
+A mail is in the language of the person's account, in English without one; webhooks are English."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.utils import translation
+from django.utils.translation import gettext, ngettext
 
 from access.actor import Actor, Via
+from access.admin.columns import in_words
 from access.connect import base_url
+from access.sign_in.preferences import preference_of
 from access.tokens import actor_for_user
 from loci_site.app.notifications.models import TEST, Delivery, Event, Subscription, Webhook
 from maintenance.jobs import job_actor
 from maintenance.models import Run, RunStatus
-from memories.language.plurals import format_count
 from memories.models import Memory
 from memories.review.queue import CardKind, review_deck
 
@@ -45,6 +51,15 @@ def actor_of_receiver(receiver: Subscription | Webhook) -> Actor:
     return job_actor("notify")
 
 
+@contextmanager
+def in_language_of(receiver: Subscription | Webhook | User) -> Iterator[None]:
+    """Make the receiver's language active. One query for a person."""
+    person = receiver.user if isinstance(receiver, Subscription) else receiver
+    chosen = preference_of(person.pk).language if isinstance(person, User) else ""
+    with translation.override(chosen if chosen in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE):
+        yield
+
+
 def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict[str, Any]]:
     """A notice if the Review has items new to the receiver, and all items in it now."""
     deck = review_deck(actor_of_receiver(receiver))
@@ -53,43 +68,53 @@ def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict
     new = set(ids) - set(receiver.seen.get("ids", ()))
     if not new and total <= receiver.seen.get("total", 0):
         return None, now
-    lines = tuple(f"{kind.value}: {count}" for kind, count in deck.counts.items() if count.value)
     quoted = [
         str(card.memory.id)
         for card in deck.cards
         if card.memory is not None and str(card.id) in new and card.kind not in UNQUOTED
     ]
-    subject = f"New in the Review: {format_count(deck.total.value, 'card')} waiting"
+    with in_language_of(receiver):
+        lines = tuple(
+            f"{in_words(kind.value)}: {count}" for kind, count in deck.counts.items() if count.value
+        )
+        subject = ngettext(
+            "New in the Review: {count} card waiting", "New in the Review: {count} cards waiting", total
+        ).format(count=total)
     return Notice(Event.REVIEW, subject, lines, "/admin/review/", tuple(quoted[:MAX_QUOTES])), now
 
 
 def run_notice(run: Run) -> Notice:
-    """A notice of a stopped or failed run. Its error may quote a text, so only the page shows it."""
-    what = "stopped" if run.status == RunStatus.STOPPED else "failed"
-    where = f" in {run.group.slug}" if run.group else ""
-    lines = (
-        "It would have changed too many memories."
-        if run.status == RunStatus.STOPPED
-        else "An error ended it.",
-        "Its page says more.",
-    )
-    return Notice(
-        Event.RUN, f"The run '{run.kind}'{where} {what}", lines, f"/admin/maintenance/run/{run.key}/change/"
-    )
+    """A notice, in the active language, of a stopped or failed run. Its error may quote a text, so only the page shows it."""
+    if run.status == RunStatus.STOPPED:
+        subject = (
+            gettext("The run '{run}' in {group} stopped") if run.group else gettext("The run '{run}' stopped")
+        )
+        why = gettext("It would have changed too many memories.")
+    else:
+        subject = (
+            gettext("The run '{run}' in {group} failed") if run.group else gettext("The run '{run}' failed")
+        )
+        why = gettext("An error ended it.")
+    subject = subject.format(run=in_words(run.kind), group=run.group.slug if run.group else "")
+    path = f"/admin/maintenance/run/{run.key}/change/"
+    return Notice(Event.RUN, subject, (why, gettext("Its page says more.")), path)
 
 
 def backup_notice(failures: int) -> Notice:
-    """A notice of failing backups, sent once until a backup succeeds again."""
+    """A notice, in the active language, of failing backups, sent once until a backup succeeds again."""
     lines = (
-        f"It has failed {failures} times in a row." if failures > 1 else "It is tried again.",
-        "The schedule shows the error.",
+        gettext("It has failed {count} times in a row.").format(count=failures)
+        if failures > 1
+        else gettext("It is tried again."),
+        gettext("The schedule shows the error."),
     )
-    return Notice(Event.BACKUP, "The backup failed", lines, "/admin/maintenance/joblock/")
+    return Notice(Event.BACKUP, gettext("The backup failed"), lines, "/admin/maintenance/joblock/")
 
 
 def test_notice(name: str) -> Notice:
-    """A notice that tests delivery."""
-    return Notice(TEST, "A test from Loci", (f"{name} asked for it. Notifications arrive here.",), "/")
+    """A notice, in the active language, that tests delivery."""
+    text = gettext("{name} asked for it. Notifications arrive here.").format(name=name)
+    return Notice(TEST, gettext("A test from Loci"), (text,), "/")
 
 
 def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:

@@ -11,14 +11,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage, get_connection
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
 
 from loci_site.app.notifications.addresses import resolve
 from loci_site.app.notifications.models import Delivery, Webhook
-from loci_site.app.notifications.notices import rendered
+from loci_site.app.notifications.notices import in_language_of, rendered
 from storage.version import __version__
 
 TIMEOUT_S: Final = 10
-FOOTER: Final = "You asked for this in My account: "
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark of such secrets in Standard Webhooks, not one of them
 
 
@@ -47,7 +47,9 @@ def mail(delivery: Delivery, user: User) -> None:
         raise NotSent("the person has no e-mail address or is deactivated")
     parts = rendered(delivery, user)
     quotes = [f"> {' '.join(text.split())}" for text in parts["quotes"]]
-    foot = FOOTER + parts["url"].split("/admin/")[0].rstrip("/") + "/app/account/"
+    with in_language_of(user):
+        account = parts["url"].split("/admin/")[0].rstrip("/") + "/app/account/"
+        foot = gettext("You asked for this in My account: {address}").format(address=account)
     body = "\n".join(
         [
             *parts["lines"],

@@ -10,9 +10,9 @@ from django.utils import timezone
 from access.actor import CURATE, Actor
 from loci_site.app.notifications.models import Event, Subscription, Watch, Webhook
 from loci_site.app.notifications.notices import (
-    Notice,
     actor_of_receiver,
     backup_notice,
+    in_language_of,
     review_notice,
     run_notice,
 )
@@ -95,7 +95,8 @@ def queue_run_notices(receivers: list[Receiver]) -> int:
     for run in ended.order_by("finished_at"):
         for receiver in subscribed_to(receivers, Event.RUN):
             if may_curate_run(receiver, run):
-                queue(run_notice(run), receiver)
+                with in_language_of(receiver):
+                    queue(run_notice(run), receiver)
                 queued += 1
     return queued
 
@@ -119,9 +120,9 @@ def queue_backup_notices(receivers: list[Receiver]) -> int:
     ]
     if not is_failing:
         return 0
-    notice: Notice = backup_notice(row.failures)
     for receiver in concerned:
-        queue(notice, receiver)
+        with in_language_of(receiver):
+            queue(backup_notice(row.failures), receiver)
     return len(concerned)
 
 

@@ -22,6 +22,7 @@ from memories.lifecycle.regroup.families import families_of
 from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
 from memories.lifecycle.regroup.traces import find_traces
+from memories.lifecycle.target import require_person
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS
@@ -139,6 +140,7 @@ def log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo:
 def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> PartMove:
     """Move back what one run moved away from a group; all of it or nothing."""
     source = find_group(actor, slug, right=CURATE)
+    require_person(actor, "move")
     rows = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE)
     left = rows.filter(group=source.id).exclude(memory_id=None)
     came = list(rows.exclude(group=source.id).order_by("key").select_related("payload_row"))

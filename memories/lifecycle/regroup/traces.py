@@ -38,7 +38,7 @@ class MoveTraces:
         if not (self.log_rows or self.recalls or self.checkpoints):
             return ""
         return gettext(
-            "'{group}' keeps naming it in {parts}; 'loci memory purge' destroys those with the memory"
+            "'{group}' keeps naming it in {parts}: purge what stayed behind there, on the group's page or with 'loci group purge-left-behind'"
         ).format(group=group.slug, parts=", ".join(parts))
 
 

@@ -128,6 +128,8 @@ def test_the_page_lists_it_and_suspends(client: Client, laptop: tuple[ApiToken, 
     read(actor_for_secret(laptop[1], via=Via.MCP), 200)
     page = client.get("/admin/access/auditentry/unusual/").content.decode()
     assert "200 reads" in page
+    german = client.get("/admin/access/auditentry/unusual/", headers={"accept-language": "de"})
+    assert "200 Abrufe am " in german.content.decode()
     assert f"/admin/access/apitoken/{laptop[0].id}/suspend/" in page
     client.post(f"/admin/access/apitoken/{laptop[0].id}/suspend/")
     assert ApiToken.objects.get(pk=laptop[0].pk).state == "suspended"

@@ -129,7 +129,7 @@ def test_a_dry_run_changes_nothing_and_names_what_stays_behind(memory: Memory) -
     done = move(operator(), memory.id, "garden", dry_run=True)
     assert all_rows() == rows
     assert "'ledger' keeps naming it in 1 log row, 1 logged recall, 1 checkpoint" in done.consequences[-1]
-    assert "loci memory purge" in done.consequences[-1]
+    assert "loci group purge-left-behind" in done.consequences[-1]
 
 
 def test_it_needs_the_right_to_curate_in_both_groups(

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from access.errors import LociError
-from access.models import AuditEntry, Group
+from access.models import AuditEntry, Group, Preference
 from access.sign_in.expired_rows import tidy_access
 from loci_site.app.notifications.choices import change_webhook, choose_events, create_webhook
 from loci_site.app.notifications.models import Delivery, DeliveryState, Subscription, Webhook
@@ -206,6 +206,14 @@ def test_a_failing_backup_is_told_once_until_one_succeeds(
         JobLock.objects.filter(pk=row.pk).update(failures=failures, last_error=f"disk full: {SECRET_TEXT}")
         turn(clock)
     assert [sent.subject for sent in mail.outbox] == ["[Loci] The backup failed"] * 2
+    Preference.objects.create(user=owner, language="de")
+    for failures in (0, 1):
+        JobLock.objects.filter(pk=row.pk).update(failures=failures)
+        turn(clock)
+    german = mail.outbox[2]
+    assert german.subject == "[Loci] Die Sicherung ist fehlgeschlagen"
+    assert german.body.startswith("Sie wird noch einmal versucht.\n")
+    assert "Gewünscht unter Mein Konto: " in german.body
     assert not any("vault" in sent.body for sent in mail.outbox)
 
 
