@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, Preference
-from memories.models import Memory
+from memories.models import Memory, Thread
 from tests.loci_site.admin.conftest import Remember
 from tests.loci_site.admin.exploring import get, text
 
@@ -144,3 +144,22 @@ def test_times_of_lists_are_local_and_whole_on_hover(
         'title="2026-05-08T22:30:00+00:00 UTC">2026-05-08 22:30<'
         in owner.get("/admin/memories/memory/").content.decode()
     )
+
+
+@pytest.mark.model
+def test_days_of_the_conversations_are_local_and_whole(
+    owner: Client, shanghai: None, remember: Remember
+) -> None:
+    moments = {"before": (1, 15, 59), "first": (1, 16, 0), "last": (2, 15, 59), "after": (2, 16, 0)}
+    for thread, (day, hour, minute) in moments.items():
+        remember(f"Turn {thread}.", type="episodic", thread=thread)
+        Thread.objects.filter(name=thread).update(active_at=utc(2026, 5, day, hour, minute))
+
+    def listed(**asked: str) -> int:
+        return len(owner.get("/app/conversations/", asked).context["rows"])
+
+    assert listed() == 4
+    assert listed(after="2026-05-02", before="2026-05-02") == 2
+    assert listed(after="2026-05-02") == 3
+    assert listed(after="2026-05-02T00:01") == 2
+    assert owner.get("/app/conversations/", {"after": "soon"}).status_code in (400, 422)
