@@ -1,4 +1,4 @@
-"""The rows of an admin list as HTML: the same output as unfold's, at a third of the cost.
+"""The rows of an admin list as HTML: the same output as unfold's, at a third of the cost, and times with their zone.
 
 Unfold resolves the headers again for each row and renders a template for each label and checkbox: 80 ms for fifty rows.
 Here each column is resolved once, and rendered labels are cached.
