@@ -1,4 +1,4 @@
-"""The rows of an admin list as HTML: the same output as unfold's, at a third of the cost.
+"""The rows of an admin list as HTML: the same output as unfold's, at a third of the cost, and times with their zone.
 
 Unfold resolves the headers again for each row and renders a template for each label and checkbox: 80 ms for fifty rows.
 Here each column is resolved once, and rendered labels are cached.
@@ -6,7 +6,7 @@ Here each column is resolved once, and rendered labels are cached.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, time
+from datetime import date, datetime, time
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from unfold.templatetags.unfold_list import CHECKBOX_CLASSES, LINK_CLASSES, ROW_
 from unfold.utils import display_for_field, display_for_label, display_for_value
 
 from access.admin.columns import in_words
+from access.admin.day_range import local_moment
 
 CHECKBOX = "action_checkbox"
 WORD_FIELDS = frozenset({"kind", "mode", "operation", "type", "via"})  # their values are words of Loci
@@ -153,6 +154,8 @@ def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
                 kind = labels.get(value) if isinstance(labels, dict) else None
                 rendered[value] = render_label(shown, kind)
             return rendered[value], False
+        if isinstance(value, datetime):
+            return render_moment(value), True
         if not isinstance(value, date | time):
             return conditional_escape(display_for_value(value, empty, is_flag)), False
         if value not in rendered:
@@ -171,11 +174,22 @@ def field_cell(field: Any, empty: str) -> Cell:
         value = getattr(row, field.name)
         if is_relation:
             return conditional_escape(empty if value is None else value), is_short
+        if isinstance(value, datetime):
+            return render_moment(value), is_short
         if field.name in WORD_FIELDS and not field.choices and value:
             return conditional_escape(in_words(value)), is_short
         return conditional_escape(display_for_field(value, field, empty)), is_short
 
     return cell
+
+
+def render_moment(at: datetime) -> str:
+    """A time in the reader's zone; its title is the whole in ISO 8601, with the name of the zone."""
+    local = local_moment(at)
+    whole = local.isoformat(timespec="seconds")
+    return (
+        f'<time datetime="{whole}" title="{whole} {escape(str(local.tzinfo))}">{local:%Y-%m-%d %H:%M}</time>'
+    )
 
 
 @lru_cache(maxsize=MAX_LABELS)

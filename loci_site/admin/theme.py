@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import get_script_prefix, reverse
-from django.utils.functional import Promise, lazy
+from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext_lazy
 
 Item = dict[str, Any]
@@ -70,19 +70,33 @@ def _address(page: str, prefix: str) -> str:
 
 
 def address(page: str) -> str:
-    """URL of a page. The sidebar asks for a hundred per page, so each is resolved once per process."""
+    """URL of a page, resolved once per process: the sidebar asks on every page."""
     return _address(page, get_script_prefix())
-
-
-lazy_address = lazy(address, str)
 
 
 def sidebar_item(title: str | Promise, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
     """A sidebar link to an admin page, with an optional query string."""
-    link = lazy_address(f"admin:{page}")
-    if query:
-        return {"title": title, "icon": icon, "link": lambda request: f"{link}?{query}", **extra}
-    return {"title": title, "icon": icon, "link": link, **extra}
+    return {"title": title, "icon": icon, "page": f"admin:{page}", "query": query, **extra}
+
+
+def sidebar(request: HttpRequest) -> list[Item]:
+    """The sidebar in the active language, which unfold copies for each page."""
+    return _sidebar(get_language(), get_script_prefix())
+
+
+@lru_cache(maxsize=20)
+def _sidebar(language: str | None, prefix: str) -> list[Item]:
+    """NAVIGATION as plain text: unfold reads each title and link several times per page, and lazy ones anew each time."""
+    return [
+        {
+            "title": str(part.get("title", "")),
+            "items": [
+                item | {"title": str(item["title"]), "link": address(item["page"]) + item["query"]}
+                for item in part["items"]
+            ],
+        }
+        for part in NAVIGATION
+    ]
 
 
 def is_list_filtered(page: str, **wanted: str) -> Any:
@@ -123,14 +137,14 @@ NAVIGATION: list[dict[str, Any]] = [
     {
         "title": gettext_lazy("Curate"),
         "items": [
-            {"title": gettext_lazy("Review"), "icon": "fact_check", "link": lazy_address("review")},
-            sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="trust__exact=candidate",
+            {"title": gettext_lazy("Review"), "icon": "fact_check", "page": "review", "query": ""},
+            sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="?trust__exact=candidate",
                   active=is_list_filtered(MEMORIES, trust__exact="candidate")),
-            sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="trust__exact=disputed",
+            sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="?trust__exact=disputed",
                   active=is_list_filtered(MEMORIES, trust__exact="disputed")),
-            sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="status__exact=open",
+            sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="?status__exact=open",
                   active=is_list_filtered(LINKS, status__exact="open")),
-            sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="state__exact=forgotten",
+            sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="?state__exact=forgotten",
                   active=is_list_filtered(MEMORIES, state__exact="forgotten")),
         ],
     },
@@ -179,7 +193,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": False,
     "BORDER_RADIUS": "8px",
     "DASHBOARD_CALLBACK": "loci_site.admin.dashboard.dashboard_context",
-    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": NAVIGATION},
+    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": sidebar},
     "COLORS": {
         "base": {
             "50": "oklch(98.4% .003 220)",

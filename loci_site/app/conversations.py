@@ -1,17 +1,20 @@
 """The pages of conversations: the list with its filters, one with its turns, moving, tagging, deleting, bringing back and purging."""
 
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from access.actor import CURATE, WRITE
 from access.admin.caller import actor_of
+from access.admin.day_range import parse_day, start_of
 from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
 from memories.language.timestamps import parse_moment
 from memories.sessions.conversations import (
@@ -30,6 +33,19 @@ LISTED = 30
 FILTERS = ("q", "group", "platform", "tag", "after", "before")
 
 
+def day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
+    """The start of the day in the reader's time zone, `more_days` later; of a moment, the moment itself.
+
+    Raises:
+        InvalidInput: the text is neither a day nor a moment.
+    """
+    zone = timezone.get_current_timezone()
+    day = parse_day(text)
+    if day is not None and day < date.max:
+        return start_of(day + timedelta(days=more_days), zone)
+    return parse_moment(text, field=field, zone=zone) if text else None
+
+
 @workspace_page
 @require_GET
 def conversations(request: HttpRequest) -> HttpResponse:
@@ -41,8 +57,8 @@ def conversations(request: HttpRequest) -> HttpResponse:
         platform=asked["platform"] or None,
         tag=asked["tag"].lower(),
         words=asked["q"],
-        after=parse_moment(asked["after"], field="after") if asked["after"] else None,
-        before=parse_moment(asked["before"], field="before") if asked["before"] else None,
+        after=day_bound(asked["after"], field="after", more_days=0),
+        before=day_bound(asked["before"], field="before", more_days=1),
     )
     page = list_conversations(actor, wanted, cursor=request.GET.get("cursor", ""), limit=LISTED)
     rest = {name: value for name, value in asked.items() if value} | {"cursor": page.next or ""}

@@ -1,6 +1,6 @@
 """Memories in the admin: the list, the page of one memory, its verbs, and the forms to add and edit."""
 
-from datetime import date
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -243,9 +243,9 @@ class MemoryAdmin(BulkActionsMixin):
         return memory.author_name
 
     @column(gettext_lazy("stored"), ordering="created_at")
-    def stored_at(self, memory: Memory) -> date:
-        """The day it was stored."""
-        return memory.created_at.date()
+    def stored_at(self, memory: Memory) -> datetime:
+        """When it was stored."""
+        return memory.created_at
 
     @column(gettext_lazy("confidence"), ordering="confidence")
     def confidence_label(self, memory: Memory) -> str:

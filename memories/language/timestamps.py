@@ -1,6 +1,6 @@
 """Timestamps from callers: ISO 8601, UTC unless a zone is named, within the calendar."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from django.utils import timezone
 
@@ -11,8 +11,8 @@ FORMS = "Use ISO 8601: 2026-05-03, 2026-05-03T14:30Z or 2026-05-03T14:30+02:00; 
 CLOCK_SKEW = timedelta(minutes=1)  # a caller's clock may be this far ahead of ours
 
 
-def parse_moment(text: str, *, field: str) -> datetime:
-    """The timestamp in UTC. Without a time zone it is read as UTC; a date alone is its first moment.
+def parse_moment(text: str, *, field: str, zone: tzinfo = UTC) -> datetime:
+    """The timestamp in UTC. Without a time zone it is read in `zone`; a date alone is its first moment.
 
     Every interface and every import parses timestamps here.
 
@@ -21,7 +21,7 @@ def parse_moment(text: str, *, field: str) -> datetime:
     """
     try:
         moment = datetime.fromisoformat(text.strip())
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
     except ValueError:
         raise InvalidInput(f"'{text[:40]}' in {field} is not a date.", hint=FORMS, field=field) from None
     except OverflowError:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext, ngettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.day_range import UTC_DAYS
 from access.audit.operations import Operation
 from access.connect import base_url
 from access.groups import entered_groups
@@ -231,8 +232,9 @@ def sum_runs_by_week(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], monday
 
 
 def list_url_between(page: str, day: date, more_days: int, **filters: str) -> str:
-    """URL of an admin list narrowed to the rows from `day` to `more_days` later."""
-    return list_url(page, at_from=f"{day}", at_to=f"{day + timedelta(days=more_days)}", **filters)
+    """URL of an admin list narrowed to the rows from `day` to `more_days` later: days of UTC, which the census counts."""
+    last = day + timedelta(days=more_days)
+    return list_url(page, at_from=f"{day}", at_to=f"{last}", at_zone=UTC_DAYS, **filters)
 
 
 def short_date(day: date) -> str:

@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.http import HttpRequest, JsonResponse
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from access.actor import Actor
+from access.admin.day_range import local_moment
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from access.visibility import Narrowing
 from memories.language.timestamps import parse_moment
-
-INPUT_FORM = "%Y-%m-%dT%H:%M"  # the value of an <input type="datetime-local">
 
 
 def render_page(
@@ -50,13 +50,13 @@ def query_texts(request: HttpRequest, *names: str, max_chars: int) -> dict[str, 
 
 
 def query_moment(request: HttpRequest, name: str) -> datetime | None:
-    """A query parameter as a moment; None if absent.
+    """A query parameter as a moment, in the reader's time zone if it names none; None if absent.
 
     Raises:
         InvalidInput: it is not a moment.
     """
     text = query_text(request, name, max_chars=40)
-    return parse_moment(text, field=name) if text else None
+    return parse_moment(text, field=name, zone=timezone.get_current_timezone()) if text else None
 
 
 def query_narrowing(request: HttpRequest) -> Narrowing:
@@ -80,9 +80,14 @@ def parse_number(given: Mapping[str, str], name: str) -> int | None:
         ) from None
 
 
+def moment_texts(narrowing: Narrowing) -> dict[str, str]:
+    """Its moments as an address has them: in the reader's time zone, with the offset, so that a link means the same to all."""
+    return {"as_of": format_moment(narrowing.as_of), "known_at": format_moment(narrowing.known_at)}
+
+
 def format_moment(at: datetime | None) -> str:
-    """A moment as the value of its input field; empty for None."""
-    return f"{at:{INPUT_FORM}}" if at else ""
+    """A moment in the reader's time zone, ISO 8601 with its offset; empty for None."""
+    return local_moment(at).isoformat() if at else ""
 
 
 def group_names(actor: Actor) -> list[str]:

@@ -14,8 +14,8 @@ from access.admin.caller import actor_of
 from access.errors import LociError
 from access.visibility import Narrowing
 from loci_site.admin.explore.page import (
-    format_moment,
     group_names,
+    moment_texts,
     parse_number,
     query_narrowing,
     query_text,
@@ -106,20 +106,21 @@ def playground(request: HttpRequest) -> HttpResponse:
         "modes": MODES,
         "types": Type.values,
         "defaults": settings.LOCI.retrieval,
-        "here": url_with_query(reverse("admin:explore_recall"), **given),
     }
     if given["q"]:
         try:
-            context |= answer_question(request, actor, given)
+            narrowing = query_narrowing(request)
+            given |= moment_texts(narrowing)
+            context |= answer_question(actor, given, narrowing)
         except LociError as refusal:
             context |= {"refusal": refusal}
+    context["here"] = url_with_query(reverse("admin:explore_recall"), **given)
     status = context["refusal"].status if "refusal" in context else 200
     return render_page(request, "playground.html", context, status=status)
 
 
-def answer_question(request: HttpRequest, actor: Actor, given: dict[str, str]) -> dict[str, Any]:
+def answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) -> dict[str, Any]:
     """Recall with the given options; the result as the template's context."""
-    narrowing = query_narrowing(request)
     query = RecallRequest(
         given["q"],
         group=given["group"] or None,
@@ -139,7 +140,6 @@ def answer_question(request: HttpRequest, actor: Actor, given: dict[str, str]) -
         "more_dropped": max(0, len(trace.dropped) - len(dropped)),
         "steps": [(STEPS.get(step.name, step.name), describe_step(step.detail)) for step in trace.steps],
         "why": explain_memory(actor, answer, trace, narrowing, given) if given["why"] else None,
-        "moments": (format_moment(narrowing.as_of), format_moment(narrowing.known_at)),
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,14 +12,15 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.day_range import local_moment
 from access.errors import LociError
 from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing
 from loci_site.admin.explore.page import (
-    format_moment,
     group_names,
     json_response,
+    moment_texts,
     query_narrowing,
     query_texts,
     refusal_response,
@@ -28,7 +29,7 @@ from loci_site.admin.explore.page import (
 from memories.admin.search import SEARCH_LIMIT, find_by_words
 from memories.language.cleaning import clean_line
 from memories.models import Memory
-from memories.queries.as_of import known_span, true_span
+from memories.queries.as_of import TimeSpan, known_span, true_span
 from memories.queries.visibility import as_q, listed_by, recallable_by
 from memories.search.base import search_index
 from memories.search.query_terms import Match, words
@@ -81,18 +82,21 @@ def show_timeline(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"title": gettext("Timeline"), "given": given, "groups": group_names(actor)}
     try:
         narrowing = query_narrowing(request)
+        given |= moment_texts(narrowing)
         rows, group = find_rows(actor, given)
         shown = recallable_keys(actor, group, narrowing, [row.key for row in rows])
     except LociError as refusal:
         return render_page(request, "timeline.html", context | {"refusal": refusal}, status=refusal.status)
     context |= {
         "picture": draw_timeline(rows, shown),
-        "spans": [(row, true_span(row), known_span(row), row.key in shown) for row in rows],
+        "spans": [
+            (row, span_text(true_span(row)), span_text(known_span(row)), row.key in shown) for row in rows
+        ],
         "count": len(shown),
         "is_cut": len(rows) == MAX_ROWS,
-        "as_of": format_moment(narrowing.as_of),
-        "known_at": format_moment(narrowing.known_at),
-        "now": timezone.now(),
+        "as_of": narrowing.as_of,
+        "known_at": narrowing.known_at,
+        "zone": str(timezone.get_current_timezone()),
     }
     return render_page(request, "timeline.html", context)
 
@@ -149,7 +153,7 @@ def draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
     dates = [start + (end - start) * n / (DATES - 1) for n in range(DATES)]
     return Timeline(
         rows=tuple(draw_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
-        dates=tuple((x(at), f"{at:%Y-%m-%d}") for at in dates),
+        dates=tuple((x(at), f"{local_moment(at):%Y-%m-%d}") for at in dates),
         start=start,
         end=end,
         height=TOP + ROW_HEIGHT * len(rows) + 6,
@@ -170,7 +174,10 @@ def draw_row(
         memory=memory,
         label=Truncator(text).chars(LABEL_CHARS),
         description=gettext("{text} – true {true}; known {known}; {state}").format(
-            text=Truncator(text).chars(120), true=true, known=known, state=memory.state
+            text=Truncator(text).chars(120),
+            true=span_text(true),
+            known=span_text(known),
+            state=memory.state,
         ),
         y=TOP + ROW_HEIGHT * number,
         start=x_from,
@@ -181,6 +188,24 @@ def draw_row(
         known_width=max(2.0, round(known_to - known_from, 1)),
         is_shown=is_shown,
     )
+
+
+def span_text(span: TimeSpan) -> str:
+    """A period in the reader's words and time zone."""
+    if span.start is None:
+        return gettext("until {end}").format(end=moment_text(span.end)) if span.end else gettext("always")
+    if span.end is None:
+        return gettext("from {start} on").format(start=moment_text(span.start))
+    return gettext("from {start} until {end}").format(
+        start=moment_text(span.start), end=moment_text(span.end)
+    )
+
+
+def moment_text(at: datetime) -> str:
+    """A moment in the reader's time zone. Midnight in UTC is how a memory names a day alone, which is that day everywhere."""
+    if at.time() == time.min:
+        return f"{at:%Y-%m-%d}"
+    return f"{local_moment(at):%Y-%m-%d %H:%M %Z}"
 
 
 def time_span(rows: Sequence[Memory]) -> tuple[datetime, datetime]:

@@ -10,6 +10,8 @@ if (box) {
   const end = Date.parse(box.dataset.end);
   const now = Date.now();
   const steps = 1000;
+  // Swedes write dates as ISO 8601 does. The server reads what has no offset in the account's zone.
+  const local = new Intl.DateTimeFormat("sv-SE", { timeZone: box.dataset.zone, dateStyle: "short", timeStyle: "short" });
   const pause = 120; // ms after the last move
   let timer = null;
   let latest = 0;
@@ -25,8 +27,8 @@ if (box) {
   }));
 
   for (const hand of hands) {
-    const chosen = hand.field.value ? Date.parse(`${hand.field.value}Z`) : now;
-    hand.isNow = !hand.field.value;
+    hand.isNow = !hand.input.dataset.at;
+    const chosen = hand.isNow ? now : Date.parse(hand.input.dataset.at);
     hand.input.value = Math.round(((chosen - start) / (hand.last - start)) * steps);
     hand.input.addEventListener("input", () => { hand.isNow = false; moved(); });
     place(hand);
@@ -49,10 +51,10 @@ if (box) {
     const x = left + ((Number(box.dataset.width) - left) * (moment - start)) / (end - start);
     hand.line.setAttribute("x1", x.toFixed(1));
     hand.line.setAttribute("x2", x.toFixed(1));
-    const text = hand.isNow ? t("now") : new Date(moment).toISOString().slice(0, 16).replace("T", " ");
+    const text = hand.isNow ? t("now") : local.format(moment);
     hand.output.textContent = text;
     hand.input.setAttribute("aria-valuetext", text);
-    hand.field.value = hand.isNow ? "" : new Date(moment).toISOString().slice(0, 16);
+    hand.field.value = hand.isNow ? "" : text.replace(" ", "T");
   }
 
   function moved() {

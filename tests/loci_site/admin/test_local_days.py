@@ -1,0 +1,165 @@
+"""Days of filters, moments of the explore pages and times of lists are those of the account's time zone."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from access.models import AuditEntry, Preference
+from memories.models import Memory, Thread
+from tests.loci_site.admin.conftest import Remember
+from tests.loci_site.admin.exploring import get, text
+
+pytestmark = pytest.mark.django_db
+SECOND = timedelta(seconds=1)
+SHANGHAI, LOS_ANGELES = "Asia/Shanghai", "America/Los_Angeles"
+
+
+@pytest.fixture
+def shanghai(alice: User) -> None:
+    Preference.objects.create(user=alice, time_zone=SHANGHAI)
+
+
+def utc(*numbers: int) -> datetime:
+    return datetime(*numbers, tzinfo=UTC)  # type: ignore[arg-type, misc]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "first", "after"),
+    [
+        (SHANGHAI, "2026-05-02", utc(2026, 5, 1, 16), utc(2026, 5, 2, 16)),
+        (LOS_ANGELES, "2026-03-08", utc(2026, 3, 8, 8), utc(2026, 3, 9, 7)),  # 23 hours: clocks go forward
+        (LOS_ANGELES, "2026-11-01", utc(2026, 11, 1, 7), utc(2026, 11, 2, 8)),  # 25 hours: clocks go back
+        ("Africa/Cairo", "2026-04-24", utc(2026, 4, 23, 22), utc(2026, 4, 24, 21)),  # there is no 00:00
+    ],
+)
+def test_a_day_of_a_list_begins_at_local_midnight(
+    owner: Client, alice: User, zone: str, day: str, first: datetime, after: datetime
+) -> None:
+    Preference.objects.create(user=alice, time_zone=zone)
+    AuditEntry.objects.all().delete()
+    moments = [first - SECOND, first, after - SECOND, after]
+    for number, at in enumerate(moments, start=900):
+        AuditEntry.objects.create(
+            seq=number, at=at, operation="store", actor="x", via="rest", digest="d", hash="h"
+        )
+
+    def listed(**asked: str) -> list[datetime]:
+        return sorted(
+            row.at for row in owner.get("/admin/access/auditentry/", asked).context["cl"].result_list
+        )
+
+    assert listed(at_from=day, at_to=day) == [first, after - SECOND]
+    assert len(listed(at_from=day)) == 3
+    assert len(listed(at_to=day)) == 3
+
+
+def test_links_of_the_charts_count_days_of_utc(owner: Client, shanghai: None) -> None:
+    AuditEntry.objects.all().delete()
+    for number, hour in enumerate((15, 16), start=900):
+        at = utc(2026, 5, 1, hour)
+        AuditEntry.objects.create(
+            seq=number, at=at, operation="store", actor="x", via="rest", digest="d", hash="h"
+        )
+    asked = {"at_from": "2026-05-01", "at_to": "2026-05-01", "at_zone": "UTC"}
+    assert len(owner.get("/admin/access/auditentry/", asked).context["cl"].result_list) == 2
+    del asked["at_zone"]
+    assert len(owner.get("/admin/access/auditentry/", asked).context["cl"].result_list) == 1
+    assert "at_zone=UTC" in owner.get("/admin/").context["charts"][0].bars[-1].link
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-30", "9999-12-31"])
+@pytest.mark.parametrize("zone", [SHANGHAI, LOS_ANGELES])
+def test_days_at_the_ends_of_the_calendar_are_no_error(
+    owner: Client, alice: User, zone: str, day: str
+) -> None:
+    Preference.objects.create(user=alice, time_zone=zone)
+    for end in ("at_from", "at_to"):
+        assert owner.get("/admin/access/auditentry/", {end: day}).status_code == 200
+
+
+def test_the_range_reads_the_index_of_the_column(owner: Client, shanghai: None) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        owner.get("/admin/access/auditentry/", {"at_from": "2026-05-02", "at_to": "2026-05-02"})
+    ranges = [query["sql"] for query in captured.captured_queries if '"at" >=' in query["sql"]]
+    assert ranges
+    # Bounds are computed before: no function stands around the column.
+    assert all("2026-05-01 16:00:00" in sql and "2026-05-02 16:00:00" in sql for sql in ranges)
+
+
+@pytest.mark.model
+def test_moments_of_the_timeline_are_local(owner: Client, shanghai: None, remember: Remember) -> None:
+    changed = utc(2026, 5, 1, 4, 30)  # 12:30 in Shanghai
+    old = remember("The deploy port is 8081.", valid_from=utc(2026, 3, 1))
+    new = remember("The deploy port is 8443.", valid_from=changed, supersedes=old.id)
+
+    def then(as_of: str) -> list[str]:
+        found: list[str] = json.loads(get(owner, "timeline/then/", as_of=as_of).content)["ids"]
+        return found
+
+    assert then("2026-05-01T12:29") == [str(old.id)]
+    assert then("2026-05-01T12:30") == [str(new.id)]
+    assert then("2026-05-01T12:30Z") == then("2026-05-01T12:30") == then("2026-05-01T12:30+08:00")
+    assert then("2026-05-01T04:29Z") == [str(old.id)]
+    shown = text(owner, "timeline/", as_of="2026-05-01T04:29Z")
+    assert 'data-zone="Asia/Shanghai"' in shown
+    assert 'name="as_of" value="2026-05-01T12:29"' in shown
+    assert 'data-at="2026-05-01T12:29:00+08:00"' in shown
+    # A day alone is that day in every zone, a moment is local.
+    assert "true from 2026-03-01 until 2026-05-01 12:30 CST" in shown
+
+
+@pytest.mark.model
+def test_a_link_to_a_question_means_the_same_in_every_zone(
+    owner: Client, shanghai: None, remember: Remember
+) -> None:
+    old = remember("The deploy port is 8081.", valid_from=utc(2026, 3, 1))
+    remember("The deploy port is 8443.", valid_from=utc(2026, 5, 1, 4, 30), supersedes=old.id)
+    asked = {"q": "deploy port", "group": "ledger", "as_of": "2026-05-01T12:29"}
+    answer = get(owner, "recall/", **asked)
+    assert [place.item.memory.id for place in answer.context["places"]] == [old.id]
+    assert "as_of=2026-05-01T12%3A29%3A00%2B08%3A00" in answer.context["here"]
+    Preference.objects.update(time_zone=LOS_ANGELES)
+    again = owner.get(answer.context["here"])
+    assert [place.item.memory.id for place in again.context["places"]] == [old.id]
+    assert 'name="as_of" value="2026-04-30T21:29"' in again.content.decode()
+
+
+@pytest.mark.model
+def test_times_of_lists_are_local_and_whole_on_hover(
+    owner: Client, shanghai: None, remember: Remember
+) -> None:
+    remember("The gate opens.")
+    Memory.objects.update(created_at=utc(2026, 5, 8, 22, 30))
+    AuditEntry.objects.update(at=utc(2026, 5, 8, 22, 30))
+    cell = '<time datetime="2026-05-09T06:30:00+08:00" title="2026-05-09T06:30:00+08:00 Asia/Shanghai">2026-05-09 06:30</time>'
+    for page in ("memories/memory/", "access/auditentry/"):
+        assert cell in owner.get(f"/admin/{page}").content.decode()
+    Preference.objects.all().delete()
+    assert (
+        'title="2026-05-08T22:30:00+00:00 UTC">2026-05-08 22:30<'
+        in owner.get("/admin/memories/memory/").content.decode()
+    )
+
+
+@pytest.mark.model
+def test_days_of_the_conversations_are_local_and_whole(
+    owner: Client, shanghai: None, remember: Remember
+) -> None:
+    moments = {"before": (1, 15, 59), "first": (1, 16, 0), "last": (2, 15, 59), "after": (2, 16, 0)}
+    for thread, (day, hour, minute) in moments.items():
+        remember(f"Turn {thread}.", type="episodic", thread=thread)
+        Thread.objects.filter(name=thread).update(active_at=utc(2026, 5, day, hour, minute))
+
+    def listed(**asked: str) -> int:
+        return len(owner.get("/app/conversations/", asked).context["rows"])
+
+    assert listed() == 4
+    assert listed(after="2026-05-02", before="2026-05-02") == 2
+    assert listed(after="2026-05-02") == 3
+    assert listed(after="2026-05-02T00:01") == 2
+    assert owner.get("/app/conversations/", {"after": "soon"}).status_code in (400, 422)
