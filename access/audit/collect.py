@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import NamedTuple
+
+from storage.call_state import CallState
 
 
 class WrittenRow(NamedTuple):
@@ -13,18 +14,14 @@ class WrittenRow(NamedTuple):
     operation: str
 
 
-_WRITTEN: ContextVar[list[WrittenRow] | None] = ContextVar("loci_written_rows", default=None)
+_WRITTEN: CallState[list[WrittenRow]] = CallState("loci_written_rows")
 
 
 @contextmanager
 def collecting_rows() -> Iterator[list[WrittenRow]]:
     """Collect the rows appended in the block; those of a transaction that is rolled back are among them."""
-    rows: list[WrittenRow] = []
-    token = _WRITTEN.set(rows)
-    try:
+    with _WRITTEN.holding([]) as rows:
         yield rows
-    finally:
-        _WRITTEN.reset(token)
 
 
 def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:

@@ -46,6 +46,17 @@ NEEDING_TABLES = frozenset(
 )
 NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
 DAMAGED = ("database disk image is malformed", "file is not a database")
+# What PostgreSQL says where pgvector is missing, and what to do.
+NO_VECTORS = {
+    "permission denied to create extension": (
+        "The role of DATABASE_URL may not create the extension vector. Run as the server's administrator, in this"
+        " database and in template1, which backups need: CREATE EXTENSION vector. Then try again."
+    ),
+    'extension "vector" is not available': (
+        "The server of DATABASE_URL has no pgvector. Install version 0.8 or newer there, then try again."
+    ),
+}
+TOO_OLD = "Loci needs PostgreSQL"  # the migration that makes the extension says it
 MISSING_TABLE = ("no such table", "no such column", "does not exist")
 
 
@@ -92,6 +103,11 @@ def explain_store_error(error: DatabaseError | OSError) -> str:
     for cause in causes_of(error):
         if isinstance(cause, KeyProblem):
             return str(cause)
+    first = str(error).partition("\n")[0]
+    if advice := next((advice for text, advice in NO_VECTORS.items() if text in first), ""):
+        return advice
+    if first.startswith(TOO_OLD):
+        return first
     if any(text in str(error) for text in MISSING_TABLE):
         return (
             f"The database does not match this version of Loci ({error}). Run 'loci migrate', then try again."
@@ -107,13 +123,13 @@ def explain_store_error(error: DatabaseError | OSError) -> str:
 
 
 def create_missing_database() -> None:
-    """Create a database file that does not exist or is empty, with all tables."""
+    """Create a database file that does not exist or is empty, with all tables; PostgreSQL has none."""
     import django  # noqa: PLC0415 - settings are read here, inside main's error handling
     from django.conf import settings  # noqa: PLC0415 - as above
 
     file = settings.LOCI.storage.database
     is_default = file == settings.LOCI.home / DATABASE
-    if not is_default or (file.exists() and file.stat().st_size > 0):
+    if settings.LOCI.database_url or not is_default or (file.exists() and file.stat().st_size > 0):
         return
     django.setup()
     from loci_site.management.first_start import migrate_if_needed  # noqa: PLC0415 - needs the models

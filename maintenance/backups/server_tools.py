@@ -16,6 +16,8 @@ from psycopg import sql
 from access.errors import Unavailable
 
 # Parameters of Django's connection that libpq does not know.
+# Only the owner of an extension may comment on it, and a dump repeats its comment; Loci's tables have none.
+NO_COMMENTS: Final = "--no-comments"
 DJANGO_OWN: Final = frozenset({"prepare_threshold", "cursor_factory", "context", "server_side_binding"})
 SERVER_DATABASE: Final = "postgres"  # which every server has, to rename others from
 _VERSION = re.compile(r"(\d+)(?:\.\d+)*")
@@ -45,7 +47,15 @@ def dump(database: str, target: Path, *, snapshot: str = "") -> None:
     chosen = [f"--snapshot={snapshot}"] if snapshot else []
     run_tool(
         "pg_dump",
-        ["--format=custom", "--compress=0", "--no-owner", "--no-privileges", *chosen, f"--file={target}"],
+        [
+            "--format=custom",
+            "--compress=0",
+            "--no-owner",
+            "--no-privileges",
+            NO_COMMENTS,
+            *chosen,
+            f"--file={target}",
+        ],
         database,
         is_last=True,
     )
@@ -54,7 +64,7 @@ def dump(database: str, target: Path, *, snapshot: str = "") -> None:
 
 def load(source: Path, database: str) -> None:
     """Read a dump into an empty database; the first error ends it."""
-    options = ["--exit-on-error", "--no-owner", "--no-privileges", "--dbname"]
+    options = ["--exit-on-error", "--no-owner", "--no-privileges", NO_COMMENTS, "--dbname"]
     run_tool("pg_restore", options, database, after=[str(source)])
 
 
@@ -88,16 +98,39 @@ def server() -> Iterator[psycopg.Connection[Any]]:
 
 
 def create_database(name: str) -> None:
-    """Make an empty database; Unavailable if the role may not."""
+    """Make an empty database that can have the extension `vector`; Unavailable if the role may not.
+
+    From template0: what somebody added to template1 would collide with the dump. pgvector is no trusted extension, so a
+    role that is no administrator gets it with template1.
+    """
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    for template in ("template0", "template1"):
+        try:
+            with server() as found:
+                found.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise Unavailable(
+                "The role of DATABASE_URL may not create databases, and a backup is verified in one.",
+                hint="Run as the server's administrator: ALTER ROLE name CREATEDB.",
+            ) from error
+        if can_have_vectors(name):
+            return
+        drop_databases([name])
+    raise Unavailable(
+        "The role of DATABASE_URL may not create the extension vector, which the database of a backup needs.",
+        hint="Run as the server's administrator: psql template1 -c 'CREATE EXTENSION vector'.",
+    )
+
+
+def can_have_vectors(database: str) -> bool:
+    """True if the database has the extension `vector`, or the role may make it there; nothing is made."""
     try:
-        with server() as found:
-            # template0: what somebody added to template1 would collide with the dump.
-            found.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise Unavailable(
-            "The role of DATABASE_URL may not create databases, and a backup is verified in one.",
-            hint="Run as the server's administrator: ALTER ROLE name CREATEDB.",
-        ) from error
+        with psycopg.connect("", **libpq_params(database)) as found:
+            found.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            found.rollback()  # the dump says in which schema
+    except psycopg.errors.InsufficientPrivilege:
+        return False
+    return True
 
 
 def drop_databases(names: Iterable[str]) -> None:

@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+from storage.call_state import CallState
 
 from .concurrency import yield_to_answers
 from .encoder import Encoder
@@ -62,17 +63,14 @@ class Handover:
     is_apart: bool = False  # no text is embedded in place, see run_apart()
 
 
-_HANDOVER: ContextVar[Handover | None] = ContextVar("loci_long_texts", default=None)
+_HANDOVER: CallState[Handover] = CallState("loci_long_texts")
 
 
 @contextmanager
 def restartable(known: dict[TextKey, LongVectors]) -> Iterator[None]:
     """Allow the job in the block to raise VectorsNeeded; `known` holds what earlier attempts waited for."""
-    token = _HANDOVER.set(Handover(known))
-    try:
+    with _HANDOVER.holding(Handover(known)):
         yield
-    finally:
-        _HANDOVER.reset(token)
 
 
 def known_vectors(key: TextKey) -> LongVectors | None:
@@ -100,13 +98,12 @@ def run_apart(job: Callable[[], R]) -> R:
     """
     outer, known = _HANDOVER.get(), dict[TextKey, LongVectors]()
     while True:
-        token = _HANDOVER.set(Handover((outer.known if outer is not None else {}) | known, is_apart=True))
+        both = (outer.known if outer is not None else {}) | known
         try:
-            return job()
+            with _HANDOVER.holding(Handover(both, is_apart=True)):
+                return job()
         except VectorsNeeded as needed:
             text = needed.text
-        finally:
-            _HANDOVER.reset(token)
         if outer is not None and len(text.texts) > SHORT_WINDOWS:
             raise VectorsNeeded(text)
         known[text.key] = LongVectors(text.spans, text.encoder.encode(text.texts))

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -30,6 +29,7 @@ from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import read_rows
 from memories.types import Type
 from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
+from storage.call_state import CallState
 from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)
@@ -37,18 +37,8 @@ PIECES = ManyInsert(Piece)
 _INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
 
-@dataclass
-class HeldState:
-    """The state of the indexes that a block reads once; None when the block is over.
-
-    asgiref copies the context of a call into its caller's, also of a call that was cancelled while its thread went on in
-    the block: what it copied there must not be believed for ever.
-    """
-
-    values: Mapping[str, str] | None
-
-
-_held_state: ContextVar[HeldState | None] = ContextVar("held_state", default=None)
+# The state of the indexes that a block reads once.
+_HELD_STATE: CallState[Mapping[str, str]] = CallState("loci_index_state")
 _STATE_NAMES = ("model", "default_scope", "withdrawn")
 # Of each database, as of the last time that all values were read.
 _last_models: dict[str, str] = {}
@@ -248,7 +238,7 @@ def read_index_state(groups: Collection[int] = ()) -> Mapping[str, str]:
     With the stamps of these groups (by key); empty for a group that has none of its own.
     """
     stamps = [stamp_name(group) for group in groups]
-    held = _held_values()
+    held = _HELD_STATE.get()
     if held is not None and held.keys() >= {*stamps}:
         return held
     found = dict.fromkeys(stamps, "") | dict(read_rows(_state_query, [*_STATE_NAMES, *stamps]))
@@ -267,26 +257,16 @@ def stamp_name(group: int) -> str:
     return f"withdrawn {group}"
 
 
-def _held_values() -> Mapping[str, str] | None:
-    held = _held_state.get()
-    return None if held is None else held.values
-
-
 @contextmanager
 def one_index_state(state: Mapping[str, str]) -> Iterator[None]:
     """Use this state of the indexes in the whole block: for a writer's transaction or one answer."""
-    held = HeldState(state)
-    token = _held_state.set(held)
-    try:
+    with _HELD_STATE.holding(state):
         yield
-    finally:
-        held.values = None
-        _held_state.reset(token)
 
 
 def indexed_model() -> str:
     """The id of the model whose vectors the index holds; empty before the first one."""
-    held = _held_values()
+    held = _HELD_STATE.get()
     if held is not None:
         return held.get("model", "")
     found = _INDEX_STATE.first("model")

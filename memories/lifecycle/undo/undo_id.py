@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from access.actor import Actor
 from access.errors import InvalidInput
-from storage.block_cipher import BLOCK_BYTES, decrypt_block, encrypt_block, key_of
+from storage.encryption.block_cipher import BLOCK_BYTES, decrypt_block, encrypt_block, key_of
 
 PURPOSE: Final = "undo id"
 KEY_BYTES: Final = 6

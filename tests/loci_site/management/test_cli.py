@@ -3,15 +3,20 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from django.core.management import get_commands, load_command_class
+from django.db import ProgrammingError
 from django.test import Client
+from pytest_django import Settings
 
 from loci_site import __version__
+from loci_site.management.cli import create_missing_database, explain_store_error
 from loci_site.management.command_list import GROUPS, REFUSED, Commands, read_help
 from loci_site.management.reference.errors import PACKAGES
+from storage.home import DATABASE
 from tests.fresh_homes import with_tables
 from tests.settings import REPOSITORY
 
@@ -62,6 +67,40 @@ def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Run 'loci migrate'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_on_postgresql_no_file_is_made(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = replace(settings.LOCI.storage, database=tmp_path / DATABASE)
+    url = "postgresql://loci@db.example.org/loci"
+    settings.LOCI = replace(settings.LOCI, home=tmp_path, storage=storage, database_url=url)
+    create_missing_database()
+    assert capsys.readouterr().err == ""
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            'permission denied to create extension "vector"\nHINT:  Must be superuser to create this extension.',
+            "Run as the server's administrator, in this database and in template1",
+        ),
+        (
+            'extension "vector" is not available\nDETAIL:  Could not open extension control file',
+            "Install version 0.8 or newer there",
+        ),
+        (
+            "Loci needs PostgreSQL 15 or newer with pgvector 0.8 or newer. Update the server.\nCONTEXT:  PL/pgSQL",
+            "Loci needs PostgreSQL 15 or newer with pgvector 0.8 or newer. Update the server.",
+        ),
+    ],
+)
+def test_what_postgresql_lacks_is_said_in_a_sentence(text: str, advice: str) -> None:
+    said = explain_store_error(ProgrammingError(text))
+    assert advice in said
+    assert "\n" not in said
 
 
 def test_the_list_has_each_of_our_commands_once_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,37 @@ def test_older_tools_are_refused(remember: Remember, tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(Unavailable, match=r"pg_dump is of version 14\.2, older than the server"):
         make_backup(operator())
+
+
+@pytest.fixture
+def in_template1(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """New connections are of a role that may create databases and no more; an administrator's statement in template1."""
+    role, params = f"ordinary_{connection.settings_dict['NAME']}", libpq_params("template1")
+
+    def run(statement: str) -> None:
+        # Nobody may be connected to a database while it is copied.
+        with psycopg.connect("", **params, autocommit=True) as administrator:
+            administrator.execute(statement)
+
+    run(f"CREATE ROLE {role} LOGIN CREATEDB IN ROLE pg_read_all_data")
+    monkeypatch.setitem(connection.settings_dict, "USER", role)
+    yield run
+    run("DROP EXTENSION IF EXISTS vector")
+    run(f"DROP ROLE {role}")
+
+
+def test_an_ordinary_role_gets_the_extension_with_template1(
+    remember: Remember, in_template1: Callable[[str], None]
+) -> None:
+    remember(PORT)
+    with pytest.raises(Unavailable, match="may not create the extension vector") as refused:
+        make_backup(operator())
+    assert "psql template1 -c 'CREATE EXTENSION vector'" in refused.value.hint
+    assert copy_names() == []
+    in_template1("CREATE EXTENSION vector")
+    made = make_backup(operator())
+    assert preview_restore(operator(), made.path).present == "readable"
+    assert copy_names() == []
 
 
 def test_a_backup_of_sqlite_is_refused(remember: Remember) -> None:

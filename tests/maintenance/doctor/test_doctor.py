@@ -27,6 +27,7 @@ from maintenance.doctor.versions import faulty_chains, keys_in_cycles
 from maintenance.models import JobLock
 from memories.embedding.install import verify_model
 from memories.models import IndexState, Link, Memory, Piece
+from storage.dialect import dialect
 from tests.memories.indexes import VECTORS, WORD_TRIGGER, drop_word_trigger, lose_words, texts_with
 
 Remember = Callable[..., Memory]
@@ -351,3 +352,19 @@ def test_an_index_that_is_not_valid_is_named(remember: Callable[..., Memory]) ->
             )
     assert (found.verdict, found.detail) == ("wrong", "the index piece_search_room is not valid")
     assert "REINDEX" in found.advice
+
+
+@pytest.mark.postgresql
+def test_indexes_are_checked_by_amcheck_where_the_role_may_run_it() -> None:
+    """The server of the tests has no amcheck, so a function of the name stands in for it."""
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            CREATE FUNCTION bt_index_check(regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+                IF $1 = 'memories_memory_pkey'::regclass THEN RAISE 'item order is wrong'; END IF;
+            END $$
+        """)
+        cursor.execute("REVOKE EXECUTE ON FUNCTION bt_index_check FROM PUBLIC")
+        assert dialect().index_faults() == ["memories_memory_pkey: item order is wrong"]
+        cursor.execute("SET LOCAL ROLE pg_read_all_data")
+        assert dialect().index_faults() == []
+        cursor.execute("RESET ROLE")

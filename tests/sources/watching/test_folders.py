@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
@@ -137,7 +138,12 @@ def test_the_process_hears_a_change(tmp_path: Path, alice: User) -> None:
     call_command("group", "create", "ledger", stdout=StringIO())
     notes = Notes.watched(tmp_path / "notes", Group.objects.get(slug="ledger"))
     stop = threading.Event()
-    thread = threading.Thread(target=WatchLoop(stop).run)
+
+    def watch() -> None:
+        WatchLoop(stop).run()
+        connection.close()  # the thread's own
+
+    thread = threading.Thread(target=watch)
     thread.start()
     try:
         time.sleep(1.0)

@@ -147,6 +147,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(synced: Notes, tmp_path: 
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.sqlite(reason="PostgreSQL's operator encrypts its disk")
 def test_an_encrypted_store_has_no_plain_files_unless_the_settings_say_so(
     settings: Settings, tmp_path: Path, ledger: Group, synced: Notes
 ) -> None:
