@@ -67,6 +67,4 @@ def test_a_conversation_is_kept_and_found_again(
     expect(panel.locator("#results")).to_contain_text("claude.ai")
     expect(panel.locator("#results mark").first).to_have_text(re.compile("mail", re.IGNORECASE))
     assert page.evaluate("document.querySelector('iframe')") is None  # the site sees an empty element
-    page.keyboard.press("Escape")
-    expect(page.locator("html")).to_be_visible()
-    assert not [frame for frame in page.frames if "/pages/panel.html" in frame.url]
+    browser.close_panel(page, panel)

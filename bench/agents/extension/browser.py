@@ -15,6 +15,9 @@ from bench.demo.browser import NAMES
 
 EXTENSION = Path(__file__).resolve().parents[3] / "extension"
 WAIT_MS = 20_000
+_ESCAPE = (
+    "() => void setTimeout(() => document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' })))"
+)
 # A question to the background, as the extension's own pages ask it. One that a dying worker took with it is asked again.
 ASK = """message => {
     const once = () => Promise.race([
@@ -85,6 +88,19 @@ class Chrome:
                 raise AssertionError("the panel did not open")
             page.wait_for_timeout(50)
         return found[0]
+
+    def close_panel(self, page: Page, panel: Frame) -> None:
+        """Close the panel with its key.
+
+        The key is sent within the frame, a moment later: Chromium does not always answer for a key whose frame is gone,
+        and the driver would wait for that answer without end.
+        """
+        panel.evaluate(_ESCAPE)
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while panel in page.frames:
+            if time.monotonic() > deadline:
+                raise AssertionError("the panel did not close")
+            page.wait_for_timeout(50)
 
     def tab_of(self, page: Page) -> int:
         """The browser's number of a tab."""

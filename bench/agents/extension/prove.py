@@ -260,7 +260,7 @@ def panel_and_selection(at: Bench) -> None:
     at.check(not grave_faults_of(panel), f"panel: {grave_faults_of(panel)}")
     at.check(page.evaluate("frames.length") <= 1, "the site sees more than the panel's empty frame")
     address = panel.url
-    page.keyboard.press("Escape")
+    at.browser.close_panel(page, panel)
     stray = at.browser.context.new_page()
     stray.goto(address)  # another tab, as a site that frames it would be
     stray.wait_for_timeout(500)
