@@ -17,6 +17,8 @@ FILES = {
     "what stops being right": "tests/acceptance/test_contradiction_matrix.py",
     "what deletes a memory": "tests/acceptance/test_deletion_protocol.py",
     "what REST answers to anything": "tests/loci_site/api/test_openapi.py",
+    "pages and forms, by axe": "tests/browser/test_memory_page.py",
+    "pages in other languages, by axe": "tests/browser/test_language.py",
 }
 _PASSED = re.compile(r"(\d+) passed")
 
