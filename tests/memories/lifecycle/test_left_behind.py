@@ -95,6 +95,17 @@ def test_the_move_is_still_logged_and_still_undone(ledger: Group, garden: Group)
     assert purge_left_behind(operator(), "garden", dry_run=True).memories == 1
 
 
+def test_rows_after_the_purge_are_not_excused(ledger: Group, garden: Group) -> None:
+    memory = kept(operator(), TEXT, group="ledger", scope="group")
+    done = move_memories(operator(), "ledger", to="garden", wanted=PartFilter())
+    purge_left_behind(operator(), "ledger")
+    move_memories_back(operator(), "ledger", run=str(done.run))
+    dispute(operator(), memory.id, reason="is it?")
+    assert is_log_whole()
+    AuditPayload.objects.filter(entry__group=ledger.id, entry__operation="dispute").delete()
+    assert not is_log_whole()
+
+
 def test_a_past_that_was_purged_is_not_made_up(ledger: Group, garden: Group) -> None:
     memory = kept(operator(), TEXT, group="ledger", scope="group")
     then = timezone.now()
