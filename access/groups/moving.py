@@ -78,6 +78,7 @@ def move_memories(
 
     Raises:
         GroupNotFound, NotPermitted: the actor may not curate both groups.
+        InvalidInput: no memory can have a type, tag or source of the filter, or there are too many.
         Conflict: both are the same.
     """
     return _registered["part"][0](actor, slug, to, wanted or PartFilter(), reason, dry_run)
@@ -94,7 +95,7 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     try:
         named = UUID(run)
     except ValueError:
-        raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="undo") from None
+        raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="run") from None
     return _registered["part"][1](actor, slug, named, dry_run)
 
 

@@ -177,15 +177,21 @@ def test_a_part_moves_and_comes_back_over_rest(ledger: Group, garden: Group, cli
     client.force_login(User.objects.create_superuser("owner", password="a-long-password"))
     rose = kept(operator(), "Roses are red.", group="ledger", scope="group", tags=("roses",))
     kept(operator(), "Invoices are due in May.", group="ledger", scope="group")
-    body = {"to": "garden", "tags": ["roses"], "reason": "theirs"}
+    body = {"to": "garden", "tags": ["Roses "], "reason": "theirs"}  # as people write it
     move_part = "/api/groups/ledger/move-memories"
     would = client.post(move_part, body | {"dry_run": True}, "application/json").json()
     assert (would["moved"], would["run"], fresh(rose).group.slug) == (1, None, "ledger")
     done = client.post(move_part, body, "application/json").json()
     assert (done["from"], done["to"], done["moved"], done["staying"]) == ("ledger", "garden", 1, [])
     assert fresh(rose).group.slug == "garden"
-    wrong = client.post(move_part, {"to": "garden", "types": ["poem"]}, "application/json")
-    assert (wrong.status_code, wrong.json()["field"]) == (422, "type")
+    for field, values in (
+        ("types", ["poem"]), ("tags", [" "]), ("tags", [f"t{n}" for n in range(1200)]),
+        ("sources", ["\x00"]), ("sources", [f"s{n}" for n in range(40_000)]),
+    ):  # fmt: skip
+        wrong = client.post(move_part, {"to": "garden", field: values}, "application/json")
+        assert (wrong.status_code, wrong.json()["field"]) == (422, field)
+    lost = client.post(f"{move_part}/undo", {"run": "x"}, "application/json")
+    assert (lost.status_code, lost.json()["field"]) == (422, "run")
     undone = client.post(f"{move_part}/undo", {"run": done["run"]}, "application/json").json()
     assert (undone["undo"], undone["to"], fresh(rose).group.slug) == (True, "ledger", "ledger")
     assert is_log_whole()
