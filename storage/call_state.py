@@ -42,7 +42,9 @@ class CallState(Generic[T]):
     def holding(self, value: T) -> Iterator[T]:
         """Hold a value other than None in the whole block."""
         outer = self._held.get()
-        while outer is not None and outer.value is None:  # else each cancelled call would make the chain longer
+        while (
+            outer is not None and outer.value is None
+        ):  # else each cancelled call would make the chain longer
             outer = outer.outer
         held = HeldValue(value, outer)
         token = self._held.set(held)
