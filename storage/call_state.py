@@ -31,14 +31,22 @@ class CallState(Generic[T]):
     def get(self) -> T | None:
         """The value of the innermost block that is not over; None outside of all."""
         held = self._held.get()
-        while held is not None and held.value is None:
+        while held is not None:
+            value = held.value  # read once: the block may end in another thread
+            if value is not None:
+                return value
             held = held.outer
-        return held.value if held is not None else None
+        return None
 
     @contextmanager
     def holding(self, value: T) -> Iterator[T]:
         """Hold a value other than None in the whole block."""
-        held: HeldValue[T] = HeldValue(value, self._held.get())
+        outer = self._held.get()
+        while (
+            outer is not None and outer.value is None
+        ):  # else each cancelled call would make the chain longer
+            outer = outer.outer
+        held = HeldValue(value, outer)
         token = self._held.set(held)
         try:
             yield value

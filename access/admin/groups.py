@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from unfold.admin import TabularInline
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
@@ -17,13 +17,12 @@ from access.admin.caller import actor_of
 from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, WordedForm
-from access.audit.operations import Operation
 from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
-from access.groups.moving import LeftBehind, purge_left_behind
+from access.groups.moving import LeftBehind, has_moved_away, purge_left_behind
 from access.groups.privacy import set_private
-from access.models import AuditEntry, Group, Membership
+from access.models import Group, Membership
 
 
 def _administers(request: HttpRequest, group: Model | None) -> bool:
@@ -212,9 +211,8 @@ class GroupAdmin(WordedForm, LociAdmin):
 
     @column(gettext_lazy("moved away"))
     def moved_away(self, group: Group) -> str:
-        """How many memories left the group, with the way to purge what stayed behind of them."""
-        moves = AuditEntry.objects.filter(group=group.id, operation=Operation.MOVE).exclude(memory_id=None)
-        if not moves.exists():
+        """Whether memories left the group, with the way to purge what stayed behind of them."""
+        if not has_moved_away(group):
             return gettext("none")
         return format_html(
             '<a class="loci-link" href="{}">{}</a>',
@@ -248,8 +246,13 @@ EDITABLE_FIELDS = frozenset(
 
 def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:
     """The consequences of a purge, in words."""
+    more = would.elsewhere
+    line = ngettext(
+        "{count} more moved where you may not curate", "{count} more moved where you may not curate", more
+    )
+    others = (line.format(count=more),) if more else ()
     if not would.memories:
-        return (gettext("no memory moved away from here: nothing would change"),)
+        return others or (gettext("no memory moved away from here: nothing would change"),)
     counts = {
         gettext("contents of log rows, which are destroyed: {count}"): would.log_payloads,
         gettext("logged recalls whose questions are destroyed: {count}"): would.recalls,
@@ -259,6 +262,7 @@ def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:
         gettext("the moved memories stay in their new groups: {count}").format(count=would.memories),
         *(text.format(count=count) for text, count in counts.items()),
         *(gettext("the text may still be here: {place}").format(place=place) for place in would.remains),
+        *others,
         gettext("backups keep the old state until they are rotated out"),
         gettext("a purge cannot be undone"),
     )

@@ -153,7 +153,8 @@ def read_rows(entries: QuerySet[AuditEntry]) -> Iterator[AuditEntry | None]:
 class Purges:
     """Excuses the rows of this store whose payload is missing: those of a memory whose purge is logged.
 
-    In one chain alone those of a memory that moved away, if the purge of what it left there is logged.
+    Also those of a memory that moved away from a group, up to the row that logs the purge of what it left there: a memory
+    that came back has rows again.
     """
 
     def __init__(self, origin: str) -> None:
@@ -166,16 +167,19 @@ class Purges:
         return frozenset(rows.values_list("memory_id", flat=True))
 
     @cached_property
-    def _cleared(self) -> frozenset[tuple[UUID | None, UUID | None]]:
-        """Group and memory; groups, since a row may be in the chain of before each group had its own."""
+    def _cleared(self) -> dict[tuple[UUID | None, UUID | None], tuple[str, int]]:
+        """Chain and number of the last such purge, by group and memory."""
         rows = AuditEntry.objects.filter(origin=OWN, operation=Operation.CLEAR, memory_id__isnull=False)
-        return frozenset(rows.values_list("group", "memory_id"))
+        found = rows.order_by("chain", "seq").values_list("group", "memory_id", "chain", "seq")
+        return {(group, memory): (chain, seq) for group, memory, chain, seq in found.iterator()}
 
     def find_error(self, entry: AuditEntry) -> str:
         """What is wrong if the payload is missing; empty if it is there, or a purge destroyed it."""
         if not self._is_own or hasattr(entry, "payload_row") or entry.memory_id in self._purged:
             return ""
-        if (entry.group, entry.memory_id) in self._cleared:
+        chain, seq = self._cleared.get((entry.group, entry.memory_id), ("", 0))
+        # The group's rows of before each group had its own chain are in OLD, which has ended.
+        if seq and (entry.chain == OLD or (entry.chain == chain and entry.seq < seq)):
             return ""
         return "the payload of the row is missing, and no purge is logged"
 

@@ -4,9 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import Q
+
 from access.actor import Actor
+from access.audit.chains import OWN
+from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups.narrowing import StayingMemory
+from access.models import AuditEntry, Group
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,8 @@ class PartMove:
 class LeftBehind:
     """What a purge of the traces of moved memories destroyed in their former group, or would; counts of rows.
 
-    `memories` counts versions. `remains` names where the group may still quote a text: nothing is promised about that.
+    `memories` counts versions, `elsewhere` those that moved where the actor may not curate: nothing of them was touched.
+    `remains` names where a text may still be: nothing is promised about that.
     """
 
     group: str
@@ -49,6 +55,7 @@ class LeftBehind:
     recalls: int
     checkpoints: int
     remains: tuple[str, ...] = ()
+    elsewhere: int = 0
     dry_run: bool = False
 
 
@@ -78,6 +85,7 @@ def move_memories(
 
     Raises:
         GroupNotFound, NotPermitted: the actor may not curate both groups.
+        InvalidInput: no memory can have a type, tag or source of the filter, or there are too many.
         Conflict: both are the same.
     """
     return _registered["part"][0](actor, slug, to, wanted or PartFilter(), reason, dry_run)
@@ -94,8 +102,16 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     try:
         named = UUID(run)
     except ValueError:
-        raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="undo") from None
+        raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="run") from None
     return _registered["part"][1](actor, slug, named, dry_run)
+
+
+def has_moved_away(group: Group) -> bool:
+    """True if the group's log says that a memory or a conversation was moved to another group."""
+    rows = AuditEntry.objects.filter(origin=OWN, group=group.id)
+    memories = Q(operation=Operation.MOVE, payload_row__payload__has_key="moved_to")
+    conversations = Q(operation=Operation.THREAD, payload_row__payload__moved__0=group.slug)
+    return rows.filter(memories | conversations).exists()
 
 
 def purge_left_behind(

@@ -118,8 +118,13 @@ def purge_moved(options: dict[str, Any]) -> str:
 
 def purge_text(done: LeftBehind) -> str:
     """The result in words."""
+    others = f"{done.elsewhere:,} more moved where you may not curate." if done.elsewhere else ""
     if not done.memories:
-        return f"No memory moved away from '{done.group}'. Nothing was changed."
+        return (
+            f"{others} Nothing was changed."
+            if others
+            else f"No memory moved away from '{done.group}'. Nothing was changed."
+        )
     did = "Nothing was changed. This would be destroyed" if done.dry_run else "Destroyed"
     lines = [
         f"{did} in '{done.group}', of {done.memories:,} moved memories and versions:",
@@ -127,13 +132,11 @@ def purge_text(done: LeftBehind) -> str:
         f"  {done.recalls:,} logged recalls or their questions",
         f"  quotes in {done.checkpoints:,} checkpoints",
     ]
-    lines += [f"  still quoted by {line}" for line in done.remains]
-    return "\n".join(
-        [
-            *lines,
-            "The memories stay in their new groups; backups keep the old state until they are rotated out.",
-        ]
+    lines += [f"  still there: {line}" for line in done.remains]
+    lines.append(
+        "The memories stay in their new groups; backups keep the old state until they are rotated out."
     )
+    return "\n".join([*lines, *filter(None, [others])])
 
 
 # Of `loci group`: each action's function, help text and options.

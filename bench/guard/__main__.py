@@ -87,11 +87,11 @@ def train(lesson: Lesson, encode: Encode) -> tuple[FittedWording, FittedWeights]
     for fold in range(FOLDS):
         held = lesson.folds == fold
         unseen[held] = rows.highest(fit_wording(rows, labels, ~held))[held]
-    told = [
+    rows_of_features = [
         features(text, vector, wording_features(*wording))
         for text, vector, wording in zip(lesson.texts, encode(lesson.texts), unseen, strict=True)
     ]
-    return fit_wording(rows, labels, labels >= 0), fit(np.array(told, dtype=np.float64), labels)
+    return fit_wording(rows, labels, labels >= 0), fit(np.array(rows_of_features, dtype=np.float64), labels)
 
 
 def write(folder: Path, wording: FittedWording, fitted: FittedWeights) -> None:

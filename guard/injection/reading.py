@@ -30,8 +30,8 @@ _YOU: Final = re.compile(r"\b(?:you|your|yourself)\b", re.I)
 _LINK: Final = re.compile(r"https?://|@\w")
 _AI: Final = re.compile(r"\b(?:AI|assistant|agent|bot|model|LLM|copilot|chatbot)s?\b", re.I)
 MARKS: Final = ("second person", "link", "long", "beyond ascii", "names an ai")
-WORDINGS: Final = ("most", "mean")  # of the windows of a text
-MOST_WORDING: Final = 8.0
+WINDOW_SCORES: Final = ("highest", "mean")  # of the windows of a text
+MAX_WINDOW_SCORE: Final = 8.0
 WORDING_SCALE: Final = 0.5
 
 Numbers = NDArray[np.float32]
@@ -46,42 +46,41 @@ class WordingWeights:
     bias: float
 
     def read(self, text: str) -> tuple[Span, tuple[float, float]]:
-        """The window that reads most like an instruction, and the features named in WORDINGS."""
+        """The window that reads most like an instruction, and the features named in WINDOW_SCORES."""
         spans, scores = window_scores(text, self.grams)
         if not spans:
             return (0, len(text)), (0.0, 0.0)
-        most = int(scores.argmax())
-        told = (scores[most] + self.bias, scores.mean() + self.bias)
-        return spans[most], wording_features(*told)
+        at = int(scores.argmax())
+        return spans[at], wording_features(scores[at] + self.bias, scores.mean() + self.bias)
 
 
-def wording_features(most: float, mean: float) -> tuple[float, float]:
+def wording_features(highest: float, mean: float) -> tuple[float, float]:
     """Both scores as the classifier takes them."""
-    return _bounded(most), _bounded(mean)
+    return _bounded(highest), _bounded(mean)
 
 
 def _bounded(score: float) -> float:
-    return max(-MOST_WORDING, min(score, MOST_WORDING)) * WORDING_SCALE
+    return max(-MAX_WINDOW_SCORE, min(score, MAX_WINDOW_SCORE)) * WORDING_SCALE
 
 
 @dataclass(frozen=True)
 class ReadingWeights:
-    """The weights of the vector (float32[384]), of signs and marks, the bias, and the sum from which on a text is reported."""
+    """The weights of the vector (float32[384]), of signs, marks and window scores, the bias, and the score at which a text is reported."""
 
     vector: Numbers
     signs: dict[str, float]
     marks: tuple[float, ...]
-    wordings: tuple[float, ...]
+    window_scores: tuple[float, ...]
     bias: float
     threshold: float
     wording: WordingWeights
 
     def score(self, text: str, vector: Numbers) -> tuple[float, Span]:
-        """The weighted sum of features(), without making them, and the span of the window that says most."""
+        """The weighted sum of features(), without making them, and the span of the window with the highest score."""
         marks = sum(weight * mark for weight, mark in zip(self.marks, marks_of(text), strict=True))
         signs = sum(self.signs[name] for name in SIGNS.present(text))
-        span, told = self.wording.read(text)
-        wording = sum(weight * each for weight, each in zip(self.wordings, told, strict=True))
+        span, scores = self.wording.read(text)
+        wording = sum(weight * score for weight, score in zip(self.window_scores, scores, strict=True))
         return float(vector @ self.vector) * VECTOR_SCALE + signs + marks + wording + self.bias, span
 
 
@@ -97,7 +96,7 @@ def marks_of(text: str) -> tuple[float, ...]:
 
 
 def features(text: str, vector: Numbers, wording: tuple[float, float]) -> Numbers:
-    """What the classifier is trained with, float32[384 + signs + marks + wordings]."""
+    """What the classifier is trained with, float32[384 + signs + marks + window scores]."""
     present = SIGNS.present(text)
     signs = [float(name in present) for name in SIGNS.names]
     return np.concatenate(
@@ -110,7 +109,7 @@ def read_weights() -> ReadingWeights:
     """The weights that Loci brings."""
     data = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     numbers = iter(data["weights"])
-    size = len(data["weights"]) - len(SIGNS.names) - len(MARKS) - len(WORDINGS)
+    size = len(data["weights"]) - len(SIGNS.names) - len(MARKS) - len(WINDOW_SCORES)
     vector = np.array([*islice(numbers, size)], dtype=np.float32)
     signs = dict(zip(SIGNS.names, islice(numbers, len(SIGNS.names)), strict=True))
     marks = tuple(islice(numbers, len(MARKS)))
@@ -122,7 +121,7 @@ def read_weights() -> ReadingWeights:
 def find_reading(text: str, span: Span, vector: Numbers) -> GuardFinding | None:
     """A finding if this piece of a text reads like an instruction to an AI; `vector` is the piece's.
 
-    The finding's span is that of the two sentences that say most.
+    The finding's span is the two sentences with the highest score.
     """
     known = read_weights()
     score, (start, end) = known.score(text[slice(*span)], vector)

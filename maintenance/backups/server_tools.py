@@ -15,9 +15,9 @@ from psycopg import sql
 
 from access.errors import Unavailable
 
-# Parameters of Django's connection that libpq does not know.
 # Only the owner of an extension may comment on it, and a dump repeats its comment; Loci's tables have none.
 NO_COMMENTS: Final = "--no-comments"
+# Parameters of Django's connection that libpq does not know.
 DJANGO_OWN: Final = frozenset({"prepare_threshold", "cursor_factory", "context", "server_side_binding"})
 SERVER_DATABASE: Final = "postgres"  # which every server has, to rename others from
 _VERSION = re.compile(r"(\d+)(?:\.\d+)*")

@@ -17,7 +17,7 @@ from memories.embedding import long_texts
 from memories.embedding.long_texts import restartable, run_apart
 from memories.store import pieces
 from memories.store.pieces import one_index_state
-from storage.call_state import CallState
+from storage.call_state import CallState, HeldValue
 
 Call = Callable[[Callable[[], None]], object]
 
@@ -58,6 +58,18 @@ def test_the_block_around_a_cancelled_call_still_holds() -> None:
     _, afterwards = asyncio.run(cancelled(run_apart, long_texts._HANDOVER, restartable({})))
     assert afterwards == long_texts.Handover({})
     assert long_texts._HANDOVER.get() is None
+
+
+def test_blocks_that_are_over_are_not_kept() -> None:
+    state = CallState[int]("test")
+    with state.holding(1):
+        live = state._held.get()
+        for number in range(2, 5):
+            state._held.set(HeldValue(None, state._held.get()))  # as asgiref copies it from a cancelled call
+            with state.holding(number):
+                assert state.get() == number
+                assert state._held.get() == HeldValue(number, live)
+            assert state.get() == 1
 
 
 async def cancelled(

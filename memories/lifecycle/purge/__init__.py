@@ -280,21 +280,27 @@ class LoggedRecalls:
     last: int = 0
 
 
-def find_logged_recalls(rows: Sequence[Memory], *, after: int = 0) -> LoggedRecalls:
+def find_logged_recalls(
+    rows: Sequence[Memory], *, after: int = 0, group: Group | None = None
+) -> LoggedRecalls:
     """Logged recalls whose questions quote one of the memories' texts, or that found one of them, after a key.
 
-    A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed.
+    A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed. `group`: only recalls
+    in this group.
     """
-    return find_quoting_recalls([row.content for row in rows], {row.key for row in rows}, after=after)
+    texts, keys = [row.content for row in rows], {row.key for row in rows}
+    return find_quoting_recalls(texts, keys, after=after, group=group)
 
 
 def find_quoting_recalls(
-    texts: Iterable[str], keys: Set[int] = frozenset(), *, after: int = 0
+    texts: Iterable[str], keys: Set[int] = frozenset(), *, after: int = 0, group: Group | None = None
 ) -> LoggedRecalls:
     """Logged recalls whose questions contain one of the texts, whatever its spelling, or that found one of the keys."""
     wanted, quoting, finding, last = [fold(text) for text in texts], list[int](), list[int](), after
-    rows = RecallLog.objects.filter(pk__gt=after).order_by("pk").values_list("pk", "query", "hits")
-    for row, query, hits in rows.iterator(chunk_size=2000):
+    rows = RecallLog.objects.filter(pk__gt=after).order_by("pk")
+    if group is not None:
+        rows = rows.filter(group=group)
+    for row, query, hits in rows.values_list("pk", "query", "hits").iterator(chunk_size=2000):
         last = row
         folded = fold(query)
         if any(text in folded for text in wanted):

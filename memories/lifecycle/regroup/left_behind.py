@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_noop
 
 from access import audit
 from access.actor import CURATE, Actor
@@ -20,15 +20,22 @@ from access.groups.locks import hold_groups
 from access.groups.moving import LeftBehind
 from access.models import AuditEntry, AuditPayload, Group
 from memories.draft import clean_reason
-from memories.language.cleaning import fold
+from memories.lifecycle.purge import (
+    WAL_IS_HELD,
+    LoggedRecalls,
+    find_logged_recalls,
+    in_batches,
+    purge_recall_log,
+)
 from memories.lifecycle.regroup.families import chunks
 from memories.lifecycle.target import require_person
-from memories.models import Checkpoint, Memory, Proposal, RecallLog
+from memories.models import Checkpoint, Memory, Proposal, RecallLog, Thread, Tombstone
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import parse_id
 from memories.recall.recall_log import COUNTER, pack_hits, unpack_hits
 from memories.search.schema import begin_purge, end_purge
 from memories.store.purge_hooks import REDACTION, redact, rows_quoting
+from storage.dialect import dialect
 
 KEPT = (Operation.MOVE, Operation.CLEAR)  # of these rows, the payload says no more than where and why
 TEXTS_AT_ONCE = 20  # each is a scan of the group's rows
@@ -49,27 +56,35 @@ def purge_left_behind(
     require_person(actor, "purge what is left of")
     with suppress(DatabaseError):
         COUNTER.flush()  # recalls that wait to be logged
+    known, _ = find_moved(actor, group, memory)
+    # Folding the whole log takes seconds, so do it before the write lock; later rows are folded under the lock.
+    logged = find_logged_recalls(known, group=group)
     begin_purge(connection)
     with transaction.atomic():
         hold_groups([group.key])
         rows, elsewhere = find_moved(actor, group, memory)
+        if {row.key for row in rows} != {row.key for row in known}:
+            logged = LoggedRecalls()
         texts = tuple(dict.fromkeys(row.content for row in rows))
         reason = redact(clean_reason(reason), texts)
         payloads = purge_payloads(rows, texts, group)
-        recalls = purge_recalls(rows, texts, group)
+        recalls = purge_recalls(rows, logged, find_logged_recalls(rows, after=logged.last, group=group))
         checkpoints = redact_checkpoints(texts, group)
-        if rows and not dry_run:
+        if payloads or recalls or checkpoints:
             because = {"reason": reason} if reason else {}
             audit.append_many(
                 actor, [AuditEvent(Operation.CLEAR, row.id, group.id, payload=because) for row in rows]
             )
-        remains = (*find_remains(texts, group), *elsewhere_line(elsewhere))
+        remains = find_remains(texts, group)
         transaction.set_rollback(dry_run)
-    if connection.in_atomic_block:
+    if payloads or recalls or checkpoints:
+        remains += dialect().purge_leaves
+    # Not after a dry run: emptying the write-ahead log waits for readers.
+    if not dry_run and connection.in_atomic_block:
         transaction.on_commit(lambda: end_purge(connection))
-    else:
-        end_purge(connection)
-    return LeftBehind(group.slug, len(rows), payloads, recalls, checkpoints, remains, dry_run)
+    elif not dry_run and not end_purge(connection):
+        remains += (WAL_IS_HELD,)
+    return LeftBehind(group.slug, len(rows), payloads, recalls, checkpoints, remains, elsewhere, dry_run)
 
 
 def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], int]:
@@ -113,25 +128,19 @@ def purge_payloads(rows: Sequence[Memory], texts: tuple[str, ...], group: Group)
     return gone
 
 
-def purge_recalls(rows: Sequence[Memory], texts: tuple[str, ...], group: Group) -> int:
-    """Delete the group's logged recalls whose questions quote a text; blank those that found a memory.
+def purge_recalls(rows: Sequence[Memory], *logged: LoggedRecalls) -> int:
+    """Delete the logged recalls whose questions quote a text; blank those that found a memory, and that they found it.
 
     Returns how many recalls that were.
     """
-    keys, folded = {row.key for row in rows}, [fold(text) for text in texts]
-    quoting, finding = list[int](), list[RecallLog]()
-    logged = RecallLog.objects.filter(group=group).only("pk", "query", "hits").order_by("pk")
-    for recall in logged.iterator(chunk_size=2000):
-        question, hits = fold(recall.query), unpack_hits(bytes(recall.hits))
-        if any(text in question for text in folded):
-            quoting.append(recall.pk)
-        elif any(key in keys for key, _ in hits):
-            recall.query, recall.hits = REDACTION, pack_hits([hit for hit in hits if hit[0] not in keys])
-            finding.append(recall)
-    for some in chunks(quoting):
-        RecallLog.objects.filter(pk__in=some).delete()
-    RecallLog.objects.bulk_update(finding, ["query", "hits"], batch_size=200)
-    return len(quoting) + len(finding)
+    keys, blanked = {row.key for row in rows}, 0
+    for some in in_batches(logged, "finding"):
+        finding = list(RecallLog.objects.filter(pk__in=some).only("pk", "query", "hits"))
+        for recall in finding:
+            hits = [hit for hit in unpack_hits(bytes(recall.hits)) if hit[0] not in keys]
+            recall.query, recall.hits = REDACTION, pack_hits(hits)
+        blanked += RecallLog.objects.bulk_update(finding, ["query", "hits"], batch_size=200)
+    return purge_recall_log(*logged) + blanked
 
 
 def redact_checkpoints(texts: tuple[str, ...], group: Group) -> int:
@@ -155,8 +164,13 @@ def find_remains(texts: tuple[str, ...], group: Group) -> tuple[str, ...]:
             gettext_noop("log rows about others: {count}"),
         ),
         (Memory.objects.filter(group=group), "content", gettext_noop("other memories: {count}")),
+        (Memory.objects.filter(group=group), "metadata", gettext_noop("metadata of memories: {count}")),
         (Checkpoint.objects.filter(group=group), "state", gettext_noop("checkpoints: {count}")),
         (Proposal.objects.filter(group=group), "arguments", gettext_noop("proposals: {count}")),
+        (Proposal.objects.filter(group=group), "reason", gettext_noop("reasons of proposals: {count}")),
+        (Tombstone.objects.filter(group=group), "reason", gettext_noop("reasons of tombstones: {count}")),
+        (Thread.objects.filter(group=group), "name", gettext_noop("names of threads: {count}")),
+        (Thread.objects.filter(group=group), "title", gettext_noop("titles of threads: {count}")),
         (Group.objects.filter(pk=group.pk), "instructions", gettext_noop("instructions: {count}")),
     )
     lines = list[str]()
@@ -168,13 +182,3 @@ def find_remains(texts: tuple[str, ...], group: Group) -> tuple[str, ...]:
         if quoting:
             lines.append(gettext(line).format(count=len(quoting)))
     return tuple(lines)
-
-
-def elsewhere_line(count: int) -> tuple[str, ...]:
-    """The line about memories that the actor may not touch; none if there are none."""
-    line = ngettext(
-        "{count} more moved where you may not curate",
-        "{count} more moved where you may not curate",
-        count,
-    )
-    return (line.format(count=count),) if count else ()

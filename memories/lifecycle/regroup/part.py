@@ -16,7 +16,8 @@ from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.groups.moving import PartFilter, PartMove
 from access.models import AuditEntry, Group
-from memories.draft import clean_reason
+from access.unstorable_text import refuse_unstorable
+from memories.draft import check_choice, check_tags, clean_reason
 from memories.lifecycle.regroup.carry_out import carry_out_move
 from memories.lifecycle.regroup.families import families_of
 from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
@@ -33,13 +34,14 @@ from storage.ids import new_id
 
 FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
 UNDONE = "the move was undone"
+MAX_SOURCES = 100  # of a filter
 
 
 def move_part(
     actor: Actor, slug: str, to: str, wanted: PartFilter, reason: str = "", dry_run: bool = False
 ) -> PartMove:
     """Move the current memories of a group that the filter names; what the target does not take stays."""
-    check_filter(wanted)
+    wanted = check_filter(wanted)
     source = find_group(actor, slug, right=CURATE)
     target = find_target(actor, source, to)
     return move_heads(
@@ -87,13 +89,20 @@ def move_heads(
     return PartMove(source.slug, target.slug, moved, rows, plan.staying, notes, run, dry_run=dry_run)
 
 
-def check_filter(wanted: PartFilter) -> None:
-    """Raise InvalidInput for a type that does not exist."""
-    unknown = [name for name in wanted.types if name not in Type.values]
-    if unknown:
+def check_filter(wanted: PartFilter) -> PartFilter:
+    """The filter with its tags as they are stored. Raises InvalidInput for what no memory can have."""
+    for type_ in wanted.types:
+        check_choice(type_, Type.values, field="types")
+    if len(wanted.sources) > MAX_SOURCES:
         raise InvalidInput(
-            f"'{unknown[0]}' is no type.", hint=f"Types are {', '.join(Type.values)}.", field="type"
+            f"There are {len(wanted.sources)} sources; at most {MAX_SOURCES} are allowed.", field="sources"
         )
+    for source in wanted.sources:
+        refuse_unstorable(source, field="sources")
+    tags = check_tags(wanted.tags)
+    if wanted.tags and not tags:  # without tags, the whole group would move
+        raise InvalidInput("The tags are empty.", hint="Leave them out to move all.", field="tags")
+    return replace(wanted, tags=tags)
 
 
 def select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
@@ -146,12 +155,12 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
     came = list(rows.exclude(group=source.id).order_by("key").select_related("payload_row"))
     if not left.exists() or not came:
         raise NotFound(
-            f"No move from '{source.slug}' has the run {run}.", hint="The move printed its run.", field="undo"
+            f"No move from '{source.slug}' has the run {run}.", hint="The move printed its run.", field="run"
         )
     target = Group.objects.get(id__in=[came[0].group])
     actor = replace(actor, run=new_id())
     with transaction.atomic():
-        undo_moves(actor, [row for row in came if hasattr(row, "payload_row")], reason=UNDONE, field="undo")
+        undo_moves(actor, [row for row in came if hasattr(row, "payload_row")], reason=UNDONE, field="run")
         moved = Memory.objects.filter(id__in=[row.memory_id for row in came], state=State.LIVE).count()
         log_part(actor, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)

@@ -6,22 +6,32 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from access.audit.verify import is_log_whole
 from access.errors import NotFound, NotPermitted
 from access.groups.members import set_member
-from access.groups.moving import PartFilter, move_memories, move_memories_back, purge_left_behind
+from access.groups.moving import (
+    PartFilter,
+    has_moved_away,
+    move_memories,
+    move_memories_back,
+    purge_left_behind,
+)
 from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at
+from memories.lifecycle.purge import WAL_IS_HELD
 from memories.lifecycle.regroup.moving import move
 from memories.lifecycle.verbs import dispute
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from memories.sessions.checkpoints import save_checkpoint
+from memories.sessions.conversations.move import assign
+from storage.dialect import dialect
 from tests.memories.builders import fresh, kept
 from tests.memories.lifecycle.test_purge import stored_bytes
 from tests.memories.tables import all_rows
@@ -62,14 +72,17 @@ def test_the_text_is_gone_where_it_stayed_and_the_memory_lives_where_it_is(
     assert TEXT in held_by(ledger)
     done = purge_left_behind(operator(), "ledger", reason=f"{TEXT} is theirs")
     assert (done.log_payloads, done.recalls, done.checkpoints) == (would.log_payloads, 1, 1)
-    assert done.remains == ()
+    assert done.remains == dialect().purge_leaves
     assert TEXT not in held_by(ledger)
     assert "zebrafinch" not in held_by(ledger)
     assert (fresh(memory).group.slug, fresh(memory).content) == ("garden", TEXT)
     assert is_log_whole()
     found = recall(operator(), RecallRequest("What is the deploy port?", group="garden", is_trial=True))
     assert [item.text for item in found.items] == [TEXT]
-    assert purge_left_behind(operator(), "ledger", dry_run=True).log_payloads == 0
+    cleared = AuditEntry.objects.filter(operation="clear")
+    assert cleared.count() == 1
+    assert purge_left_behind(operator(), "ledger").log_payloads == 0
+    assert cleared.count() == 1  # nothing was left to destroy
     AuditPayload.objects.filter(entry__group=garden.id, entry__memory_id=memory.id).delete()
     assert not is_log_whole()  # what is missing elsewhere is not excused
 
@@ -95,6 +108,17 @@ def test_the_move_is_still_logged_and_still_undone(ledger: Group, garden: Group)
     assert purge_left_behind(operator(), "garden", dry_run=True).memories == 1
 
 
+def test_rows_after_the_purge_are_not_excused(ledger: Group, garden: Group) -> None:
+    memory = kept(operator(), TEXT, group="ledger", scope="group")
+    done = move_memories(operator(), "ledger", to="garden", wanted=PartFilter())
+    purge_left_behind(operator(), "ledger")
+    move_memories_back(operator(), "ledger", run=str(done.run))
+    dispute(operator(), memory.id, reason="is it?")
+    assert is_log_whole()
+    AuditPayload.objects.filter(entry__group=ledger.id, entry__operation="dispute").delete()
+    assert not is_log_whole()
+
+
 def test_a_past_that_was_purged_is_not_made_up(ledger: Group, garden: Group) -> None:
     memory = kept(operator(), TEXT, group="ledger", scope="group")
     then = timezone.now()
@@ -118,14 +142,43 @@ def test_only_one_memory_and_only_where_one_may_curate(ledger: Group, garden: Gr
     zoe = User.objects.create_user("zoe")
     set_member(operator(), ledger, user=zoe, role="curator")
     curator = person(zoe)
-    assert purge_left_behind(curator, "ledger", dry_run=True).remains == (
-        "2 more moved where you may not curate",
-    )
+    assert purge_left_behind(curator, "ledger", dry_run=True).elsewhere == 2
     with pytest.raises(NotFound):
         purge_left_behind(curator, "ledger", memory=str(first.id))
     set_member(operator(), ledger, user=zoe, role="contributor")
     with pytest.raises(NotPermitted):
         purge_left_behind(person(zoe), "ledger")
+
+
+@pytest.mark.sqlite(reason="bytes of the database's file and its write-ahead log")
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_that_holds_the_log_of_writes_is_named(ledger: Group, garden: Group) -> None:
+    kept(operator(), TEXT, group="ledger", scope="group")
+    move_memories(operator(), "ledger", to="garden", wanted=PartFilter())
+    reader = connection.copy()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 20")
+    try:
+        with reader.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT count(*) FROM memories_memory")
+            cursor.fetchone()
+        assert purge_left_behind(operator(), "ledger", dry_run=True).remains == ()
+        assert purge_left_behind(operator(), "ledger").remains == (WAL_IS_HELD,)
+    finally:
+        reader.close()
+        connection.close()
+
+
+def test_a_group_that_a_conversation_left_leads_to_the_purge_too(ledger: Group, garden: Group) -> None:
+    turn = kept(operator(), TEXT, group="ledger", scope="group", type="episodic", thread="t")
+    assert not has_moved_away(ledger)
+    assert turn.thread is not None
+    assign(operator(), turn.thread.id, "garden")
+    assert (has_moved_away(ledger), has_moved_away(garden)) == (True, False)
+    assert purge_left_behind(operator(), "ledger").memories == 1
+    assert TEXT not in held_by(ledger)
+    assert is_log_whole()
 
 
 def said(*words: str) -> str:
@@ -157,6 +210,7 @@ def test_the_groups_page_leads_to_the_preview_and_purges(
     page = client.get(address).content.decode()
     assert "Checkpoints whose quotes are blanked: 1" in page
     assert TEXT in held_by(ledger)
+    assert address not in client.get(f"/admin/access/group/{garden.id}/change/").content.decode()
     answer = client.post(address, {"reason": "theirs"}, follow=True)
     assert "Purged in “ledger”" in answer.content.decode()
     assert TEXT not in held_by(ledger)
@@ -166,15 +220,21 @@ def test_a_part_moves_and_comes_back_over_rest(ledger: Group, garden: Group, cli
     client.force_login(User.objects.create_superuser("owner", password="a-long-password"))
     rose = kept(operator(), "Roses are red.", group="ledger", scope="group", tags=("roses",))
     kept(operator(), "Invoices are due in May.", group="ledger", scope="group")
-    body = {"to": "garden", "tags": ["roses"], "reason": "theirs"}
+    body = {"to": "garden", "tags": ["Roses "], "reason": "theirs"}  # as people write it
     move_part = "/api/groups/ledger/move-memories"
     would = client.post(move_part, body | {"dry_run": True}, "application/json").json()
     assert (would["moved"], would["run"], fresh(rose).group.slug) == (1, None, "ledger")
     done = client.post(move_part, body, "application/json").json()
     assert (done["from"], done["to"], done["moved"], done["staying"]) == ("ledger", "garden", 1, [])
     assert fresh(rose).group.slug == "garden"
-    wrong = client.post(move_part, {"to": "garden", "types": ["poem"]}, "application/json")
-    assert (wrong.status_code, wrong.json()["field"]) == (422, "type")
+    for field, values in (
+        ("types", ["poem"]), ("tags", [" "]), ("tags", [f"t{n}" for n in range(1200)]),
+        ("sources", ["\x00"]), ("sources", [f"s{n}" for n in range(40_000)]),
+    ):  # fmt: skip
+        wrong = client.post(move_part, {"to": "garden", field: values}, "application/json")
+        assert (wrong.status_code, wrong.json()["field"]) == (422, field)
+    lost = client.post(f"{move_part}/undo", {"run": "x"}, "application/json")
+    assert (lost.status_code, lost.json()["field"]) == (422, "run")
     undone = client.post(f"{move_part}/undo", {"run": done["run"]}, "application/json").json()
     assert (undone["undo"], undone["to"], fresh(rose).group.slug) == (True, "ledger", "ledger")
     assert is_log_whole()
