@@ -2,8 +2,8 @@
 
     python -m bench.guard [--chats corpus.jsonl ...] [--out guard/data]
 
-Trained with templates in `templates/`, the lists of the tests, and prose of this repository: the same texts every time,
-so the same weights, until a page or docstring changes. `--chats` (a JSON object with `text` on each line) are only counted, as alarms. Needs the embedding model.
+Trained with templates in `templates/`, the lists of the tests, and the paragraphs in `prose.jsonl`: the same texts every
+time, so the same weights. `--chats` (a JSON object with `text` on each line) are only counted, as alarms. Needs the embedding model.
 """
 
 import argparse
@@ -27,17 +27,16 @@ from bench.guard.texts import TEXTS, read_texts, surrounded
 from bench.guard.wording import FittedWording, GramRows, fit_wording
 
 SEED = 1
-WORDINGS = {"talk.txt": 30, "chats.txt": 16}  # of each template; the others have 8
+WORDINGS = {"talk.txt": 30, "casual.txt": 30, "chats.txt": 16}  # of each template; the others have 8
 OTHER_WORDINGS = 8
 INSIDE, AMONG_OTHERS = (
     0.35,
     0.3,
 )  # the share of attacks and of harmless texts that are also put into a document
 TALKS = 400
-PROSE = 600
 FOLDS = 3
 MAX_CHARS = 600
-THRESHOLD = 3.0  # chosen on chats, pages and lists of others: docs/guard.md
+THRESHOLD = 2.6  # the lowest tenth at which patterns and reading alarm on at most 0.1 % of 32,341 chat turns: docs/guard.md
 LISTS = Path("tests/guard/data")  # the lists that the rules were written with
 NAMES = ("Anna", "Ben", "Chen", "Dora", "Emil", "Fatima", "Hana", "User", "Assistant")
 
@@ -69,7 +68,7 @@ def read_lesson() -> Lesson:
         + " ".join(chance.sample(lines, chance.randint(1, 5)))
         for _ in range(TALKS)
     ]
-    prose = chance.sample(read_prose(), PROSE)
+    prose = read_prose()
     texts = [*(each.text for each in (*attacks, *harmless)), *talks, *prose]
     roots = [*(each.template for each in (*attacks, *harmless)), *talks, *prose]
     return Lesson(texts, len(attacks), np.array([zlib.crc32(root.encode()) % FOLDS for root in roots]))
