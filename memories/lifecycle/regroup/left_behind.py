@@ -58,7 +58,7 @@ def purge_left_behind(
         payloads = purge_payloads(rows, texts, group)
         recalls = purge_recalls(rows, texts, group)
         checkpoints = redact_checkpoints(texts, group)
-        if rows and not dry_run:
+        if (payloads or recalls or checkpoints) and not dry_run:  # once more would log the same again
             because = {"reason": reason} if reason else {}
             audit.append_many(
                 actor, [AuditEvent(Operation.CLEAR, row.id, group.id, payload=because) for row in rows]
@@ -86,7 +86,7 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
     mine = [row for row in found if actor.may(CURATE, row.group_id)]
     if not memory:
         return mine, len(found) - len(mine)
-    wanted = parse_id(memory)
+    wanted = parse_id(memory, field="memory")
     roots = {row.root_key for row in mine if row.id == wanted}
     chosen = [row for row in mine if row.root_key in roots]
     if not chosen:
