@@ -102,7 +102,9 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     try:
         named = UUID(run)
     except ValueError:
-        raise InvalidInput(f"'{run}' is no run id.", hint="The move printed it.", field="run") from None
+        raise InvalidInput(
+            f"'{run}' is no run id.", hint="The move's answer names it.", field="run"
+        ) from None
     return _registered["part"][1](actor, slug, named, dry_run)
 
 

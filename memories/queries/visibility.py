@@ -213,8 +213,8 @@ def kind_q(v: Visibility) -> Q:
         condition &= Q(source=v.source)
     if v.thread:
         condition &= Q(thread__name=v.thread)
-    for tag in sorted(v.tags):
-        condition &= Q(HasTag(F("tags"), tag))
+    if v.tags:
+        condition &= Q(HasTag(F("tags"), *sorted(v.tags)))
     if v.orphans:
         condition &= ~Q(key__in=v.orphans)
     return condition

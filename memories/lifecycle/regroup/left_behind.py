@@ -101,7 +101,7 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
     mine = [row for row in found if actor.may(CURATE, row.group_id)]
     if not memory:
         return mine, len(found) - len(mine)
-    wanted = parse_id(memory)
+    wanted = parse_id(memory, field="memory")
     roots = {row.root_key for row in mine if row.id == wanted}
     chosen = [row for row in mine if row.root_key in roots]
     if not chosen:

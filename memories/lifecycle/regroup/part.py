@@ -6,12 +6,12 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
-from access.errors import InvalidInput, NotFound
+from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.groups.moving import PartFilter, PartMove
@@ -19,7 +19,7 @@ from access.models import AuditEntry, Group
 from access.unstorable_text import refuse_unstorable
 from memories.draft import check_choice, check_tags, clean_reason
 from memories.lifecycle.regroup.carry_out import carry_out_move
-from memories.lifecycle.regroup.families import families_of
+from memories.lifecycle.regroup.families import chunks, families_of
 from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
 from memories.lifecycle.regroup.traces import find_traces
@@ -112,8 +112,8 @@ def select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
         rows = rows.filter(type__in=wanted.types)
     if wanted.sources:
         rows = rows.filter(source__in=wanted.sources)
-    for tag in wanted.tags:
-        rows = rows.filter(Q(HasTag(F("tags"), tag)))
+    if wanted.tags:
+        rows = rows.filter(Q(HasTag(F("tags"), *wanted.tags)))
     return rows.order_by("key")
 
 
@@ -155,13 +155,19 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
     came = list(rows.exclude(group=source.id).order_by("key").select_related("payload_row"))
     if not left.exists() or not came:
         raise NotFound(
-            f"No move from '{source.slug}' has the run {run}.", hint="The move printed its run.", field="run"
+            f"No move from '{source.slug}' has the run {run}.",
+            hint="The move's answer names its run.",
+            field="run",
         )
+    if not all(hasattr(row, "payload_row") for row in came):  # a purge takes what the undo needs
+        line = gettext("Something of it has been moved on, or purged.")
+        raise Conflict(line, hint=gettext("Nothing was changed. Move what is left by itself."), field="run")
     target = Group.objects.get(id__in=[came[0].group])
     actor = replace(actor, run=new_id())
     with transaction.atomic():
-        undo_moves(actor, [row for row in came if hasattr(row, "payload_row")], reason=UNDONE, field="run")
-        moved = Memory.objects.filter(id__in=[row.memory_id for row in came], state=State.LIVE).count()
+        undo_moves(actor, came, reason=UNDONE, field="run")
+        ids = [row.memory_id for row in came if row.memory_id]
+        moved = sum(Memory.objects.filter(id__in=some, state=State.LIVE).count() for some in chunks(ids))
         log_part(actor, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)
     return PartMove(target.slug, source.slug, moved, len(came), is_undo=True, dry_run=dry_run)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from access.audit.verify import is_log_whole
-from access.errors import NotFound, NotPermitted
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.groups.moving import (
     PartFilter,
@@ -25,7 +25,7 @@ from access.tokens import operator
 from maintenance.audit_replay import memory_at
 from memories.lifecycle.purge import WAL_IS_HELD
 from memories.lifecycle.regroup.moving import move
-from memories.lifecycle.verbs import dispute
+from memories.lifecycle.verbs import dispute, purge
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
@@ -135,6 +135,9 @@ def test_only_one_memory_and_only_where_one_may_curate(ledger: Group, garden: Gr
     second = kept(operator(), "Invoices are due in May.", group="ledger", scope="group")
     with pytest.raises(NotFound, match="No memory of that id moved away"):
         purge_left_behind(operator(), "ledger", memory=str(second.id))
+    with pytest.raises(InvalidInput) as raised:
+        purge_left_behind(operator(), "ledger", memory="x")
+    assert raised.value.field == "memory"
     move(operator(), second.id, "garden")
     purge_left_behind(operator(), "ledger", memory=str(second.id))
     assert TEXT in held_by(ledger)
@@ -238,3 +241,37 @@ def test_a_part_moves_and_comes_back_over_rest(ledger: Group, garden: Group, cli
     undone = client.post(f"{move_part}/undo", {"run": done["run"]}, "application/json").json()
     assert (undone["undo"], undone["to"], fresh(rose).group.slug) == (True, "ledger", "ledger")
     assert is_log_whole()
+
+
+def test_a_move_of_which_something_was_purged_does_not_come_back_in_part(
+    ledger: Group, garden: Group
+) -> None:
+    gone = kept(operator(), TEXT, group="ledger", scope="group")
+    other = kept(operator(), "Invoices are due in May.", group="ledger", scope="group")
+    done = move_memories(operator(), "ledger", to="garden")
+    purge(operator(), gone.id, reason="theirs")
+    with pytest.raises(Conflict, match="moved on, or purged"):
+        move_memories_back(operator(), "ledger", run=str(done.run))
+    assert fresh(other).group.slug == "garden"
+
+
+@pytest.mark.parametrize("field", ["tags", "sources"])
+def test_values_that_no_memory_can_have_are_refused_by_name(
+    ledger: Group, garden: Group, client: Client, field: str
+) -> None:
+    client.force_login(User.objects.create_superuser("owner", password="a-long-password"))
+    for value in ("a\x00b", "\ud800"):
+        body = json.dumps({"to": "garden", field: [value]})
+        wrong = client.post("/api/groups/ledger/move-memories", body, "application/json")
+        assert (wrong.status_code, wrong.json()["field"]) == (422, field)
+
+
+def test_tags_narrow_together(ledger: Group, garden: Group) -> None:
+    rose = kept(operator(), "Roses are red.", group="ledger", scope="group", tags=("roses", "red"))
+    kept(operator(), "Violets are blue.", group="ledger", scope="group", tags=("roses",))
+    many = PartFilter(tags=("roses", *(f"tag{number}" for number in range(30))))
+    assert move_memories(operator(), "ledger", to="garden", wanted=many).moved == 0
+    assert (
+        move_memories(operator(), "ledger", to="garden", wanted=PartFilter(tags=("red", "roses"))).moved == 1
+    )
+    assert fresh(rose).group.slug == "garden"
