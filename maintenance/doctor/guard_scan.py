@@ -21,6 +21,7 @@ from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
 from guard import GuardTreatment
 from guard.policy import STRICTNESS
+from maintenance.embeddings.reading import is_decided, read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
@@ -110,11 +111,18 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     known = set(
         MemoryFinding.objects.filter(memory__in=[row.key for row in batch]).values_list("memory", "kind")
     )
+    vectors = stored_pieces(batch)
     for memory in batch:
+        policy = policy_of(memory.group)
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
+        treatments = {kind: policy.treatment(kind) for kind in places}
+        if not is_decided([*places, *(kind for key, kind in known if key == memory.key)]):
+            told = read_stored(memory, vectors.get(memory.key, ()), policy)
+            if told is not None:
+                places[told.kind], treatments[told.kind] = 1, told.treatment
         fresh = {kind: count for kind, count in places.items() if (memory.key, kind) not in known}
         if fresh:
-            record(actor, memory, fresh, scan)
+            record(actor, memory, fresh, treatments, scan)
 
 
 def scan_checkpoints(scan: ScanReport) -> None:
@@ -147,10 +155,15 @@ def texts_of(memory: Memory) -> list[str]:
     ]
 
 
-def record(actor: Actor, memory: Memory, fresh: dict[str, int], scan: ScanReport) -> None:
-    """Count the new kinds of a memory, and unless it is a dry run write them and quarantine by policy."""
-    policy = policy_of(memory.group)
-    treatments = {kind: policy.treatment(kind) for kind in fresh}
+def record(
+    actor: Actor,
+    memory: Memory,
+    fresh: dict[str, int],
+    policy: dict[str, GuardTreatment],
+    scan: ScanReport,
+) -> None:
+    """Count the new kinds of a memory, and unless it is a dry run write them and quarantine by policy (by kind)."""
+    treatments = {kind: policy[kind] for kind in fresh}
     strictest = max(treatments.values(), key=STRICTNESS.__getitem__)
     waits = [kind for kind, each in treatments.items() if STRICTNESS[each] >= STRICTNESS[GuardTreatment.MASK]]
     holds = GuardTreatment.QUARANTINE in treatments.values() and not protection(memory)

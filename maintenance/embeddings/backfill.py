@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from maintenance.embeddings.probe import has_unprobed, probe_waiting
+from maintenance.embeddings.reading import read_embedded
 from memories.embedding import Encoder, ModelUnavailable, configured_model_id, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.models import Memory, Piece
@@ -92,7 +93,9 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
     for batch_keys in [*batches_of(keys, size=BATCH_MEMORIES), *batches_of(long_ones, size=1)]:
         if time.monotonic() - began > seconds:
             break
-        batch = list(Memory.objects.filter(key__in=batch_keys).order_by("key"))
+        batch = list(
+            Memory.objects.filter(key__in=batch_keys).select_related("group", "thread").order_by("key")
+        )
         try:
             embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
         except ModelUnavailable:
@@ -100,7 +103,9 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
                 raise
             break
         with transaction.atomic():
-            counts = [write_pieces(memory, parts) for memory, parts in zip(batch, embedded, strict=True)]
+            counts = [
+                write_and_read(actor, memory, parts) for memory, parts in zip(batch, embedded, strict=True)
+            ]
         written = [count for count in counts if count]
         done += len(written)
         pieces += sum(written)
@@ -125,6 +130,15 @@ def index_encoder() -> Encoder:
     """The encoder of the index's model if the installed model can act as it, else the configured one."""
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     return encoder.of_model(indexed_model()) or encoder
+
+
+def write_and_read(actor: Actor, memory: Memory, embedded: EmbeddedText) -> int:
+    """write_pieces(), after which the guard reads a text that nobody could read when it was stored."""
+    was_owed = owed_pieces().filter(memory=memory).exists()
+    count = write_pieces(memory, embedded)
+    if count and was_owed:
+        read_embedded(actor, memory, embedded)
+    return count
 
 
 def write_pieces(memory: Memory, embedded: EmbeddedText) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from access.groups.guarding import TextFinding, guard_json, guard_text, policy_of, quarantine_reason, refusal
 from access.models import Group
-from guard import Family, GuardTreatment
+from guard import Family, GuardTreatment, Policy
 from guard.injection.reading import KIND, find_reading
 from guard.policy import STRICTNESS
 from memories.draft import Draft
@@ -22,6 +22,8 @@ MAX_CHARS: Final = {
     "thread": 200,
 }  # a mask may be longer than what it replaces
 _OTHERS: Final = TEXTS[1:]
+
+Pieces = Iterable[tuple[tuple[int, int], NDArray[np.float32]]]  # spans with their vectors
 
 
 def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = TEXTS) -> Draft:
@@ -55,13 +57,8 @@ def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = T
     )
 
 
-def guard_reading(
-    draft: Draft, group: Group | None, pieces: Iterable[tuple[tuple[int, int], NDArray[np.float32]]]
-) -> Draft:
+def guard_reading(draft: Draft, group: Group | None, pieces: Pieces) -> Draft:
     """The guarded draft with a finding if one of its pieces, given as span and vector, reads like an instruction to an AI.
-
-    What comes from outside is treated by the policy. A text of the team is only labelled, as teams write instructions to
-    their agents themselves, unless the group or the floor has a rule for this very kind.
 
     Raises:
         SensitiveText: the policy refuses it.
@@ -69,20 +66,29 @@ def guard_reading(
     if any(each.family == Family.INJECTION for each in draft.findings):
         return draft
     policy = policy_of(group)
-    treatment = policy.treatment(KIND)
-    if not draft.outside and KIND not in policy.own and KIND not in policy.floor:
-        treatment = min(treatment, GuardTreatment.LABEL, key=STRICTNESS.__getitem__)
-    if treatment is GuardTreatment.ALLOW:
+    told = read_text(draft.content, pieces, policy, outside=draft.outside)
+    if told is None:
         return draft
-    if treatment is GuardTreatment.MASK:  # there is no single value to mask
-        treatment = GuardTreatment.QUARANTINE
-    found = next((each for each in (find_reading(draft.content, *piece) for piece in pieces) if each), None)
-    if found is None:
-        return draft
-    told = TextFinding("content", KIND, found.span, found.confidence, treatment)
-    if treatment is GuardTreatment.REFUSE:
+    if told.treatment is GuardTreatment.REFUSE:
         raise refusal([told], policy)
     return replace(draft, findings=(*draft.findings, told))
+
+
+def read_text(content: str, pieces: Pieces, policy: Policy, *, outside: bool) -> TextFinding | None:
+    """A finding if one of the pieces of a content reads like an instruction to an AI, and what the policy does with it.
+
+    What comes from outside is treated by the policy. A text of the team is only labelled, as teams write instructions to
+    their agents themselves, unless the group or the floor has a rule for this very kind.
+    """
+    treatment = policy.treatment(KIND)
+    if not outside and KIND not in policy.own and KIND not in policy.floor:
+        treatment = min(treatment, GuardTreatment.LABEL, key=STRICTNESS.__getitem__)
+    if treatment is GuardTreatment.ALLOW:
+        return None
+    if treatment is GuardTreatment.MASK:  # there is no single value to mask
+        treatment = GuardTreatment.QUARANTINE
+    found = next((each for each in (find_reading(content, *piece) for piece in pieces) if each), None)
+    return TextFinding("content", KIND, found.span, found.confidence, treatment) if found else None
 
 
 def held_for_person(draft: Draft) -> str:

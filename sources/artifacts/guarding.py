@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from access.errors import SensitiveText
 from access.groups.guarding import apply_policy, find_all, mask_all
 from guard import Family, GuardFinding, GuardTreatment, Policy, kind_of
+from memories.draft.guarding import read_text
 from sources.artifacts.chunking import FileChunk
 from sources.models import ChunkState
 
@@ -69,6 +73,17 @@ def for_files(policy: Policy) -> Policy:
     if Family.GUESSED in policy.own:
         return policy
     return replace(policy, own={**policy.own, Family.GUESSED.value: GuardTreatment.MASK})
+
+
+def read_chunk(content: str, vector: NDArray[np.float32], policy: Policy) -> GuardTreatment | None:
+    """What becomes of a stored chunk that reads like an instruction to an AI, by its vector; None if it does not.
+
+    Files are from outside. A chunk that is stored can no longer be refused: it is held.
+    """
+    told = read_text(content, [((0, len(content)), vector)], policy, outside=True)
+    if told is None or told.treatment is GuardTreatment.LABEL:
+        return told.treatment if told else None
+    return GuardTreatment.QUARANTINE
 
 
 def guard_chunk(chunk: FileChunk, found: Sequence[GuardFinding], policy: Policy) -> GuardedChunk:

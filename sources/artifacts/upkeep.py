@@ -16,12 +16,14 @@ from access.errors import NotFound, NotPermitted
 from access.groups import check_access
 from access.groups.guarding import find_all, policy_of
 from access.groups.locks import hold_groups
-from guard import GuardTreatment
+from guard import Family, GuardTreatment, kind_of
+from guard.injection.reading import KIND
 from guard.policy import STRICTNESS
 from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
 from memories.search.schema import begin_purge
-from sources.artifacts.guarding import for_files
+from memories.store.pieces import as_vector
+from sources.artifacts.guarding import for_files, read_chunk
 from sources.artifacts.proofs import adopt_sources, mark_stale
 from sources.artifacts.writing import count_chunks, retire_artifacts
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
@@ -63,7 +65,7 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     kinds: Counter[str] = Counter()
     last = 0
-    rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact").defer("embedding")
+    rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact")
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
         found = {row.key: bad_kinds(row) for row in batch}
@@ -81,11 +83,12 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
 def bad_kinds(row: Chunk) -> set[str]:
     """The kinds found in a chunk that its group's policy masks, holds or refuses."""
     policy = for_files(policy_of(row.group))
-    return {
-        each.kind
-        for each in find_all(row.content)
-        if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
-    }
+    found = {each.kind for each in find_all(row.content)}
+    bad = {kind for kind in found if STRICTNESS[policy.treatment(kind)] >= STRICTNESS[GuardTreatment.MASK]}
+    if row.embedding is None or any(kind_of(kind).family is Family.INJECTION for kind in found):
+        return bad
+    treatment = read_chunk(row.content, as_vector(row.embedding), policy)
+    return bad | {KIND} if treatment is GuardTreatment.QUARANTINE else bad
 
 
 def find_artifact(actor: Actor, artifact_id: str, *, right: str = READ) -> Artifact:

@@ -3,15 +3,22 @@
 import time
 from collections.abc import Callable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from numpy.typing import NDArray
 
 from access.actor import Actor
+from access.groups.guarding import policy_of
+from guard import Family, GuardTreatment, kind_of
+from guard.injection.reading import KIND
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.store.pieces import claim_index, indexed_model
+from sources.artifacts.guarding import SUSPECT_WEIGHT, for_files, read_chunk
+from sources.artifacts.writing import count_chunks
 from sources.models import Chunk, ChunkState
 
 BATCH_CHUNKS: Final = 64
@@ -48,7 +55,8 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
     if indexed_model() not in ("", encoder.model_id):
         return 0  # a re-embed is under way or needed: vectors of two models are never compared
     while not ENDING.is_set() and time.monotonic() - began < seconds:
-        batch = list(owed_chunks(encoder.model_id).defer("embedding").order_by("key")[:BATCH_CHUNKS])
+        waiting = owed_chunks(encoder.model_id).select_related("group", "artifact").defer("embedding")
+        batch = list(waiting.order_by("key")[:BATCH_CHUNKS])
         if not batch:
             break
         try:
@@ -67,8 +75,22 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
         claim_index(encoder.model_id)
         for chunk, vector in zip(batch, vectors, strict=True):
             Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash).update(
-                embedding=vector.astype("<f4").tobytes(), model=encoder.model_id
+                embedding=vector.astype("<f4").tobytes(), model=encoder.model_id, **reading_of(chunk, vector)
             )
+        for artifact in {chunk.artifact_id: chunk.artifact for chunk in batch if chunk.findings}.values():
+            count_chunks(artifact)
+
+
+def reading_of(chunk: Chunk, vector: NDArray[np.float32]) -> dict[str, Any]:
+    """The columns to change if the chunk reads like an instruction to an AI; one that was found before stays as it is."""
+    if any(kind_of(kind).family is Family.INJECTION for kind in chunk.findings):
+        return {}
+    treatment = read_chunk(chunk.content, vector, for_files(policy_of(chunk.group)))
+    if treatment is None:
+        return {}
+    chunk.findings = {**chunk.findings, KIND: 1}
+    state = ChunkState.LIVE if treatment is GuardTreatment.LABEL else ChunkState.HELD
+    return {"findings": chunk.findings, "weight": SUSPECT_WEIGHT, "state": state}
 
 
 def embedded_text(chunk: Chunk) -> str:

@@ -5,9 +5,11 @@ was approved, a guessed password that is none) stays if this store's seal is on 
 the policy of the group decides as for any other text.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from django.db.models import Model
 
 from access.errors import InvalidInput, SensitiveText
 from access.groups.guarding import (
@@ -17,11 +19,15 @@ from access.groups.guarding import (
     mask_all,
     policy_of,
     quarantine_reason,
+    refusal,
     split_rules,
 )
 from access.models import Group
 from guard import Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
+from memories.draft.guarding import Pieces, read_text
+from memories.models import Memory
+from memories.store.pieces import EmbeddedText
 from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.seal import SEAL, has_seal
 from sources.format import ALIAS, CHECKPOINT, GROUP, LINK, MEMORY, RELATION, THREAD, TOMBSTONE, RecordKind
@@ -82,6 +88,31 @@ class ExportGuard:
             self.findings[id_] = tuple(found)
         if quarantine_reason(found) and record.get("trust") in (*VISIBLE_TRUSTS, Trust.CANDIDATE):
             record["trust"] = Trust.QUARANTINED.value
+        return ""
+
+    def read_all(self, rows: Iterable[tuple[Model, EmbeddedText]]) -> dict[int, str]:
+        """Read unsaved memories with their pieces; those that are rejected by their place, and why."""
+        whys = [self.read(row, made.pieces) if isinstance(row, Memory) else "" for row, made in rows]
+        return {at: why for at, why in enumerate(whys) if why}
+
+    def read(self, memory: Memory, pieces: Pieces) -> str:
+        """Hold an unsaved memory of an unsealed line that reads like an instruction to an AI; why it is rejected, or "".
+
+        Such a line is from outside, whatever it says itself.
+        """
+        id_ = str(memory.id)
+        found = self.findings.get(id_, ())
+        if id_ in self.vouched or any(each.family == Family.INJECTION for each in found):
+            return ""
+        policy = policy_of(memory.group)
+        told = read_text(memory.content, pieces, policy, outside=True)
+        if told is None:
+            return ""
+        if told.treatment is GuardTreatment.REFUSE:
+            return f"{refusal([told], policy)} If the file is your own, import it with --as-own."
+        self.findings[id_] = (*found, told)
+        if quarantine_reason([told]) and memory.trust in (*VISIBLE_TRUSTS, Trust.CANDIDATE):
+            memory.trust = Trust.QUARANTINED
         return ""
 
     def may_keep_payload(self, payload: Any, memory_id: str) -> bool:
