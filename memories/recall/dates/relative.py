@@ -20,6 +20,9 @@ _NEAR_DAY = re.compile(
     re.I,
 )
 _NEAR_DAYS = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "day after tomorrow": 2}  # fmt: skip
+_DAY_AGO = re.compile(
+    rf"\b(?:on )?(day before yesterday|yesterday|today|this day),? {_NUMBER} (week|year)s? ago\b", re.I
+)
 _AGO = re.compile(rf"\b(?:a )?(?!few){_NUMBER} {_UNIT}s? ago\b", re.I)  # "a few years ago" names no year
 _ROLLING = re.compile(  # "in the last week" are seven days, "last week" and "from last week" are a week
     rf"\b(?:in|over|within|during|for|from) (?:(?:the )?(?:last|past|previous) {_NUMBER}|the (?:last|past|previous)|past) {_UNIT}s?\b",
@@ -91,6 +94,7 @@ def span_beside(unit: str, side: str, first: date, last: date) -> DaySpan | None
 def mark_relative(phrases: Phrases, *, today: date) -> None:
     """Mark what is told from now: yesterday, two days ago, in the last three weeks, this month, last Friday."""
     readers: list[tuple[re.Pattern[str], Callable[[Match], NamedTime | None]]] = [
+        (_DAY_AGO, lambda m: day_ago(m, today)),
         (_NEAR_DAY, lambda m: day_of(today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0))),
         (_AGO, lambda m: span_ago(number(m[1]), m[2].lower(), today)),
         (_ROLLING, lambda m: rolling(number(m[1] or "one"), m[2].lower(), today)),
@@ -100,6 +104,15 @@ def mark_relative(phrases: Phrases, *, today: date) -> None:
     ]
     for pattern, read in readers:
         phrases.mark(pattern, read)
+
+
+def day_ago(m: Match, today: date) -> DaySpan:
+    """The day so many weeks or years before a near one: yesterday three years ago."""
+    day, count = today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0), number(m[2])
+    if m[3].lower() == "week":
+        return day_of(day - ONE_DAY * 7 * count)
+    is_leap_day = (day.month, day.day) == (2, 29)
+    return day_of((day - ONE_DAY if is_leap_day else day).replace(year=day.year - count))
 
 
 def number(word: str) -> int:

@@ -59,6 +59,8 @@ RELATIVE = {
     "Who called yesterday?": "2026-11-17",
     "Who called last night?": "2026-11-17",
     "Who called the day before yesterday?": "2026-11-16",
+    "What happened yesterday three years ago?": "2023-11-17",
+    "Who called on this day two weeks ago?": "2026-11-04",
     "What is planned for tomorrow?": "2026-11-19",
     "Which deploy failed two days ago?": "2026-11-16",
     "Which deploy failed 3 days ago?": "2026-11-15",
