@@ -9,7 +9,7 @@ import re
 from guard.findings import Family, FindingKind, GuardFinding
 from guard.hidden import find_hidden, without_hidden
 from guard.injection import find_injections
-from guard.kinds import KINDS, kind_of
+from guard.kinds import KINDS, has_instruction, kind_of
 from guard.masking import mask, without_overlaps
 from guard.personal import find_personal
 from guard.policy import DEFAULTS, GuardTreatment, Policy
@@ -25,6 +25,7 @@ __all__ = [
     "Policy",
     "find",
     "find_secrets",
+    "has_instruction",
     "kind_of",
     "mask",
     "without_overlaps",

@@ -1,5 +1,6 @@
 """The kinds that the detectors know, by name."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from guard.findings import Family, FindingKind
@@ -35,3 +36,8 @@ KINDS: Final = {kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HI
 def kind_of(name: str) -> FindingKind:
     """The kind of this name."""
     return KINDS[name]
+
+
+def has_instruction(kinds: Iterable[str]) -> bool:
+    """True if one of the kinds, by name, is an instruction to an AI: found by patterns, by reading or by a classifier."""
+    return any(kind_of(name).family is Family.INJECTION for name in kinds)

@@ -15,7 +15,17 @@ from django.utils.crypto import salted_hmac
 
 from access.errors import InvalidInput, SensitiveText
 from access.models import Group
-from guard import Family, GuardFinding, GuardTreatment, Policy, find, find_secrets, kind_of, mask
+from guard import (
+    Family,
+    GuardFinding,
+    GuardTreatment,
+    Policy,
+    find,
+    find_secrets,
+    has_instruction,
+    kind_of,
+    mask,
+)
 from guard.hidden import escape_hidden
 from guard.injection.classifier import load_classifier
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
@@ -138,7 +148,7 @@ def find_all(text: str) -> list[GuardFinding]:
     """find(), and if it found no instruction to an AI, the finding of the classifier (guard.classifier)."""
     found = find(text)
     folder = settings.LOCI.guard.classifier
-    if not folder or any(kind_of(each.kind).family is Family.INJECTION for each in found):
+    if not folder or has_instruction(each.kind for each in found):
         return found
     classifier = load_classifier(folder)
     return [*found, *classifier.find(text)] if classifier is not None else found

@@ -21,7 +21,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     django.setup()
     # After the settings.
-    from guard import Family, find, kind_of  # noqa: PLC0415
+    from guard import find, has_instruction  # noqa: PLC0415
     from guard.injection.reading import find_reading  # noqa: PLC0415
     from memories.embedding import get_encoder  # noqa: PLC0415
 
@@ -37,9 +37,7 @@ def main() -> None:
             sum(find_reading(text, (span.start, span.end), next(rest)) is not None for span in cut) > 0
             for text, cut in zip(texts, spans, strict=True)
         ]
-        matched = [
-            any(kind_of(each.kind).family is Family.INJECTION for each in find(text)) for text in texts
-        ]
+        matched = [has_instruction(each.kind for each in find(text)) for text in texts]
         both = sum(one or other for one, other in zip(read, matched, strict=True))
         print(
             f"{path.name}: {len(texts)} texts, patterns {sum(matched)}, reading {sum(read)}, both {both}",

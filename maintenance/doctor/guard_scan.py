@@ -19,9 +19,9 @@ from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
 from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
-from guard import GuardTreatment
+from guard import GuardTreatment, has_instruction
 from guard.policy import STRICTNESS
-from maintenance.embeddings.reading import is_decided, read_stored, stored_pieces
+from maintenance.embeddings.reading import read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
@@ -116,7 +116,7 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
         policy = policy_of(memory.group)
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
         treatments = {kind: policy.treatment(kind) for kind in places}
-        if not is_decided([*places, *(kind for key, kind in known if key == memory.key)]):
+        if not has_instruction([*places, *(kind for key, kind in known if key == memory.key)]):
             told = read_stored(memory, vectors.get(memory.key, ()), policy)
             if told is not None:
                 places[told.kind], treatments[told.kind] = 1, told.treatment

@@ -1,12 +1,12 @@
 """Texts that got their vectors after they were stored are read then: held or labelled by the group's policy."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.groups.guarding import TextFinding, policy_of, quarantine_reason
-from guard import Family, GuardTreatment, Policy, kind_of
+from guard import GuardTreatment, Policy, has_instruction
 from memories.draft.guarding import Pieces, read_text
 from memories.lifecycle.target import change_fields
 from memories.models import Memory, MemoryFinding, Piece
@@ -21,7 +21,7 @@ def read_embedded(actor: Actor, memory: Memory, embedded: EmbeddedText) -> TextF
 
     One in which something of the family was found before is left as it is: the policy, or a person, has decided.
     """
-    if is_decided(MemoryFinding.objects.filter(memory=memory).values_list("kind", flat=True)):
+    if has_instruction(MemoryFinding.objects.filter(memory=memory).values_list("kind", flat=True)):
         return None
     told = read_stored(memory, embedded.pieces, policy_of(memory.group))
     if told is None:
@@ -42,11 +42,6 @@ def read_stored(memory: Memory, pieces: Pieces, policy: Policy) -> TextFinding |
     if told is None or told.treatment is not GuardTreatment.REFUSE:
         return told
     return TextFinding(told.field, told.kind, told.span, told.confidence, GuardTreatment.QUARANTINE)
-
-
-def is_decided(kinds: Iterable[str]) -> bool:
-    """True if one of the kinds is an instruction to an AI, by patterns or by reading."""
-    return any(kind_of(kind).family is Family.INJECTION for kind in kinds)
 
 
 def stored_pieces(memories: Sequence[Memory]) -> dict[int, Pieces]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from access.groups.guarding import TextFinding, guard_json, guard_text, policy_of, quarantine_reason, refusal
 from access.models import Group
-from guard import Family, GuardTreatment, Policy
+from guard import GuardTreatment, Policy, has_instruction
 from guard.injection.reading import KIND, find_reading
 from guard.policy import STRICTNESS
 from memories.draft import Draft
@@ -63,7 +63,7 @@ def guard_reading(draft: Draft, group: Group | None, pieces: Pieces) -> Draft:
     Raises:
         SensitiveText: the policy refuses it.
     """
-    if any(each.family == Family.INJECTION for each in draft.findings):
+    if has_instruction(each.kind for each in draft.findings):
         return draft
     policy = policy_of(group)
     told = read_text(draft.content, pieces, policy, outside=draft.outside)

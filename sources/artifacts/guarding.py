@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from access.errors import SensitiveText
 from access.groups.guarding import apply_policy, find_all, mask_all
-from guard import Family, GuardFinding, GuardTreatment, Policy, kind_of
+from guard import Family, GuardFinding, GuardTreatment, Policy, has_instruction
 from memories.draft.guarding import read_text
 from sources.artifacts.chunking import FileChunk
 from sources.models import ChunkState
@@ -90,7 +90,7 @@ def guard_chunk(chunk: FileChunk, found: Sequence[GuardFinding], policy: Policy)
     """One chunk with its findings. Raises SensitiveText if the policy refuses it."""
     text, told = apply_policy(chunk.text, found, policy, field="content", allowed=frozenset())
     treatments = {each.treatment for each in told}
-    is_suspect = any(kind_of(each.kind).family is Family.INJECTION for each in told)
+    is_suspect = has_instruction(each.kind for each in told)
     held = GuardTreatment.QUARANTINE in treatments
     counts = Counter(each.kind for each in told)
     return GuardedChunk(

@@ -16,7 +16,7 @@ from access.errors import NotFound, NotPermitted
 from access.groups import check_access
 from access.groups.guarding import find_all, policy_of
 from access.groups.locks import hold_groups
-from guard import Family, GuardTreatment, kind_of
+from guard import GuardTreatment, has_instruction
 from guard.injection.reading import KIND
 from guard.policy import STRICTNESS
 from memories.language.cleaning import fold
@@ -85,7 +85,7 @@ def bad_kinds(row: Chunk) -> set[str]:
     policy = for_files(policy_of(row.group))
     found = {each.kind for each in find_all(row.content)}
     bad = {kind for kind in found if STRICTNESS[policy.treatment(kind)] >= STRICTNESS[GuardTreatment.MASK]}
-    if row.embedding is None or any(kind_of(kind).family is Family.INJECTION for kind in found):
+    if row.embedding is None or has_instruction(found):
         return bad
     treatment = read_chunk(row.content, as_vector(row.embedding), policy)
     return bad | {KIND} if treatment is GuardTreatment.QUARANTINE else bad

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from access.actor import Actor
 from access.groups.guarding import policy_of
-from guard import Family, GuardTreatment, kind_of
+from guard import GuardTreatment, has_instruction
 from guard.injection.reading import KIND
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING
@@ -83,7 +83,7 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
 
 def reading_of(chunk: Chunk, vector: NDArray[np.float32]) -> dict[str, Any]:
     """The columns to change if the chunk reads like an instruction to an AI; one that was found before stays as it is."""
-    if any(kind_of(kind).family is Family.INJECTION for kind in chunk.findings):
+    if has_instruction(chunk.findings):
         return {}
     treatment = read_chunk(chunk.content, vector, for_files(policy_of(chunk.group)))
     if treatment is None:

@@ -23,7 +23,7 @@ from access.groups.guarding import (
     split_rules,
 )
 from access.models import Group
-from guard import Family, GuardTreatment, Policy, find_secrets, kind_of
+from guard import Family, GuardTreatment, Policy, find_secrets, has_instruction, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
 from memories.draft.guarding import Pieces, read_text
 from memories.models import Memory
@@ -102,7 +102,7 @@ class ExportGuard:
         """
         id_ = str(memory.id)
         found = self.findings.get(id_, ())
-        if id_ in self.vouched or any(each.family == Family.INJECTION for each in found):
+        if id_ in self.vouched or has_instruction(each.kind for each in found):
             return ""
         policy = policy_of(memory.group)
         told = read_text(memory.content, pieces, policy, outside=True)
