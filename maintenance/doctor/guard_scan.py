@@ -21,7 +21,7 @@ from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
 from guard import GuardTreatment, has_instruction
 from guard.policy import STRICTNESS
-from maintenance.embeddings.reading import read_stored, stored_pieces
+from maintenance.embeddings.reading import found_kinds, read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
@@ -108,21 +108,19 @@ def scan_stored(
 
 def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     """Look at some memories and record what is new, inside the transaction."""
-    known = set(
-        MemoryFinding.objects.filter(memory__in=[row.key for row in batch]).values_list("memory", "kind")
-    )
+    known = found_kinds(batch)
     vectors = stored_pieces(batch)
     for memory in batch:
         policy = policy_of(memory.group)
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
         treatments = {kind: policy.treatment(kind) for kind in places}
-        if not has_instruction([*places, *(kind for key, kind in known if key == memory.key)]):
+        if not has_instruction(known[memory.key] | places.keys()):
             told = read_stored(memory, vectors.get(memory.key, ()), policy)
             if told is not None:
                 places[told.kind], treatments[told.kind] = 1, told.treatment
-        fresh = {kind: count for kind, count in places.items() if (memory.key, kind) not in known}
+        fresh = {kind: count for kind, count in places.items() if kind not in known[memory.key]}
         if fresh:
-            record(actor, memory, fresh, treatments, scan)
+            record(actor, memory, fresh, {kind: treatments[kind] for kind in fresh}, scan)
 
 
 def scan_checkpoints(scan: ScanReport) -> None:
@@ -159,11 +157,10 @@ def record(
     actor: Actor,
     memory: Memory,
     fresh: dict[str, int],
-    policy: dict[str, GuardTreatment],
+    treatments: dict[str, GuardTreatment],
     scan: ScanReport,
 ) -> None:
-    """Count the new kinds of a memory, and unless it is a dry run write them and quarantine by policy (by kind)."""
-    treatments = {kind: policy[kind] for kind in fresh}
+    """Count the new kinds of a memory, and unless it is a dry run write them and quarantine as their treatments say."""
     strictest = max(treatments.values(), key=STRICTNESS.__getitem__)
     waits = [kind for kind, each in treatments.items() if STRICTNESS[each] >= STRICTNESS[GuardTreatment.MASK]]
     holds = GuardTreatment.QUARANTINE in treatments.values() and not protection(memory)

@@ -103,9 +103,7 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
                 raise
             break
         with transaction.atomic():
-            counts = [
-                write_and_read(actor, memory, parts) for memory, parts in zip(batch, embedded, strict=True)
-            ]
+            counts = write_and_read(actor, batch, embedded)
         written = [count for count in counts if count]
         done += len(written)
         pieces += sum(written)
@@ -132,13 +130,14 @@ def index_encoder() -> Encoder:
     return encoder.of_model(indexed_model()) or encoder
 
 
-def write_and_read(actor: Actor, memory: Memory, embedded: EmbeddedText) -> int:
-    """write_pieces(), after which the guard reads a text that nobody could read when it was stored."""
-    was_owed = owed_pieces().filter(memory=memory).exists()
-    count = write_pieces(memory, embedded)
-    if count and was_owed:
-        read_embedded(actor, memory, embedded)
-    return count
+def write_and_read(actor: Actor, batch: Sequence[Memory], embedded: Sequence[EmbeddedText]) -> list[int]:
+    """write_pieces() for each, after which the guard reads the texts that nobody could read when they were stored."""
+    owed = set(owed_pieces().filter(memory__in=batch).values_list("memory_id", flat=True))
+    pairs = list(zip(batch, embedded, strict=True))
+    counts = [write_pieces(memory, parts) for memory, parts in pairs]
+    written = zip(pairs, counts, strict=True)
+    read_embedded(actor, [pair for pair, count in written if count and pair[0].key in owed])
+    return counts
 
 
 def write_pieces(memory: Memory, embedded: EmbeddedText) -> int:

@@ -16,24 +16,34 @@ from memories.store.policy import protection
 from memories.types import VISIBLE_TRUSTS, Trust
 
 
-def read_embedded(actor: Actor, memory: Memory, embedded: EmbeddedText) -> TextFinding | None:
-    """Read a stored text by its new vectors, inside their transaction; what the policy refuses waits for a person, too.
+def read_embedded(actor: Actor, embedded: Sequence[tuple[Memory, EmbeddedText]]) -> None:
+    """Read stored texts by their new vectors, inside their transaction; what the policy refuses waits for a person, too.
 
     One in which something of the family was found before is left as it is: the policy, or a person, has decided.
     """
-    if has_instruction(MemoryFinding.objects.filter(memory=memory).values_list("kind", flat=True)):
-        return None
-    told = read_stored(memory, embedded.pieces, policy_of(memory.group))
-    if told is None:
-        return None
-    record_findings([(memory, (told,))])
-    may_wait = memory.trust in (*VISIBLE_TRUSTS, Trust.CANDIDATE) and not protection(memory)
-    if told.treatment is GuardTreatment.QUARANTINE and may_wait:
-        change_fields(
-            actor, memory, Operation.TRUST, {"trust": Trust.QUARANTINED}, (),
-            reason=quarantine_reason([told]), dry_run=False,
-        )  # fmt: skip
-    return told
+    known = found_kinds([memory for memory, _ in embedded])
+    for memory, text in embedded:
+        if has_instruction(known[memory.key]):
+            continue
+        told = read_stored(memory, text.pieces, policy_of(memory.group))
+        if told is None:
+            continue
+        record_findings([(memory, (told,))])
+        may_wait = memory.trust in (*VISIBLE_TRUSTS, Trust.CANDIDATE) and not protection(memory)
+        if told.treatment is GuardTreatment.QUARANTINE and may_wait:
+            change_fields(
+                actor, memory, Operation.TRUST, {"trust": Trust.QUARANTINED}, (),
+                reason=quarantine_reason([told]), dry_run=False,
+            )  # fmt: skip
+
+
+def found_kinds(memories: Sequence[Memory]) -> defaultdict[int, set[str]]:
+    """The kinds found in memories before, by the key of the memory; one query."""
+    rows = MemoryFinding.objects.filter(memory__in=[each.key for each in memories])
+    found = defaultdict[int, set[str]](set)
+    for key, kind in rows.values_list("memory_id", "kind"):
+        found[key].add(kind)
+    return found
 
 
 def read_stored(memory: Memory, pieces: Pieces, policy: Policy) -> TextFinding | None:
