@@ -41,6 +41,21 @@ class PartMove:
     dry_run: bool = False
 
 
+def part_move_json(done: PartMove) -> dict[str, object]:
+    """A move of a part as JSON, with every memory that stays."""
+    return {
+        "from": done.source,
+        "to": done.target,
+        "moved": done.moved,
+        "rows": done.rows,
+        "staying": [{"id": str(each.id), "why": each.why} for each in done.staying],
+        "notes": list(done.notes),
+        "run": str(done.run) if done.run else None,
+        "undo": done.is_undo,
+        "dry_run": done.dry_run,
+    }
+
+
 @dataclass(frozen=True)
 class LeftBehind:
     """What a purge of the traces of moved memories destroyed in their former group, or would; counts of rows.

@@ -12,6 +12,7 @@ from access.groups.moving import (
     PartMove,
     move_memories,
     move_memories_back,
+    part_move_json,
     purge_left_behind,
 )
 from access.tokens import operator
@@ -46,25 +47,9 @@ def move_part_of_group(options: dict[str, Any]) -> str:
         done = move_memories(
             actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
         )
-    return move_json(done) if options["json"] else "\n".join(move_lines(done))
-
-
-def move_json(done: PartMove) -> str:
-    """The result as JSON, with every memory that stays."""
-    return json.dumps(
-        {
-            "from": done.source,
-            "to": done.target,
-            "moved": done.moved,
-            "rows": done.rows,
-            "staying": [{"id": str(each.id), "why": each.why} for each in done.staying],
-            "notes": list(done.notes),
-            "run": str(done.run) if done.run else None,
-            "undo": done.is_undo,
-            "dry_run": done.dry_run,
-        },
-        ensure_ascii=False,
-    )
+    if options["json"]:
+        return json.dumps(part_move_json(done), ensure_ascii=False)
+    return "\n".join(move_lines(done))
 
 
 def move_lines(done: PartMove) -> list[str]:

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.groups import GroupChange, create_group, entered_groups, find_group, update_group
-from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
+from access.groups.moving import PartFilter, move_memories, move_memories_back, part_move_json
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas import curation
@@ -52,30 +52,15 @@ def move_part(request: HttpRequest, slug: str, body: curation.PartMoveIn) -> Htt
     done = move_memories(
         actor_of(request), slug, to=body.to, wanted=wanted, reason=body.reason, dry_run=body.dry_run
     )
-    return answer(part_moved_json(done))
+    return answer(part_move_json(done))
 
 
 @router.post("/groups/{slug}/move-memories/undo", response={**out.ERRORS, 200: curation.PartMovedOut})
 def undo_part_move(request: HttpRequest, slug: str, body: curation.PartMoveUndoIn) -> HttpResponse:
     """Take a move from this group back, by its `run`; all of it or nothing. For a person who curates both groups."""
     return answer(
-        part_moved_json(move_memories_back(actor_of(request), slug, run=body.run, dry_run=body.dry_run))
+        part_move_json(move_memories_back(actor_of(request), slug, run=body.run, dry_run=body.dry_run))
     )
-
-
-def part_moved_json(done: PartMove) -> dict[str, object]:
-    """A move of a part as JSON."""
-    return {
-        "from": done.source,
-        "to": done.target,
-        "moved": done.moved,
-        "rows": done.rows,
-        "staying": [{"id": str(each.id), "why": each.why} for each in done.staying],
-        "notes": list(done.notes),
-        "run": str(done.run) if done.run else None,
-        "undo": done.is_undo,
-        "dry_run": done.dry_run,
-    }
 
 
 @router.get("/stats", response={**out.ERRORS, 200: out.StatsOut})
