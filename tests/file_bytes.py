@@ -2,13 +2,33 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+
+from django.db import connection
 
 from storage.encryption import database_key
 from storage.encryption.pages import PlainPages
 
 _READ = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb'), sys.stdout.buffer)"
+
+
+@contextmanager
+def held_log() -> Iterator[None]:
+    """A second connection that reads in the block, so that the write-ahead log cannot be emptied; Loci waits 20 ms for it."""
+    reader = connection.copy()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 20")
+    try:
+        with reader.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT count(*) FROM memories_memory")
+            cursor.fetchone()
+        yield
+    finally:
+        reader.close()
 
 
 def bytes_of(path: Path) -> bytes:

@@ -1,6 +1,7 @@
 """What moved memories left in their former group is named, and purged on its own."""
 
 import json
+from contextlib import closing
 from io import StringIO
 
 import pytest
@@ -32,6 +33,7 @@ from memories.recall.recall_log import COUNTER
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.conversations.move import assign
 from storage.dialect import dialect
+from tests.file_bytes import held_log
 from tests.memories.builders import fresh, kept
 from tests.memories.lifecycle.test_purge import stored_bytes
 from tests.memories.tables import all_rows
@@ -158,19 +160,9 @@ def test_only_one_memory_and_only_where_one_may_curate(ledger: Group, garden: Gr
 def test_a_reader_that_holds_the_log_of_writes_is_named(ledger: Group, garden: Group) -> None:
     kept(operator(), TEXT, group="ledger", scope="group")
     move_memories(operator(), "ledger", to="garden", wanted=PartFilter())
-    reader = connection.copy()
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA busy_timeout = 20")
-    try:
-        with reader.cursor() as cursor:
-            cursor.execute("BEGIN")
-            cursor.execute("SELECT count(*) FROM memories_memory")
-            cursor.fetchone()
+    with closing(connection), held_log():
         assert purge_left_behind(operator(), "ledger", dry_run=True).remains == ()
         assert purge_left_behind(operator(), "ledger").remains == (WAL_IS_HELD,)
-    finally:
-        reader.close()
-        connection.close()
 
 
 def test_a_group_that_a_conversation_left_leads_to_the_purge_too(ledger: Group, garden: Group) -> None:

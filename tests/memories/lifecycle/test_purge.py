@@ -22,7 +22,7 @@ from memories.search.schema import begin_purge, end_purge
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store.pieces import available_encoder
 from storage.dialect import dialect
-from tests.file_bytes import bytes_of
+from tests.file_bytes import bytes_of, held_log
 from tests.memories.builders import keep, kept
 from tests.memories.tables import all_rows
 from tests.people import agent, person
@@ -262,17 +262,8 @@ def test_of_other_groups_a_curator_learns_numbers_alone(
 @pytest.mark.sqlite(reason="bytes of the database's file and its write-ahead log")
 def test_a_reader_that_holds_the_log_of_pages_is_told_of(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), SECRET, group="ledger")
-    reader = connection.copy()
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA busy_timeout = 20")
-    try:
-        with reader.cursor() as cursor:
-            cursor.execute("BEGIN")
-            cursor.execute("SELECT count(*) FROM memories_memory")
-            cursor.fetchone()
+    with held_log():
         done = purge(person(alice), memory.id)
-    finally:
-        reader.close()
     assert done.certificate is not None
     assert done.certificate.remains[0].startswith("the write-ahead log still holds earlier pages")
     assert end_purge(connection)
