@@ -24,15 +24,13 @@ from numpy.typing import NDArray
 from bench.guard.fitting import FittedWeights, fit
 from bench.guard.prose import read_prose
 from bench.guard.texts import TEXTS, read_texts, surrounded
-from bench.guard.wording import FittedWording, GramRows, fit_wording
+from bench.guard.wording import GramRows, fit_wording
 
 SEED = 1
 WORDINGS = {"talk.txt": 30, "chats.txt": 16}  # of each template; the others have 8
 OTHER_WORDINGS = 8
-INSIDE, AMONG_OTHERS = (
-    0.35,
-    0.3,
-)  # the share of attacks and of harmless texts that are also put into a document
+# The share of attacks and of harmless texts that are also put into a document.
+INSIDE, AMONG_OTHERS = 0.35, 0.3
 TALKS = 400
 FOLDS = 3
 MAX_CHARS = 600
@@ -74,7 +72,7 @@ def read_lesson() -> Lesson:
     return Lesson(texts, len(attacks), np.array([zlib.crc32(root.encode()) % FOLDS for root in roots]))
 
 
-def train(lesson: Lesson, encode: Encode) -> tuple[FittedWording, FittedWeights]:
+def train(lesson: Lesson, encode: Encode) -> tuple[FittedWeights, FittedWeights]:
     """The weights of the wording, and those of all features; the latter see the wording of texts it was not fitted with."""
     # After the settings.
     from guard.injection.reading import features, wording_features  # noqa: PLC0415
@@ -93,7 +91,7 @@ def train(lesson: Lesson, encode: Encode) -> tuple[FittedWording, FittedWeights]
     return fit_wording(rows, labels, labels >= 0), fit(np.array(rows_of_features, dtype=np.float64), labels)
 
 
-def write(folder: Path, wording: FittedWording, fitted: FittedWeights) -> None:
+def write(folder: Path, wording: FittedWeights, fitted: FittedWeights) -> None:
     """Both weights; those of grams in 255 levels."""
     scale = float(np.abs(wording.weights).max()) / 127
     np.round(wording.weights / scale).astype(np.int8).tofile(folder / "wording.bin")

@@ -33,7 +33,7 @@ def main() -> None:
         vectors = encoder.encode_unless(pieces, Event())
         assert vectors is not None
         rest = iter(vectors)
-        read = [
+        read = [  # each piece takes its vector, so none is left out once a finding is known
             sum(find_reading(text, (span.start, span.end), next(rest)) is not None for span in cut) > 0
             for text, cut in zip(texts, spans, strict=True)
         ]

@@ -1,29 +1,18 @@
 """The weights of wordings: logistic regression over hashed grams, with numpy alone, on windows of two sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.guard.fitting import MAX_LOGIT, FittedWeights, Numbers
 from guard.injection.wording import BITS, grams, windows
 
 PENALTY: Final = 3e-5  # L2, on the mean loss
 STEPS: Final = 120
 POWER_STEPS: Final = 12
 CONSTANT: Final = 0.1  # the bias as a feature, small so that it does not set the step
-MAX_LOGIT: Final = 30.0
-
-Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class FittedWording:
-    """A weight for each hash, and the bias."""
-
-    weights: Numbers
-    bias: float
 
 
 class GramRows:
@@ -56,7 +45,7 @@ class GramRows:
         """For each hash, the sum over the windows that have it."""
         return np.bincount(self._hashes, np.repeat(values * self._values, self._sizes), 1 << BITS)
 
-    def highest(self, fitted: FittedWording) -> Numbers:
+    def highest(self, fitted: FittedWeights) -> Numbers:
         """The highest score of a window, and the mean, for each text: float64[n, 2]."""
         scores = self.times(fitted.weights) + fitted.bias
         best = np.full(self.texts, -np.inf)
@@ -66,8 +55,8 @@ class GramRows:
         return np.column_stack([np.where(count > 0, best, 0.0), mean])
 
 
-def fit_wording(rows: GramRows, labels: Numbers, chosen: NDArray[np.bool_]) -> FittedWording:
-    """The weights for the windows of the chosen texts; both labels weigh the same in all."""
+def fit_wording(rows: GramRows, labels: Numbers, chosen: NDArray[np.bool_]) -> FittedWeights:
+    """The weights of the hashes, for the windows of the chosen texts; both labels weigh the same in all."""
     truth, used = labels[rows.owners], chosen[rows.owners]
     shares = np.where(truth == 1, 0.5 / (truth[used] == 1).sum(), 0.5 / (truth[used] == 0).sum()) * used
     direction = np.random.default_rng(0).random(1 << BITS)
@@ -88,4 +77,4 @@ def fit_wording(rows: GramRows, labels: Numbers, chosen: NDArray[np.bool_]) -> F
         momentum = following + pace * (following - weights)
         bias_momentum = following_bias + pace * (following_bias - bias)
         weights, bias = following, following_bias
-    return FittedWording(weights, bias)
+    return FittedWeights(weights, bias)

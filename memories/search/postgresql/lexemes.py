@@ -16,7 +16,7 @@ MAX_STEMS = 20_000
 
 
 def rooms_of(v: Visibility) -> list[int]:
-    """The rooms that may have rows of the Visibility; global rows stand in one of their own, whatever their group."""
+    """The rooms that may hold rows of the Visibility; all global rows share one, whatever their group."""
     groups = [group for (group,) in fetch(_ROOMS, [])] if v.groups is None else sorted(v.groups)
     return [GLOBAL_ROOM, *groups]
 

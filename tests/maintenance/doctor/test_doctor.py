@@ -356,7 +356,7 @@ def test_an_index_that_is_not_valid_is_named(remember: Callable[..., Memory]) ->
 
 @pytest.mark.postgresql
 def test_indexes_are_checked_by_amcheck_where_the_role_may_run_it() -> None:
-    """The server of the tests has no amcheck, so a function of the name stands in for it."""
+    """The test server has no amcheck, so a function with the same name takes its place."""
     with connection.cursor() as cursor:
         cursor.execute("""
             CREATE FUNCTION bt_index_check(regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
