@@ -27,14 +27,14 @@ from bench.guard.texts import TEXTS, read_texts, surrounded
 from bench.guard.wording import GramRows, fit_wording
 
 SEED = 1
-WORDINGS = {"talk.txt": 30, "chats.txt": 16}  # of each template; the others have 8
+WORDINGS = {"chats.txt": 16}  # of each template; the others have 8
 OTHER_WORDINGS = 8
 # The share of attacks and of harmless texts that are also put into a document.
 INSIDE, AMONG_OTHERS = 0.35, 0.3
 TALKS = 400
 FOLDS = 3
 MAX_CHARS = 600
-THRESHOLD = 3.5  # the lowest tenth at which patterns and reading alarm on at most 0.1 % of 32,341 chat turns: docs/guard.md
+THRESHOLD = 4.9  # the lowest tenth at which patterns and reading alarm on at most 0.1 % of 32,341 chat turns: docs/guard.md
 LISTS = Path("tests/guard/data")  # the lists that the rules were written with
 NAMES = ("Anna", "Ben", "Chen", "Dora", "Emil", "Fatima", "Hana", "User", "Assistant")
 
