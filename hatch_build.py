@@ -12,7 +12,7 @@ PIN = re.compile(r"^(?P<pin>[A-Za-z0-9][^=\s]*==[^\s;]+)(?P<marker> ; [^\\\n]+?)
 
 
 class LockedExtra(MetadataHookInterface):
-    """`loci-memory[locked]` installs the versions of requirements.lock, which the tests ran with; `extras` are the others."""
+    """`loci-team-memory[locked]` installs the versions of requirements.lock, which the tests ran with; `extras` are the others."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the extras."""

@@ -12,8 +12,9 @@ from django.conf import settings
 
 from access.errors import LociError
 from access.server_address import running_address
+from storage.version import DISTRIBUTION
 
-SCRIPTS = ("loci", "loci-memory")
+SCRIPTS = ("loci", DISTRIBUTION)
 UVX_FOLDER = "archive-v0"  # in uv's cache: the environments of uvx, whose programs are on no PATH
 WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
 
@@ -94,7 +95,7 @@ def program_called() -> str:
     if called.name not in SCRIPTS:
         return "loci"
     if UVX_FOLDER in Path(sys.prefix).parts:
-        return "uvx loci-memory"
+        return f"uvx {DISTRIBUTION}"
     found = shutil.which(called.name)
     if called.exists() and not (found and called.samefile(found)):
         return _shortest(called)

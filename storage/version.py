@@ -1,3 +1,14 @@
-"""The version of Loci; the package is built from this line."""
+"""The version and name of the package; it is built from the line of the version."""
+
+from pathlib import Path
+from typing import Final
 
 __version__ = "0.3.0"
+DISTRIBUTION: Final = "loci-team-memory"  # `loci-memory` on the public index is somebody else's
+_CHECKOUT: Final = Path(__file__).parents[1]
+
+
+def install_extra(name: str) -> str:
+    """The command that installs an extra of this Loci, from the checkout that it runs from or by the package's name."""
+    package = "." if (_CHECKOUT / "manage.py").is_file() else DISTRIBUTION
+    return f"pip install '{package}[{name}]'"

@@ -44,7 +44,7 @@ def test_the_wheel_pins_what_the_tests_ran_with_and_carries_the_docs() -> None:
 @pytest.mark.server
 def test_it_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
     home, port = tmp_path / "home", free_port()
-    command = [str(installed / "loci-memory"), "up", "--no-worker", "--no-model", "--port", str(port)]
+    command = [str(installed / "loci-team-memory"), "up", "--no-worker", "--no-model", "--port", str(port)]
     with subprocess.Popen(
         command, cwd=tmp_path, env=outside(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -56,7 +56,7 @@ def test_it_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
             up.stop()
     assert "manage.py" not in up.output
     # It is on no PATH here, so a hint names the place.
-    assert f"{installed / 'loci-memory'} token create NAME" in up.output
+    assert f"{installed / 'loci-team-memory'} token create NAME" in up.output
 
 
 def test_the_loci_of_a_checkout_speaks_of_loci(tmp_path: Path) -> None:
@@ -93,5 +93,5 @@ def test_a_program_on_the_path_is_named_by_its_name_alone(
 def test_uvx_is_named_where_it_runs_loci(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     prefix = tmp_path / "uv" / "archive-v0" / "Xy1"
     monkeypatch.setattr(sys, "prefix", str(prefix))
-    monkeypatch.setattr(sys, "argv", [str(prefix / "bin" / "loci-memory"), "up"])
-    assert program_called() == "uvx loci-memory"
+    monkeypatch.setattr(sys, "argv", [str(prefix / "bin" / "loci-team-memory"), "up"])
+    assert program_called() == "uvx loci-team-memory"

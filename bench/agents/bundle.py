@@ -7,11 +7,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from storage.version import __version__
+from storage.version import DISTRIBUTION, __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "dist" / "mcp"
-PACKAGE = "loci-memory"
 # The registry's name begins with a namespace that the publisher proves to own; README.md has the same name for that.
 REGISTRY_NAME = "io.github.loci-memory/loci"
 DESCRIPTION = "Long-term memory that a team's AI agents share and its people curate"
@@ -29,7 +28,7 @@ PROJECT = f'''[project]
 name = "loci-bundle"
 version = "{__version__}"
 requires-python = ">=3.11"
-dependencies = ["{PACKAGE}=={__version__}"]
+dependencies = ["{DISTRIBUTION}=={__version__}"]
 '''
 
 
@@ -128,7 +127,7 @@ def server_json() -> dict[str, Any]:
         "packages": [
             {
                 "registryType": "pypi",
-                "identifier": PACKAGE,
+                "identifier": DISTRIBUTION,
                 "version": __version__,
                 "runtimeHint": "uvx",
                 "transport": {"type": "stdio"},

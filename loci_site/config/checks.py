@@ -16,6 +16,7 @@ from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from storage.sqlite.driver import Driver, driver_of_settings
 from storage.sqlite.features import find_missing_features
+from storage.version import install_extra
 
 TAG = "loci"
 OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
@@ -68,7 +69,7 @@ def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Che
     """Check that the package for OpenID Connect is installed if a provider is set."""
     if not settings.LOCI.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
         return []
-    hint = 'pip install "loci-memory[oidc]", or leave sign_in.oidc_issuer empty.'
+    hint = f"Run `{install_extra('oidc')}`, or leave sign_in.oidc_issuer empty."
     return [
         Error("sign_in.oidc_issuer is set, but mozilla-django-oidc is missing.", hint=hint, id="loci.E007")
     ]

@@ -78,8 +78,8 @@ class Storage:
     database: Path = key(Path("memory.db"), "SQLite file; relative to LOCI_HOME.", variable="LOCI_DB")
     encryption: Literal["none", "sqlcipher"] = key(
         "none",
-        "Encryption of the SQLite file, its backups and uploaded files: sqlcipher needs a key and the package"
-        " loci-memory[encryption].",
+        "Encryption of the SQLite file, its backups and uploaded files: sqlcipher needs a key and the extra"
+        " `encryption`.",
     )
     key_file: Path | None = key(
         None,
@@ -93,7 +93,9 @@ class Storage:
     busy_timeout_s: float = key(
         20.0, "How long a write waits for other writes.", unit="seconds", low=0.1, high=600
     )
-    cache_mb: int = key(16, "SQLite page cache of each connection.", unit="MiB", low=1, high=4096)
+    cache_mb: int = key(
+        0, "SQLite page cache of each connection; 0: 16, encrypted 64.", unit="MiB", low=0, high=4096
+    )
     prepare_threshold: int = key(
         5,
         "Uses of a statement of recall or store on a connection after which PostgreSQL keeps its plan. 0: never. Behind a"

@@ -12,6 +12,8 @@ from types import ModuleType
 
 from django.conf import settings
 
+from storage.version import install_extra
+
 OLDEST_STANDARD = (3, 44, 0)
 MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
 ENCRYPTING = {"sqlcipher": "sqlcipher3"}  # chosen by the setting storage.encryption alone
@@ -19,7 +21,7 @@ INSTALL_HINT = (
     "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
     "then start again."
 )
-ENCRYPTION_HINT = "Run `pip install 'loci-memory[encryption]'`, then start again."
+ENCRYPTION_HINT = f"Run `{install_extra('encryption')}`, then start again."
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, Final
 from django.conf import settings
 
 from loci_site import __version__
+from storage.version import DISTRIBUTION
 
-PACKAGE: Final = "loci-memory"
 MODEL: Final = ("all-MiniLM-L6-v2", "Apache-2.0")
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
 LONGEST_LICENCE: Final = 60  # characters; some packages give the whole text
@@ -46,7 +46,7 @@ def installed_components() -> list[Component]:
 def root_names() -> list[str]:
     """What Loci needs itself: by the installed package's metadata, or by the lock file of a checkout."""
     try:
-        return [*needed_names(distribution(PACKAGE))]
+        return [*needed_names(distribution(DISTRIBUTION))]
     except PackageNotFoundError:
         lock = (settings.ROOT / "requirements.lock").read_text(encoding="utf-8")
         return re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[\w+\])?==", lock, re.M)
@@ -95,13 +95,13 @@ def normal(name: str) -> str:
 
 def bill_of_materials(components: list[Component]) -> dict[str, Any]:
     """The components as CycloneDX 1.6."""
-    root = f"pkg:pypi/{PACKAGE}@{__version__}"
+    root = f"pkg:pypi/{DISTRIBUTION}@{__version__}"
     urls = {each.name: f"pkg:pypi/{each.name}@{each.version}" for each in components}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": {"type": "application", "bom-ref": root, "name": PACKAGE, "version": __version__,
+        "metadata": {"component": {"type": "application", "bom-ref": root, "name": DISTRIBUTION, "version": __version__,
                                    "purl": root, "licenses": [{"expression": "Apache-2.0"}]}},
         "components": [
             {"type": "library", "bom-ref": urls[each.name], "name": each.name, "version": each.version,

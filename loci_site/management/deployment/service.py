@@ -21,6 +21,7 @@ from loci_site.management.deployment.units import (
     launchd_plist,
     systemd_unit,
 )
+from storage.version import DISTRIBUTION
 
 Command = Sequence[str]
 
@@ -70,7 +71,7 @@ def program_words() -> tuple[str, ...]:
     if UVX_FOLDER in Path(sys.prefix).parts:
         raise ServiceError(
             "uvx runs Loci from a cache, which it may empty.",
-            hint="Install Loci first: 'uv tool install loci-memory' or 'pipx install loci-memory'.",
+            hint=f"Install Loci first: 'uv tool install {DISTRIBUTION}' or 'pipx install {DISTRIBUTION}'.",
         )
     called = Path(sys.argv[0]).absolute()
     if called.name in SCRIPTS and called.is_file():
@@ -142,7 +143,7 @@ def check_readable(program: Sequence[str]) -> None:
         if closed:
             raise ServiceError(
                 f"{path} is below {closed[0]}, which the service's user {SYSTEM_USER} may not enter.",
-                hint="Install Loci for the whole machine: 'pipx install --global loci-memory'.",
+                hint=f"Install Loci for the whole machine: 'pipx install --global {DISTRIBUTION}'.",
             )
 
 

@@ -15,6 +15,7 @@ from access.connect import UVX_FOLDER
 from loci_site import __version__
 from maintenance.backups.folder import Backup, managed_backups
 from maintenance.squashed_migrations import REPLACED_NAMES
+from storage.version import DISTRIBUTION
 
 FRESH: Final = timedelta(days=1)
 
@@ -97,11 +98,11 @@ def upgrade_steps() -> list[str]:
     if (checkout / "manage.py").is_file():
         install = f"git -C {checkout} pull && make -C {checkout} .venv/.installed-serve"
     elif UVX_FOLDER in prefix.parts:
-        install = "uvx loci-memory@latest --version"
+        install = f"uvx {DISTRIBUTION}@latest --version"
     elif "pipx" in prefix.parts:
-        install = "pipx upgrade loci-memory"
+        install = f"pipx upgrade {DISTRIBUTION}"
     elif (prefix / "uv-receipt.toml").is_file():
-        install = "uv tool upgrade loci-memory"
+        install = f"uv tool upgrade {DISTRIBUTION}"
     else:
-        install = f"{sys.executable} -m pip install --upgrade loci-memory"
+        install = f"{sys.executable} -m pip install --upgrade {DISTRIBUTION}"
     return ["loci backup", install, "loci upgrade --check", "loci up   (or restart the service)"]

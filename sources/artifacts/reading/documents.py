@@ -5,9 +5,11 @@ from html.parser import HTMLParser
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
 
+from storage.version import install_extra
+
 MAX_PAGES: Final = 2000
 MAX_UNPACKED_BYTES: Final = 256 * 1024**2  # of a Word file, which is a zip
-NEEDED: Final = "needs the extra: pip install 'loci-memory[documents]'"
+NEEDED: Final = f"needs the extra: {install_extra('documents')}"
 BLOCKS: Final = frozenset({"p", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6"})
 
 

@@ -18,7 +18,7 @@ EXAMPLES: Final = """\
 examples:
   loci ingest . --group ledger                 the repository around this folder
   loci ingest docs/ --group ledger             only this folder of it; paths stay those of the repository
-  loci ingest handbook.pdf --group team        needs: pip install 'loci-memory[documents]'
+  loci ingest handbook.pdf --group team        needs the extra `documents`
   loci ingest . --include '*.md' --exclude 'drafts/'
   loci ingest . --dry-run                      show what would be read
 

@@ -56,7 +56,7 @@ def test_a_bundle_has_what_its_manifest_names(tmp_path: Path) -> None:
         "manifest.json", "pyproject.toml", server["entry_point"], found["icon"],
     }  # fmt: skip
     written = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    assert written["dependencies"] == [f"loci-memory=={__version__}"]
+    assert written["dependencies"] == [f"loci-team-memory=={__version__}"]
     named = re.findall(r"\$\{user_config\.(\w+)\}", json.dumps(server["mcp_config"]))
     assert set(named) == set(found["user_config"])
     assert found["user_config"]["token"]["sensitive"]

@@ -20,7 +20,7 @@ def script() -> str:
 @pytest.mark.skipif(BASH is None, reason="there is no bash")
 def test_bash_completes_at_every_place(script: str) -> None:
     lines = ["loci rem", "loci token cr", "loci token create --us", "loci doctor --", "loci completion z",
-             "loci export --overwrite --gro", "loci-memory up --po", "loci --ver"]  # fmt: skip
+             "loci export --overwrite --gro", "loci-team-memory up --po", "loci --ver"]  # fmt: skip
     asks = "\n".join(
         f'COMP_WORDS=({line}); COMP_CWORD={len(line.split()) - 1}; _loci; echo "${{COMPREPLY[*]}}"'
         for line in lines
@@ -33,9 +33,9 @@ def test_bash_completes_at_every_place(script: str) -> None:
     assert set(found["loci doctor --"].split()) == {"--help", "--repair", "--quick", "--json"}
     assert found["loci completion z"] == "zsh"
     assert found["loci export --overwrite --gro"] == "--group"
-    assert found["loci-memory up --po"] == "--port"
+    assert found["loci-team-memory up --po"] == "--port"
     assert found["loci --ver"] == "--version"
-    assert "complete -o default -F _loci loci loci-memory" in script
+    assert "complete -o default -F _loci loci loci-team-memory" in script
 
 
 def test_zsh_gets_the_same_with_its_emulation(script: str) -> None:

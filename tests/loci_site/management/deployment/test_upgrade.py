@@ -92,8 +92,8 @@ def test_without_tables_there_is_nothing_to_do(home: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("prefix", "command"),
     [
-        ("/root/.local/share/pipx/venvs/loci-memory", "pipx upgrade loci-memory"),
-        ("/root/.cache/uv/archive-v0/Xy1", "uvx loci-memory@latest --version"),
+        ("/root/.local/share/pipx/venvs/loci-team-memory", "pipx upgrade loci-team-memory"),
+        ("/root/.cache/uv/archive-v0/Xy1", "uvx loci-team-memory@latest --version"),
     ],
 )
 def test_the_steps_are_those_of_the_installation(
