@@ -6,7 +6,6 @@ docs/guard.md has what they find and what they do not.
 
 import json
 import math
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -25,11 +24,7 @@ WORDING: Final = WEIGHTS.with_name("wording.bin")  # int8[2**BITS]
 KIND: Final = "instruction-like"
 VECTOR_SCALE: Final = 3.0  # of a unit vector of 384 numbers, so that it counts as much as the signs
 LONG_CHARS: Final = 400
-MOST_YOU: Final = 3
-_YOU: Final = re.compile(r"\b(?:you|your|yourself)\b", re.I)
-_LINK: Final = re.compile(r"https?://|@\w")
-_AI: Final = re.compile(r"\b(?:AI|assistant|agent|bot|model|LLM|copilot|chatbot)s?\b", re.I)
-MARKS: Final = ("second person", "link", "long", "beyond ascii", "names an ai")
+MARKS: Final = ("long", "beyond ascii")
 WINDOW_SCORES: Final = ("highest", "mean")  # of the windows of a text
 MAX_WINDOW_SCORE: Final = 8.0
 WORDING_SCALE: Final = 0.5
@@ -85,14 +80,8 @@ class ReadingWeights:
 
 
 def marks_of(text: str) -> tuple[float, ...]:
-    """The marks of a text, 0 to 1 each, in the order of MARKS."""
-    return (
-        min(len(_YOU.findall(text)), MOST_YOU) / MOST_YOU,
-        float(_LINK.search(text) is not None),
-        float(len(text) > LONG_CHARS),
-        float(not text.isascii()),
-        float(_AI.search(text) is not None),
-    )
+    """The marks of a text, 0 or 1 each, in the order of MARKS."""
+    return float(len(text) > LONG_CHARS), float(not text.isascii())
 
 
 def features(text: str, vector: Numbers, wording: tuple[float, float]) -> Numbers:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS: Final = 16  # of a hash: the size of the table of weights
-RUNS: Final = (3, 4, 5)  # letters
-SHORT_RUN: Final = 2  # in scripts without spaces
+RUN: Final = 4  # letters; two in scripts without spaces
 MOST_CHARS: Final = 300  # of a sentence; the rest of a longer one is another
 _SENTENCE: Final = re.compile(rf"[^.!?。！？\n]{{1,{MOST_CHARS}}}[.!?。！？\n]*")
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -38,28 +37,20 @@ def grams(text: str) -> Grams:
     if len(lower) != len(text):  # some capitals have two lower letters
         lower = text
     letters = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    hashes, starts = list[NDArray[np.uint32]](), list[NDArray[np.int64]]()
-    for size in (SHORT_RUN, *RUNS):
-        count = len(letters) - size + 1
-        if count < 1:
-            break
-        at = np.arange(count)
-        if size == SHORT_RUN:
-            at = at[(letters[:count] >= _WIDE) & (letters[1:] >= _WIDE)]
-        run = np.full(len(at), size, dtype=np.uint32)
-        for offset in range(size):
-            run = run * _PRIME ^ letters[at + offset]
-        hashes.append(run)
-        starts.append(at)
+    places = np.arange(len(letters))
+    pairs = letters[:-1] * _PRIME ^ letters[1:]
+    runs = (pairs[:-2] * _PRIME ^ letters[2:-1]) * _PRIME ^ letters[RUN - 1 :]
+    hashes, starts = [runs], [places[: len(runs)]]
+    if not text.isascii():
+        is_wide = (letters[:-1] >= _WIDE) & (letters[1:] >= _WIDE)
+        hashes.append(pairs[is_wide])
+        starts.append(places[:-1][is_wide])
     words = [*_WORD.finditer(lower)]
     if words:
         first = np.array([zlib.crc32(each[0].encode("utf-8", "surrogatepass")) for each in words], np.uint32)
         at = np.array([each.start() for each in words], np.int64)
-        pairs, over = first[:-1] * _PRIME ^ first[1:], first[:-2] * _MIX ^ first[2:]
-        hashes += first, pairs, over
+        hashes += first, first[:-1] * _PRIME ^ first[1:], first[:-2] * _MIX ^ first[2:]
         starts += at, at[:-1], at[:-2]
-    if not hashes:
-        return Grams(np.empty(0, np.uint32), np.empty(0, np.int64))
     mixed = (np.concatenate(hashes) * _MIX) >> np.uint32(32 - BITS)
     return Grams(mixed, np.concatenate(starts))
 

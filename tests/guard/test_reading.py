@@ -18,6 +18,7 @@ from access.models import Group
 from access.tokens import operator
 from guard import find
 from guard.injection.reading import KIND, WEIGHTS, WORDING, features, find_reading, read_weights
+from guard.patterns import Keywords, PatternSets
 from maintenance.doctor.guard_scan import scan_stored, undo_scan
 from maintenance.embeddings.backfill import embed_owed
 from memories.draft import Draft, EditDraft
@@ -65,12 +66,31 @@ def test_the_score_is_the_weighted_sum_of_the_features_it_was_trained_with() -> 
 
 @pytest.mark.model
 def test_the_finding_names_the_sentences_that_say_most() -> None:
-    text = f"{NOTE} {NOTE} {ORDER} {NOTE} {NOTE}"
+    text = f"{NOTE} {ORDER} {NOTE}"
     found = find_reading(f"> {text}", (2, 2 + len(text)), get_encoder(timeout_s=60).encode([ORDER])[0])
     assert found is not None
     start, end = found.span
     assert ORDER in f"> {text}"[start:end]
     assert end - start < len(text)
+
+
+def test_automata_in_parts_find_what_each_pattern_finds_alone() -> None:
+    sources = (r"(?i)\bharbou?r\b", "crane", "[0-9]{3}", "quay", "boat")
+    sets = PatternSets(sources, parts=2)
+    assert sorted(sets.matching("The Harbor has crane 12 and a boat.")) == [0, 1, 4]
+    assert sorted(sets.matching("quay 123")) == [2, 3]
+    assert list(sets.matching("nothing here")) == []
+    assert sorted(PatternSets(("CRANE", "Quay"), parts=1, ignores_case=True).matching("crane, quay")) == [
+        0,
+        1,
+    ]
+
+
+def test_words_and_patterns_announce_their_owners() -> None:
+    words = Keywords((("AKIA", 0), ("re:sk-[a-z]{4}", 1), ("token", 2), ("akia", 3)))
+    assert words.owners("an akia and SK-abcd") == {0, 1, 3}
+    assert words.owners("a Token") == {2}
+    assert words.owners("sk-ab") == set()
 
 
 def test_what_has_no_words_is_read_too() -> None:
