@@ -61,6 +61,8 @@ DATE = datetime(
     2026, 11, 23, tzinfo=UTC
 )  # in the header of every .mo: a real one would change with each build
 HOLDER = re.compile(r"%\(\w+\)s|\{[^{}]*\}")
+SCRIPT_CALL = re.compile(r"(?<![\w.$])(?:window\.)?(?:t|lociText)\(")
+SCRIPT_TOKEN = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|[?,(){}\[\]]')
 GUARDED = (*HIDDEN_KINDS, *PERSONAL_KINDS, *INJECTION_KINDS)  # kinds of secrets are names of products
 SCRIPT = """// Written by `python -m bench.i18n` from loci_site/locale: the words of the pages' scripts. Do not edit.
 "use strict";
@@ -128,13 +130,27 @@ def django_texts() -> frozenset[str]:
 def from_scripts() -> Iterator[tuple[str, list[tuple]]]:
     """The texts of the pages' scripts: the first argument of `t()` and of `lociText()`."""
     for path in sorted(SCRIPTS.glob("*.js")):
-        found = []
-        for call in re.finditer(r"\b(?:t|lociText)\((?=([^\n]*))", path.read_text(encoding="utf-8")):
-            # Both texts of `t(isOne ? "1 match" : "{count} matches")`.
-            argument = re.split(r", \{", call[1], maxsplit=1)[0]
-            choice = re.match(r'(?:[^"]*\? )?"((?:[^"\\]|\\.)*)"(?: : "((?:[^"\\]|\\.)*)")?', argument)
-            found += [(1, text, [], None) for text in (choice.groups() if choice else ()) if text]
-        yield relative(path), found
+        yield relative(path), [(1, text, [], None) for text in texts_in_script(path.read_text("utf-8"))]
+
+
+def texts_in_script(code: str) -> list[str]:
+    """The texts that a script shows; of a choice such as `t(isOne ? "1 match" : "{count} matches")`, both."""
+    found = []
+    for call in SCRIPT_CALL.finditer(code):
+        depth = 0
+        first: list[str] = []
+        for token in SCRIPT_TOKEN.finditer(code, call.end()):
+            if token["string"] is not None:
+                # In brackets of its own, a string is part of an expression, not a text.
+                first += [] if depth else [json.loads(token["string"])]
+            elif token[0] in ",)" and not depth:
+                break
+            elif token[0] == "?":
+                first = first if depth else []  # strings of the condition
+            else:
+                depth += {"(": 1, "[": 1, "{": 1}.get(token[0], -1)
+        found += first
+    return found
 
 
 def parsed(code: io.BytesIO) -> list[tuple]:
@@ -263,7 +279,7 @@ def script_text(catalogue: Catalog | None) -> str:
     for message in catalogue or ():
         if message.context == "word":
             words[message.id] = message.string
-        elif message.id in shown_by_scripts:
+        elif message.context is None and message.id in shown_by_scripts:
             texts[message.id] = message.string
     shown = {"ensure_ascii": False, "sort_keys": True, "separators": (",", ":")}
     used = {word: words[word] for word in sorted(words) if word in script_words()}

@@ -37,6 +37,27 @@ def test_unmarked_text_is_found(source: str, found: list[str]) -> None:
     assert list(unmarked(source)) == found
 
 
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('t("Copied")', ["Copied"]),
+        ('t("Yes, {count}", { count })', ["Yes, {count}"]),
+        (
+            'window.lociText("{n} more: {m} memories, {e} edges.", { n: f("x") })',
+            ["{n} more: {m} memories, {e} edges."],
+        ),
+        ('t(\n  "On a line of its own",\n)', ["On a line of its own"]),
+        ('t("Say \\"yes\\" (or no)?")', ['Say "yes" (or no)?']),
+        ('t(isOne ? "1 match" : "{count} matches", { count })', ["1 match", "{count} matches"]),
+        ('t(kind === "one" ? "1 match" : say("{count}, {all}"))', ["1 match"]),
+        ('t("One") + t("Two")', ["One", "Two"]),
+        ('list.at("first"); insert("second"); t(text)', []),
+    ],
+)
+def test_texts_of_scripts_are_found_whole(code: str, found: list[str]) -> None:
+    assert catalogue.texts_in_script(code) == found
+
+
 def test_every_text_is_translated_and_every_file_is_up_to_date() -> None:
     stale = [catalogue.relative(path) for path in catalogue.stale_files()]
     assert stale == [], "run `python -m bench.i18n`"
