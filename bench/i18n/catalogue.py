@@ -21,7 +21,14 @@ from django.db.models import TextChoices
 from django.utils.translation.template import templatize
 
 from access import SCOPES
-from bench.i18n.words import MORE_WORDS, field_names, form_words, setting_meanings, verb_words
+from bench.i18n.words import (
+    MORE_WORDS,
+    field_names,
+    form_words,
+    report_words,
+    setting_meanings,
+    verb_words,
+)
 from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS
 from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.models import LinkKind
@@ -175,6 +182,7 @@ def data_words() -> set[str]:
         | field_names()
         | form_words()
         | verb_words()
+        | report_words()
         | {*SCOPES.values()}
         | {kind.label for kind in GUARDED}
         | {*OAUTH_SCOPES.values()}

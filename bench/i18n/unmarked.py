@@ -1,5 +1,6 @@
-"""Visible text of a template that is not marked for translation."""
+"""What would stay English in every language: text of a template that is not marked, and stored words in a translated sentence."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ DEFAULTS = re.compile(r"\|default:(?:\"([^\"]*)\"|'([^']*)')")
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]+")
 # Names and units, which are the same in every language.
 ALIKE = frozenset({"Loci", "ms"})
+# Fields whose values are words of Loci.
+WORD_FIELDS = frozenset({"state", "trust", "kind", "status", "right", "role", "operation", "scope", "mode"})
 HELD = "\ue000"  # stands for a template tag
 
 
@@ -40,4 +43,30 @@ def unmarked_in(folder: Path) -> list[str]:
         f"{path.relative_to(folder)}: {text.replace(HELD, '…')}"
         for path in sorted(folder.rglob("*.html"))
         for text in unmarked(path.read_text(encoding="utf-8"))
+    ]
+
+
+def raw_words(source: str) -> Iterator[str]:
+    """Each stored word that Python code puts into a translated sentence as it is: `gettext("…").format(x=row.state)`."""
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "format"
+            and isinstance(node.func.value, ast.Call)
+            and ast.unparse(node.func.value.func).endswith("gettext")
+        ):
+            yield from (
+                ast.unparse(part.value)
+                for part in node.keywords
+                if isinstance(part.value, ast.Attribute) and part.value.attr in WORD_FIELDS
+            )
+
+
+def raw_words_in(folder: Path) -> list[str]:
+    """The same for every module of a folder, as "path: value"."""
+    return [
+        f"{path.relative_to(folder)}: {value}"
+        for path in sorted(folder.rglob("*.py"))
+        for value in raw_words(path.read_text(encoding="utf-8"))
     ]

@@ -7,6 +7,7 @@ from loci_site.config import KEYS
 from memories.draft.kinds import OneOf
 from memories.draft.registry import RECORD_FIELDS, OnEdit
 from memories.lifecycle.verbs import VERBS
+from sources.format import KINDS, LOG
 
 # Badges and labels of pages, and words of runs and steps.
 MORE_WORDS = frozenset(
@@ -18,7 +19,9 @@ MORE_WORDS = frozenset(
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
     |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job|mention|relation|driver|home|migrations|schema|index model|default scope|heads
-    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice"""
+    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice|read|write|curate|record|created|unchanged|restated
+    |waiting for a curator|relations|instruction files to decide about in the Review|lines already in the store|taken back
+    |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 
@@ -30,6 +33,11 @@ def form_words() -> set[str]:
     return {text for field in fields for text in (field.title, field.help) if text} | {
         text for text in unset if text
     }
+
+
+def report_words() -> set[str]:
+    """What an import of an export added."""
+    return {f"{kind.name} added" for kind in (*KINDS, LOG)}
 
 
 def field_names() -> set[str]:

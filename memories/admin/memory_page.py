@@ -245,7 +245,11 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
         if found.pieces_owed
         else ""
     )
-    place = f"{memory.thread} at {memory.position}" if memory.thread else "—"
+    place = (
+        gettext("{thread}, position {position}").format(thread=memory.thread, position=memory.position)
+        if memory.thread
+        else "—"
+    )
     return [
         (gettext("Contents"), [
             (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),

@@ -64,7 +64,7 @@ def pair_view(
     if not actor.may(verb.right, memory.group_id):
         raise PermissionDenied(
             gettext("You may not do this: it needs the right to {right} in the memory's group.").format(
-                right=verb.right
+                right=pgettext("word", verb.right)
             )
         )
     initial = {"other": request.GET["other"]} if "other" in request.GET else None

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext, pgettext
 
 from access.tokens import operator
 from bench.i18n import catalogue
-from bench.i18n.unmarked import unmarked, unmarked_in
+from bench.i18n.unmarked import raw_words, raw_words_in, unmarked, unmarked_in
 from maintenance.doctor import examine
 from memories.types import State, Trust, Type
 
@@ -35,6 +35,23 @@ def test_templates_have_no_unmarked_text() -> None:
 )
 def test_unmarked_text_is_found(source: str, found: list[str]) -> None:
     assert list(unmarked(source)) == found
+
+
+@pytest.mark.parametrize("package", catalogue.PACKAGES)
+def test_sentences_have_no_stored_word_as_it_is(package: str) -> None:
+    assert raw_words_in(catalogue.ROOT / package) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('gettext("It is {state}.").format(id=row.id, state=row.state)', ["row.state"]),
+        ('gettext("It is {state}.").format(state=pgettext("word", row.state))', []),
+        ('f"It is {row.state}."', []),
+    ],
+)
+def test_a_stored_word_in_a_sentence_is_found(source: str, found: list[str]) -> None:
+    assert list(raw_words(source)) == found
 
 
 @pytest.mark.parametrize(
