@@ -9,7 +9,8 @@ from django.utils.text import capfirst
 from django.utils.translation import get_language, pgettext
 from unfold.decorators import display
 
-WORD = "word"  # the context of stored words in the catalogues: not a label of the same spelling
+# Contexts in the catalogues: stored words, which are not labels of the same spelling, and names of interfaces.
+WORD, INTERFACE = "word", "interface"
 MAX_WORDS = 2_000  # cached, of all languages: a page shows the same few in every row
 Label = str | Promise  # a text, or one that is translated where it is shown
 
@@ -39,6 +40,11 @@ def in_words(word: object) -> str:
     """The word as the reader says it, capitalised if it was; an unknown one as it is."""
     text = str(word)
     return _word_in(get_language(), text) if text else ""
+
+
+def interface_name(via: object) -> str:
+    """The interface of a call in the reader's language: the admin is not the role of that name."""
+    return pgettext(INTERFACE, str(via)) if via else ""
 
 
 def shorten(text: str, chars: int) -> str:

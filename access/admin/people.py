@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
@@ -20,7 +20,7 @@ from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
 FIELD_WORDS = {
-    "username": (gettext_lazy("Name"), gettext_lazy("The person logs in with it.")),
+    "username": (pgettext_lazy("login", "Name"), gettext_lazy("The person logs in with it.")),
     "is_active": (
         gettext_lazy("Active"),
         gettext_lazy("Without it nobody can log in as this person, and their tokens do not work."),

@@ -21,6 +21,8 @@ from django.db.models import TextChoices
 from django.utils.translation.template import templatize
 
 from access import SCOPES
+from access.actor import Via
+from access.admin.columns import INTERFACE, WORD
 from bench.i18n.words import (
     MORE_WORDS,
     field_names,
@@ -91,7 +93,9 @@ def extracted() -> Catalog:
     for text in (*UNFOLD_CODE, *setting_meanings()):
         found.add(text)
     for word in sorted(data_words()):
-        found.add(word, context="word")
+        found.add(word, context=WORD)
+    for via in Via:
+        found.add(via.value, context=INTERFACE)
     return found
 
 
@@ -285,7 +289,7 @@ def script_text(catalogue: Catalog | None) -> str:
     words: dict[str, str] = {}
     shown_by_scripts = script_texts()
     for message in catalogue or ():
-        if message.context == "word":
+        if message.context == WORD:
             words[message.id] = message.string
         elif message.context is None and message.id in shown_by_scripts:
             texts[message.id] = message.string

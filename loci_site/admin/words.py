@@ -3,7 +3,7 @@
 from django import template
 from django.utils.translation import gettext
 
-from access.admin.columns import in_words, shorten
+from access.admin.columns import in_words, interface_name, shorten
 
 register = template.Library()
 
@@ -12,6 +12,12 @@ register = template.Library()
 def word(value: object) -> str:
     """The word as the reader says it."""
     return in_words(value)
+
+
+@register.filter
+def interface(via: object) -> str:
+    """The interface of a call as the reader says it."""
+    return interface_name(via)
 
 
 @register.filter

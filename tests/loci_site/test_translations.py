@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import translation
 from django.utils.translation import gettext, ngettext, pgettext
 
+from access.admin.columns import in_words, interface_name
 from access.tokens import operator
 from bench.i18n import catalogue
 from bench.i18n.unmarked import raw_words, raw_words_in, unmarked, unmarked_in
@@ -121,6 +122,16 @@ def test_states_types_and_counts_have_words_in_each_language() -> None:
             "有效",
             "{count} 条链",
         )
+
+
+def test_one_english_word_with_two_meanings_has_two_translations() -> None:
+    for code, role, interface in (("de", "Verwalten", "Verwaltung"), ("zh-hans", "管理员", "管理")):
+        with translation.override(code):
+            assert (in_words("admin"), interface_name("admin")) == (role, interface)
+            assert gettext("From") != pgettext("origin of a setting", "From")
+            assert gettext("Name") != pgettext("login", "Name")
+    with translation.override("zh-hans"):
+        assert (gettext("Tokens"), pgettext("of a text", "Tokens")) == ("令牌", "词元")
 
 
 def test_findings_of_the_doctor_and_meanings_of_settings_follow_the_page_alone(
