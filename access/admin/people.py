@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.invite import InvitationPages
 from access.admin.page import WordedForm
 from access.models import Membership
@@ -111,8 +111,10 @@ class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # ty
         """The groups that the user may enter, with roles."""
         if user.is_superuser:
             return gettext("every group, as admin")
-        roles = [f"{member.group.slug} ({in_words(member.role)})" for member in user.memberships.all()]
-        return ", ".join(roles) or gettext("no group")
+        roles = [
+            f"{member.group.slug}{in_brackets(in_words(member.role))}" for member in user.memberships.all()
+        ]
+        return join_list(roles) or gettext("no group")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Save the user and log the differences; Django's view is one transaction."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, in_words, join_list
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from maintenance.admin.forms import CycleForm
@@ -172,9 +172,7 @@ class RunAdmin(LociAdmin):
             else ""
         )
         edited = (
-            gettext(" Edited since and restored too: {versions}.").format(
-                versions=", ".join(map(str, done.versions))
-            )
+            gettext(" Edited since and restored too: {versions}.").format(versions=join_list(done.versions))
             if done.versions
             else ""
         )

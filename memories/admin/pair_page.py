@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from access.actor import Actor
+from access.admin.columns import join_clauses
 from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
@@ -88,7 +89,8 @@ def pair_view(
                 if done.queued
                 else gettext("The memory is {past}").format(past=pgettext("word", verb.button.past))
             )
-            messages.success(request, f"{outcome}: {'; '.join(done.consequences)}.")
+            consequences = join_clauses(done.consequences)
+            messages.success(request, gettext("{label}: {text}.").format(label=outcome, text=consequences))
             return HttpResponseRedirect(back)
         except LociError as refusal:
             if refusal.field == verb.other:
