@@ -274,7 +274,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
         if name in would.changes
     )
     return Confirmation(
-        title=gettext("{label} this memory?").format(label=gettext(verb.button.label)),
+        title=gettext(verb.button.question),
         button=gettext(verb.button.label),
         back=back,
         about=shorten(memory.content, 300),

@@ -110,7 +110,7 @@ def render_pair_form(
 ) -> HttpResponse:
     """Show the form with its memory, and the consequences after a preview."""
     context = {
-        "title": f"{gettext(verb.button.label)}?",
+        "title": gettext(verb.button.question),
         "form": form,
         "button": gettext(verb.button.label),
         "back": admin.url("change", memory.id),
