@@ -21,7 +21,7 @@ MORE_WORDS = frozenset(
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|mention|relation|driver|home|migrations|schema|index model|default scope|heads
     |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice|read|write|curate|record|created|unchanged|restated
     |waiting for a curator|relations|instruction files to decide about in the Review|lines already in the store|taken back
-    |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency"""
+    |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency|metadata|anchor commit"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 
