@@ -1,15 +1,16 @@
 """Computed columns of a list, and the words in them: a typed version of unfold's decorator, and stored words in the reader's language."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.text import capfirst
-from django.utils.translation import get_language, pgettext
+from django.utils.translation import get_language, gettext, pgettext
 from unfold.decorators import display
 
-WORD = "word"  # the context of stored words in the catalogues: not a label of the same spelling
+# Contexts in the catalogues: stored words, which are not labels of the same spelling, and names of interfaces.
+WORD, INTERFACE = "word", "interface"
 MAX_WORDS = 2_000  # cached, of all languages: a page shows the same few in every row
 Label = str | Promise  # a text, or one that is translated where it is shown
 
@@ -39,6 +40,26 @@ def in_words(word: object) -> str:
     """The word as the reader says it, capitalised if it was; an unknown one as it is."""
     text = str(word)
     return _word_in(get_language(), text) if text else ""
+
+
+def interface_name(via: object) -> str:
+    """The interface of a call in the reader's language: the admin is not the role of that name."""
+    return pgettext(INTERFACE, str(via)) if via else ""
+
+
+def join_list(parts: Iterable[object]) -> str:
+    """Words in one line, with the comma of the reader's language between them."""
+    return gettext(", ").join(map(str, parts))
+
+
+def join_clauses(parts: Iterable[object]) -> str:
+    """Clauses of one sentence, with the semicolon of the reader's language between them."""
+    return gettext("; ").join(map(str, parts))
+
+
+def in_brackets(text: object) -> str:
+    """A remark after a text, in the brackets of the reader's language; empty without one."""
+    return gettext(" ({text})").format(text=text) if text else ""
 
 
 def shorten(text: str, chars: int) -> str:

@@ -60,7 +60,7 @@ class InviteForm(forms.Form):
         widget=UnfoldBooleanSwitchWidget(),
     )
     how = forms.ChoiceField(
-        label=gettext_lazy("They log in with"),
+        label=gettext_lazy("First login with"),
         initial=LINK,
         choices=[
             (LINK, gettext_lazy("a one-time link, where they choose a password; it works for a week")),

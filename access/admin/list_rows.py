@@ -22,11 +22,11 @@ from django.utils.translation import gettext
 from unfold.templatetags.unfold_list import CHECKBOX_CLASSES, LINK_CLASSES, ROW_CLASSES
 from unfold.utils import display_for_field, display_for_label, display_for_value
 
-from access.admin.columns import in_words
+from access.admin.columns import in_words, interface_name
 from access.admin.day_range import local_moment
 
 CHECKBOX = "action_checkbox"
-WORD_FIELDS = frozenset({"kind", "mode", "operation", "type", "via"})  # their values are words of Loci
+WORD_FIELDS = frozenset({"kind", "mode", "operation", "type"})  # their values are words of Loci
 MAX_LABELS = 200
 Cell = Callable[[Any], tuple[str, bool]]  # a row's value as HTML, and whether it must stay on one line
 
@@ -178,6 +178,8 @@ def field_cell(field: Any, empty: str) -> Cell:
             return render_moment(value), is_short
         if field.name in WORD_FIELDS and not field.choices and value:
             return conditional_escape(in_words(value)), is_short
+        if field.name == "via":
+            return conditional_escape(interface_name(value)), is_short
         return conditional_escape(display_for_field(value, field, empty)), is_short
 
     return cell

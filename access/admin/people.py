@@ -8,19 +8,19 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.invite import InvitationPages
 from access.admin.page import WordedForm
 from access.models import Membership
 from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
 
 FIELD_WORDS = {
-    "username": (gettext_lazy("Name"), gettext_lazy("The person logs in with it.")),
+    "username": (pgettext_lazy("login", "Name"), gettext_lazy("The person logs in with it.")),
     "is_active": (
         gettext_lazy("Active"),
         gettext_lazy("Without it nobody can log in as this person, and their tokens do not work."),
@@ -111,8 +111,10 @@ class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # ty
         """The groups that the user may enter, with roles."""
         if user.is_superuser:
             return gettext("every group, as admin")
-        roles = [f"{member.group.slug} ({in_words(member.role)})" for member in user.memberships.all()]
-        return ", ".join(roles) or gettext("no group")
+        roles = [
+            f"{member.group.slug}{in_brackets(in_words(member.role))}" for member in user.memberships.all()
+        ]
+        return join_list(roles) or gettext("no group")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Save the user and log the differences; Django's view is one transaction."""

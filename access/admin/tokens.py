@@ -22,7 +22,7 @@ from unfold.widgets import (
 from access import SCOPES
 from access.actor import CREATE_GROUP, READ, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import WORD, column
+from access.admin.columns import WORD, column, join_list
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import show_error
@@ -290,7 +290,7 @@ class TokenAdmin(LociAdmin):
     @column(gettext_lazy("scopes"))
     def scope_list(self, token: ApiToken) -> str:
         """The scopes of the token."""
-        return ", ".join(token.scopes)
+        return join_list(token.scopes)
 
     @column(gettext_lazy("groups"))
     def reach(self, token: ApiToken) -> str:
@@ -320,7 +320,7 @@ def describe_reach(token: ApiToken) -> str:
     """The groups that a token is bound to, as text."""
     if token.all_groups:
         return gettext("every group of the person")
-    return ", ".join(group.slug for group in token.groups.all()) or gettext("no group")
+    return join_list(group.slug for group in token.groups.all()) or gettext("no group")
 
 
 def token_facts(token: ApiToken) -> list[tuple[str, Any]]:
@@ -328,7 +328,7 @@ def token_facts(token: ApiToken) -> list[tuple[str, Any]]:
     return [
         (gettext("Person"), token.user.get_username()),
         (gettext("Starts with"), f"{token.hint}…"),
-        (gettext("Scopes"), ", ".join(token.scopes)),
+        (gettext("Scopes"), join_list(token.scopes)),
         (gettext("Groups"), describe_reach(token)),
         (gettext("Default group"), token.default_group or gettext("none")),
         (gettext("Created"), token.created_at),

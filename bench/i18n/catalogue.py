@@ -21,7 +21,16 @@ from django.db.models import TextChoices
 from django.utils.translation.template import templatize
 
 from access import SCOPES
-from bench.i18n.words import MORE_WORDS, field_names, form_words, setting_meanings, verb_words
+from access.actor import Via
+from access.admin.columns import INTERFACE, WORD
+from bench.i18n.words import (
+    MORE_WORDS,
+    field_names,
+    form_words,
+    report_words,
+    setting_meanings,
+    verb_words,
+)
 from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS
 from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.models import LinkKind
@@ -61,6 +70,8 @@ DATE = datetime(
     2026, 11, 23, tzinfo=UTC
 )  # in the header of every .mo: a real one would change with each build
 HOLDER = re.compile(r"%\(\w+\)s|\{[^{}]*\}")
+SCRIPT_CALL = re.compile(r"(?<![\w.$])(?:window\.)?(?:t|lociText)\(")
+SCRIPT_TOKEN = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|[?,(){}\[\]]')
 GUARDED = (*HIDDEN_KINDS, *PERSONAL_KINDS, *INJECTION_KINDS)  # kinds of secrets are names of products
 SCRIPT = """// Written by `python -m bench.i18n` from loci_site/locale: the words of the pages' scripts. Do not edit.
 "use strict";
@@ -82,7 +93,9 @@ def extracted() -> Catalog:
     for text in (*UNFOLD_CODE, *setting_meanings()):
         found.add(text)
     for word in sorted(data_words()):
-        found.add(word, context="word")
+        found.add(word, context=WORD)
+    for via in Via:
+        found.add(via.value, context=INTERFACE)
     return found
 
 
@@ -128,13 +141,27 @@ def django_texts() -> frozenset[str]:
 def from_scripts() -> Iterator[tuple[str, list[tuple]]]:
     """The texts of the pages' scripts: the first argument of `t()` and of `lociText()`."""
     for path in sorted(SCRIPTS.glob("*.js")):
-        found = []
-        for call in re.finditer(r"\b(?:t|lociText)\((?=([^\n]*))", path.read_text(encoding="utf-8")):
-            # Both texts of `t(isOne ? "1 match" : "{count} matches")`.
-            argument = re.split(r", \{", call[1], maxsplit=1)[0]
-            choice = re.match(r'(?:[^"]*\? )?"((?:[^"\\]|\\.)*)"(?: : "((?:[^"\\]|\\.)*)")?', argument)
-            found += [(1, text, [], None) for text in (choice.groups() if choice else ()) if text]
-        yield relative(path), found
+        yield relative(path), [(1, text, [], None) for text in texts_in_script(path.read_text("utf-8"))]
+
+
+def texts_in_script(code: str) -> list[str]:
+    """The texts that a script shows; of a choice such as `t(isOne ? "1 match" : "{count} matches")`, both."""
+    found = []
+    for call in SCRIPT_CALL.finditer(code):
+        depth = 0
+        first: list[str] = []
+        for token in SCRIPT_TOKEN.finditer(code, call.end()):
+            if token["string"] is not None:
+                # In brackets of its own, a string is part of an expression, not a text.
+                first += [] if depth else [json.loads(token["string"])]
+            elif token[0] in ",)" and not depth:
+                break
+            elif token[0] == "?":
+                first = first if depth else []  # strings of the condition
+            else:
+                depth += {"(": 1, "[": 1, "{": 1}.get(token[0], -1)
+        found += first
+    return found
 
 
 def parsed(code: io.BytesIO) -> list[tuple]:
@@ -159,6 +186,7 @@ def data_words() -> set[str]:
         | field_names()
         | form_words()
         | verb_words()
+        | report_words()
         | {*SCOPES.values()}
         | {kind.label for kind in GUARDED}
         | {*OAUTH_SCOPES.values()}
@@ -261,9 +289,9 @@ def script_text(catalogue: Catalog | None) -> str:
     words: dict[str, str] = {}
     shown_by_scripts = script_texts()
     for message in catalogue or ():
-        if message.context == "word":
+        if message.context == WORD:
             words[message.id] = message.string
-        elif message.id in shown_by_scripts:
+        elif message.context is None and message.id in shown_by_scripts:
             texts[message.id] = message.string
     shown = {"ensure_ascii": False, "sort_keys": True, "separators": (",", ":")}
     used = {word: words[word] for word in sorted(words) if word in script_words()}

@@ -7,18 +7,21 @@ from loci_site.config import KEYS
 from memories.draft.kinds import OneOf
 from memories.draft.registry import RECORD_FIELDS, OnEdit
 from memories.lifecycle.verbs import VERBS
+from sources.format import KINDS, LOG
 
 # Badges and labels of pages, and words of runs and steps.
 MORE_WORDS = frozenset(
     """pinned|dry run|damaged|sound|well|wrong|off|preview|archived|private|open|group|via|tag|deactivated|superuser
     |curator|member|conflict|duplicate|candidate|disputed|quarantined|proposal|promotion|sensitive|line|password|current
     |ended|suspended|revoked|expired|valid|idle|due|overdue|asked|running|paused|failing|done|approve|reject|merge|replace
-    |tagged|untagged|hybrid|keyword|vector|admin|app|api|mcp|command|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
+    |tagged|untagged|hybrid|keyword|vector|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
     |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
     |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
-    |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|hook|rest|job|mention|relation|driver|home|migrations|schema|index model|default scope|heads
-    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice"""
+    |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|mention|relation|driver|home|migrations|schema|index model|default scope|heads
+    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice|read|write|curate|record|created|unchanged|restated
+    |waiting for a curator|relations|instruction files to decide about in the Review|lines already in the store|taken back
+    |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency|metadata|anchor commit"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 
@@ -30,6 +33,11 @@ def form_words() -> set[str]:
     return {text for field in fields for text in (field.title, field.help) if text} | {
         text for text in unset if text
     }
+
+
+def report_words() -> set[str]:
+    """What an import of an export added."""
+    return {f"{kind.name} added" for kind in (*KINDS, LOG)}
 
 
 def field_names() -> set[str]:

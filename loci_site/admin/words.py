@@ -1,17 +1,38 @@
 """Filters for texts in the reader's language: stored words, such as a state, and the start of a long text."""
 
+from collections.abc import Iterable
+
 from django import template
 from django.utils.translation import gettext
 
-from access.admin.columns import in_words, shorten
+from access.admin.columns import in_brackets, in_words, interface_name, join_list, shorten
 
 register = template.Library()
+register.filter(in_brackets)
 
 
 @register.filter
 def word(value: object) -> str:
     """The word as the reader says it."""
     return in_words(value)
+
+
+@register.filter
+def interface(via: object) -> str:
+    """The interface of a call as the reader says it."""
+    return interface_name(via)
+
+
+@register.filter
+def listed(parts: Iterable[object]) -> str:
+    """Words in one line."""
+    return join_list(parts)
+
+
+@register.filter
+def sentence(text: object) -> str:
+    """A text with the full stop of the reader's language."""
+    return gettext("{text}.").format(text=text)
 
 
 @register.filter

@@ -98,20 +98,22 @@ class Storage:
     )
     prepare_threshold: int = key(
         5,
-        "Uses of a statement of recall or store on a connection after which PostgreSQL keeps its plan. 0: never. Behind a"
-        " pooler (PgBouncer) nothing is kept, whatever stands here.",
+        "Number of uses of a recall or store statement after which PostgreSQL keeps its plan for the connection. 0: never."
+        " Behind a pooler (PgBouncer), plans are never kept.",
         low=0,
         high=1000,
     )
-    max_content_chars: int = key(100_000, "Longest memory.", unit="characters", low=100, high=10_000_000)
+    max_content_chars: int = key(
+        100_000, "Greatest length of a memory.", unit="characters", low=100, high=10_000_000
+    )
     max_metadata_bytes: int = key(
-        16_384, "Largest metadata of a memory, as JSON.", unit="bytes", low=2, high=10_000_000
+        16_384, "Greatest size of a memory's metadata, as JSON.", unit="bytes", low=2, high=10_000_000
     )
     max_tags: int = key(32, "Most tags on a memory.", low=0, high=1000)
     near_cosine: float = key(0.92, "Minimum cosine at which two memories are neighbours.", low=0.5, high=1)
     dedup: Literal["guarded", "overwrite"] = key(
         "guarded",
-        "How a close restatement is stored: guarded reinforces a memory only if the text states the same fact;"
+        "How a near restatement is stored: guarded reinforces a memory only if the text states the same fact;"
         " overwrite updates the old memory unless numbers, names, negation or another guard differ.",
     )
     same_cosine: float = key(
@@ -352,7 +354,7 @@ class Guard:
 
     floor: tuple[str, ...] = key(
         ("secret=mask",),
-        "Least treatment of each kind of finding, which no group goes below, such as personal=label or password=refuse.",
+        "Minimum treatment of each kind of finding; no group may go below it. Examples: personal=label, password=refuse.",
     )
     classifier: str = key(
         "",
@@ -370,14 +372,10 @@ class Files:
     )
     max_file_kb: int = key(100, "Largest note that is read.", unit="KiB", low=1, high=1024)
     scan_s: float = key(
-        30.0,
-        "How often a watched folder is looked through as a whole; changes are noticed at once in between.",
-        unit="seconds",
-        low=1,
-        high=86_400,
+        30.0, "Time between full scans; changes are noticed at once.", unit="seconds", low=1, high=86_400
     )
     poll_s: float = key(
-        2.0, "The same where the file system reports no changes.", unit="seconds", low=0.2, high=3_600
+        2.0, "Time between scans if the file system reports no changes.", unit="seconds", low=0.2, high=3_600
     )
     rooms_folder: Path = key(Path("rooms"), "Folder of the rooms; relative to LOCI_HOME.")
     rooms: tuple[str, ...] = key((), "Groups that have a room on disk.")

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words, join_list
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from maintenance.admin.forms import CycleForm
@@ -69,7 +69,7 @@ class RunAdmin(LociAdmin):
         page = max(1, int(number)) if is_number else 1
         changes, total = read_changes(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
         context = {
-            "title": gettext("Run: {kind}").format(kind=run.kind),
+            "title": gettext("Run: {kind}").format(kind=in_words(run.kind)),
             "run": run,
             "counts": format_counts(run.counts),
             "steps": format_steps(run.steps),
@@ -142,7 +142,10 @@ class RunAdmin(LociAdmin):
         elif run.status == RunStatus.DONE:
             messages.success(request, gettext("Done: {counts}.").format(counts=counts))
         else:
-            messages.warning(request, f"{run.status.capitalize()}: {run.error}")
+            messages.warning(
+                request,
+                gettext("{label}: {text}").format(label=in_words(run.status.capitalize()), text=run.error),
+            )
         return HttpResponseRedirect(self.url("change", run.id))
 
     def _undo_preview(
@@ -169,9 +172,7 @@ class RunAdmin(LociAdmin):
             else ""
         )
         edited = (
-            gettext(" Edited since and restored too: {versions}.").format(
-                versions=", ".join(map(str, done.versions))
-            )
+            gettext(" Edited since and restored too: {versions}.").format(versions=join_list(done.versions))
             if done.versions
             else ""
         )

@@ -158,7 +158,7 @@ def check_jobs() -> Finding:
     rows = list(JobLock.objects.order_by("name"))
     failing = [f"{row.name}: {row.last_error}" for row in rows if row.last_error]
     if failing:
-        detail = gettext("the last run failed: {jobs}").format(jobs="; ".join(failing))
+        detail = gettext("the last run failed: {jobs}").format(jobs=gettext("; ").join(failing))
         return wrong("jobs", detail[:500], gettext("see 'loci schedule'"))
     dead = [row.name for row in rows if row.holder and row.held_until and row.held_until < now]
     paused = [row for row in rows if row.paused_at]
@@ -175,7 +175,7 @@ def check_jobs() -> Finding:
     if notes:
         return notice(
             "jobs",
-            "; ".join(notes),
+            gettext("; ").join(notes),
             gettext("'loci schedule' shows and resumes them; 'loci up' starts the worker"),
         )
     if not rows:

@@ -53,7 +53,7 @@ def repair_indexes() -> str:
     if not faults:
         return ""
     search_index().rebuild()
-    return gettext("rebuilt the search indexes ({faults})").format(faults="; ".join(faults))
+    return gettext("rebuilt the search indexes ({faults})").format(faults=gettext("; ").join(faults))
 
 
 def repair_pieces() -> str:

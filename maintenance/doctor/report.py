@@ -69,5 +69,5 @@ def notice(check: str, detail: str, advice: str = "") -> Finding:
 def first_of(names: list[str]) -> str:
     """The first five names, and the number of further ones."""
     more = len(names) - MAX_NAMED
-    named = ", ".join(names[:MAX_NAMED])
+    named = gettext(", ").join(names[:MAX_NAMED])
     return gettext("{named} and {more} more").format(named=named, more=more) if more > 0 else named

@@ -60,7 +60,7 @@ def check_indexes() -> Finding:
     """The search indexes agree with the memories."""
     faults = search_index().find_errors()
     if faults:
-        return wrong("indexes", "; ".join(faults), gettext(REPAIR))
+        return wrong("indexes", gettext("; ").join(faults), gettext(REPAIR))
     return ok("indexes", gettext("keywords and vectors agree with the memories"))
 
 
@@ -130,7 +130,7 @@ def check_orphans() -> Finding:
     found = [text.format(count=count) for text, count in counts.items() if count]
     if found:
         advice = gettext("see 'loci audit show'; 'loci runs undo' or restoring the memories repairs it")
-        return wrong("orphans", "; ".join(found), advice)
+        return wrong("orphans", gettext("; ").join(found), advice)
     ids = compacted_without_summary()
     if ids:
         return notice(
@@ -212,7 +212,7 @@ def check_tombstones() -> Finding:
         return wrong(
             "tombstones",
             gettext("key missing: {count} tombstones recognise nothing without the key {keys}").format(
-                count=sum(missing.values()), keys=", ".join(missing)
+                count=sum(missing.values()), keys=gettext(", ").join(missing)
             ),
             gettext("copy the files in keys/ of the LOCI_HOME they come from into keys/ here"),
         )
@@ -258,7 +258,7 @@ def check_clock() -> Finding:
         return wrong(
             "clock",
             gettext("this machine's time is {time} UTC, but {ahead}").format(
-                time=f"{now:%Y-%m-%d %H:%M}", ahead=", ".join(ahead)
+                time=f"{now:%Y-%m-%d %H:%M}", ahead=gettext(", ").join(ahead)
             ),
             gettext(
                 "set this machine's clock; if it was ahead earlier, decay and expiry wait until that date"

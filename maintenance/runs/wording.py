@@ -70,7 +70,7 @@ def format_counts(counts: dict[str, Any]) -> str:
         if count:
             words = name.replace("_", " ")
             parts.append(f"{count} {pgettext('word', SINGULAR.get(words, words) if count == 1 else words)}")
-    return ", ".join(parts)
+    return gettext(", ").join(parts)
 
 
 def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:

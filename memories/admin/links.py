@@ -24,11 +24,13 @@ CLOSING = {
     "settle": (
         LinkStatus.SETTLED,
         gettext_lazy("Settle"),
+        gettext_lazy("Settle this link?"),
         gettext_lazy("somebody acted on it; it leaves the list of open links"),
     ),
     "dismiss": (
         LinkStatus.DISMISSED,
         gettext_lazy("Dismiss"),
+        gettext_lazy("Dismiss this link?"),
         gettext_lazy("both memories stay as they are"),
     ),
 }
@@ -127,10 +129,10 @@ class LinkAdmin(LociAdmin):
         if verb not in CLOSING:
             raise Http404
         link: Link = self.get_or_404(request, object_id)
-        status, label, meaning = CLOSING[verb]
+        status, label, title, meaning = CLOSING[verb]
         back = self.url("change", link.id)
         question = Confirmation(
-            title=gettext("{label} this link?").format(label=label),
+            title=str(title),
             button=str(label),
             back=back,
             consequences=(str(meaning),),

@@ -17,7 +17,7 @@ from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, in_words, interface_name
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
 from access.audit.chains import OWN, chain_labels, find_row
@@ -66,7 +66,7 @@ class ViaFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The interfaces."""
-        return [(via.value, in_words(via.value)) for via in Via]
+        return [(via.value, interface_name(via.value)) for via in Via]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows of the chosen interface."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, shorten
+from access.admin.columns import column, in_words, join_clauses, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.vouching import offer_vouching
@@ -274,7 +274,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
         if name in would.changes
     )
     return Confirmation(
-        title=gettext("{label} this memory?").format(label=gettext(verb.button.label)),
+        title=gettext(verb.button.question),
         button=gettext(verb.button.label),
         back=back,
         about=shorten(memory.content, 300),
@@ -308,8 +308,8 @@ def describe_change(verb: Verb, done: ChangeResult) -> str:
         )
     if done.queued:
         return gettext("{label}: proposed. {consequences}.").format(
-            label=gettext(verb.button.label), consequences="; ".join(done.consequences)
+            label=gettext(verb.button.label), consequences=join_clauses(done.consequences)
         )
     return gettext("The memory is {past}: {consequences}.").format(
-        past=pgettext("word", verb.button.past), consequences="; ".join(done.consequences)
+        past=pgettext("word", verb.button.past), consequences=join_clauses(done.consequences)
     )

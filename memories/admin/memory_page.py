@@ -10,7 +10,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from access.actor import WRITE, Actor
-from access.admin.columns import in_words
+from access.admin.columns import in_words, join_list
 from access.admin.page import LociAdmin
 from memories.admin.verdict import recall_verdict
 from memories.browse.facts import further_facts
@@ -245,11 +245,15 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
         if found.pieces_owed
         else ""
     )
-    place = f"{memory.thread} at {memory.position}" if memory.thread else "—"
+    place = (
+        gettext("{thread}, position {position}").format(thread=memory.thread, position=memory.position)
+        if memory.thread
+        else "—"
+    )
     return [
         (gettext("Contents"), [
             (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
-            (gettext("Tags"), ", ".join(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
+            (gettext("Tags"), join_list(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
             *further_facts(memory),
         ]),
         (gettext("Standing"), [

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from access.actor import Actor
+from access.admin.columns import join_clauses
 from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
@@ -64,7 +65,7 @@ def pair_view(
     if not actor.may(verb.right, memory.group_id):
         raise PermissionDenied(
             gettext("You may not do this: it needs the right to {right} in the memory's group.").format(
-                right=verb.right
+                right=pgettext("word", verb.right)
             )
         )
     initial = {"other": request.GET["other"]} if "other" in request.GET else None
@@ -88,7 +89,8 @@ def pair_view(
                 if done.queued
                 else gettext("The memory is {past}").format(past=pgettext("word", verb.button.past))
             )
-            messages.success(request, f"{outcome}: {'; '.join(done.consequences)}.")
+            consequences = join_clauses(done.consequences)
+            messages.success(request, gettext("{label}: {text}.").format(label=outcome, text=consequences))
             return HttpResponseRedirect(back)
         except LociError as refusal:
             if refusal.field == verb.other:
@@ -108,7 +110,7 @@ def render_pair_form(
 ) -> HttpResponse:
     """Show the form with its memory, and the consequences after a preview."""
     context = {
-        "title": f"{gettext(verb.button.label)}?",
+        "title": gettext(verb.button.question),
         "form": form,
         "button": gettext(verb.button.label),
         "back": admin.url("change", memory.id),

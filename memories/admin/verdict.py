@@ -6,6 +6,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from access.actor import Actor
+from access.admin.columns import in_words
 from memories.browse.inspection import treatment_now
 from memories.models import Memory
 from memories.queries.visibility import as_q, has_begun, recallable_by
@@ -24,7 +25,9 @@ class RecallVerdict:
 def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
     """Whether recall in the memory's own group now returns, labels or hides it, and why."""
     action = treatment_now(memory)
-    reason = gettext("it is {state} and {trust}").format(state=memory.state, trust=memory.trust)
+    reason = gettext("it is {state} and {trust}").format(
+        state=in_words(memory.state), trust=in_words(memory.trust)
+    )
     if action is RecallTreatment.HIDE:
         return RecallVerdict(action.value, reason)
     # A global memory can also be seen from outside its group.
@@ -35,7 +38,7 @@ def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
             RecallTreatment.HIDE.value, expiry_reason(memory) or gettext("you may not recall it")
         )
     if find_left_out([memory], visibility):
-        return RecallVerdict(RecallTreatment.HIDE.value, LEFT_OUT_REASON)
+        return RecallVerdict(RecallTreatment.HIDE.value, gettext(LEFT_OUT_REASON))
     return RecallVerdict(action.value, reason)
 
 

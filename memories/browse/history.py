@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext
+
 from access.models import ApiToken, AuditEntry
 from memories.draft.registry import RECORD_FIELDS
 
@@ -80,9 +82,9 @@ def format_value(value: Any) -> str:
     if value is None or value in ("", []):
         return "—"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return gettext(", ").join(map(str, value))
     if isinstance(value, float):
         return f"{value:.2f}"
     return _to_minute(value) if isinstance(value, str) else str(value)

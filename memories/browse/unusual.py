@@ -59,7 +59,7 @@ class UnusualActivity:
         usual = (
             gettext("usually {count} a day").format(count=f"{self.usual:,.0f}")
             if self.usual
-            else gettext("a token without a habit yet")
+            else gettext("a token without a usual rate yet")
         )
         return kinds[self.kind].format(count=f"{self.count:,}", day=f"{self.day:%Y-%m-%d}", usual=usual)
 

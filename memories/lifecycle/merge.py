@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
@@ -322,7 +322,7 @@ def separate_fields(actor: Actor, undo: MergeUndo) -> list[str]:
     if survivor.state != State.LIVE:
         return [
             gettext("{id} is {state}: it keeps the fields from the merge").format(
-                id=survivor.id, state=survivor.state
+                id=survivor.id, state=pgettext("word", survivor.state)
             )
         ]
     values, stayed = dict[str, Any](), list[str]()

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from access import audit
 from access.actor import WRITE, Actor
@@ -109,7 +109,7 @@ def restore_row(
         new["expires_at"] = None
     is_hidden = recall_treatment(State.LIVE, memory.trust) is RecallTreatment.HIDE
     consequence = (
-        gettext("it is {trust}: recall does not return it yet").format(trust=memory.trust)
+        gettext("it is {trust}: recall does not return it yet").format(trust=pgettext("word", memory.trust))
         if is_hidden
         else gettext("recall returns it again")
     )
@@ -137,7 +137,7 @@ def hint_instead(memory: Memory) -> str:
     if memory.trust in VISIBLE_TRUSTS:
         return gettext("There is nothing to restore.")
     return gettext("Its trust is '{trust}'. A curator decides: 'approve' lets it in.").format(
-        trust=memory.trust
+        trust=pgettext("word", memory.trust)
     )
 
 

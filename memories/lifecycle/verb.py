@@ -33,7 +33,7 @@ class VerbButton:
     """A verb on a memory's page. It is shown if `fits`; the verb itself decides what is allowed.
 
     `order` places it among the buttons, the most common first. `follows`: on an old version's page, it acts on the
-    current version. `other` is the label of the field for the second
+    current version. `question` is the title of the page that asks. `other` is the label of the field for the second
     memory, or if the button `takes_group`, for the group.
     """
 
@@ -42,6 +42,7 @@ class VerbButton:
     icon: str
     order: int
     fits: Callable[[Memory], bool]
+    question: str
     needs_reason: bool = False
     is_dangerous: bool = False
     follows: bool = True

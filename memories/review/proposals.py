@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import CURATE, READ, Actor
 from access.audit.chains import OWN
@@ -233,7 +233,9 @@ def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
     memory = edited.memory
     lines = tuple(
-        f"{name.replace('_', ' ')}: {in_words(old)} → {in_words(new)}"
+        gettext("{label}: {text}").format(
+            label=pgettext("word", name.replace("_", " ")), text=f"{in_words(old)} → {in_words(new)}"
+        )
         for name, (old, new) in edited.changes.items()
         if name in proposal.arguments
     )
@@ -244,7 +246,7 @@ def in_words(value: object) -> str:
     """A field's value for people: a dash for nothing, a list without brackets."""
     if value in (None, "", [], {}):
         return "–"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return gettext(", ").join(map(str, value)) if isinstance(value, list) else pgettext("word", str(value))
 
 
 for _verb, _label, _run, _operation in (

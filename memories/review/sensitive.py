@@ -45,7 +45,7 @@ def describe(findings: Iterable[MemoryFinding]) -> str:
         + (gettext(" ({places} places)").format(places=each.places) if each.places > 1 else "")
         for each in findings
     )
-    return gettext("it seems to hold {parts}").format(parts=", ".join(parts))
+    return gettext("it seems to hold {parts}").format(parts=gettext(", ").join(parts))
 
 
 def mask_values(actor: Actor, id_: str | UUID, *, reason: str) -> EditResult:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words, join_list
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
@@ -154,7 +154,7 @@ class UploadAdmin(LociAdmin):
     @column(gettext_lazy("counts"))
     def counted(self, upload: Upload) -> str:
         """The upload's counts on one line."""
-        return ", ".join(f"{count:,} {word}" for word, count in upload.report) or "—"
+        return join_list(f"{count:,} {in_words(word)}" for word, count in upload.report) or "—"
 
     @column(gettext_lazy("not taken"), ordering="fault_count")
     def not_taken(self, upload: Upload) -> str:

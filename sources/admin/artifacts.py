@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import CURATE, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, join_list
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
@@ -168,7 +168,7 @@ def chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
             "state": chunk.state,
             "text": visible_text(actor, chunk),
             "tokens": chunk.tokens,
-            "findings": ", ".join(f"{kind} {count}" for kind, count in chunk.findings.items()),
+            "findings": join_list(f"{kind} {count}" for kind, count in chunk.findings.items()),
             "is_owed": not chunk.model and chunk.state == ChunkState.LIVE,
             "proofs": [
                 (
@@ -181,7 +181,7 @@ def chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
         }
         for chunk in chunks[:SHOWN_CHUNKS]
     ]
-    findings = ", ".join(f"{kind} {count}" for kind, count in row.findings.items())
+    findings = join_list(f"{kind} {count}" for kind, count in row.findings.items())
     return {
         "chunks": shown,
         "more": len(chunks) > SHOWN_CHUNKS,

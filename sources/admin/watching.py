@@ -31,7 +31,7 @@ ACTIONS: Final[dict[str, tuple[Callable[[Actor, WatchedFolder], None], str, str,
     "pause": (pause_folder, "pause", gettext_noop("Pause"), gettext_noop("The folder '{}' is left alone until it is resumed.")),
     "resume": (resume_folder, "play_arrow", gettext_noop("Resume"), gettext_noop("The folder '{}' is read again.")),
     "accept": (
-        accept_gone, "check", gettext_noop("It is meant to be gone"),
+        accept_gone, "check", gettext_noop("This is intended"),
         gettext_noop("What is gone from '{}' becomes unconfirmed; the Review has it."),
     ),
     "remove": (

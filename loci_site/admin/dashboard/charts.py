@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from math import ceil, log10
 
+from django.utils.translation import gettext
+
+from access.admin.columns import join_list
+
 WIDTH, HEIGHT = 640, 150
 LEFT, BOTTOM, TOP = 44, 20, 8  # margins for the scale, the dates and above the tallest bar
 BAR_SHARE = 0.7  # of a column's width
@@ -119,10 +123,10 @@ def draw_bar(column: Column, at: int, column_width: float, series: Sequence[Seri
         height = bar_height(each.values[at], top)
         y -= height
         parts.append(BarSegment(each.name, each.tone, each.values[at], round(y, 1), round(height, 1)))
-    values = ", ".join(f"{part.value:,} {part.name}" for part in parts)
+    values = join_list(f"{part.value:,} {part.name}" for part in parts)
     return Bar(
         column.label,
-        f"{column.label}: {values}",
+        gettext("{label}: {text}").format(label=column.label, text=values),
         column.link,
         round(LEFT + column_width * (at + (1 - BAR_SHARE) / 2), 1),
         round(column_width * BAR_SHARE, 1),

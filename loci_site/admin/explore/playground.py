@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.columns import in_words
 from access.errors import LociError
 from access.visibility import Narrowing
 from loci_site.admin.explore.page import (
@@ -153,7 +154,9 @@ def rank_answers(answer: RecallResult, given: dict[str, str]) -> list[RankedAnsw
             item,
             item.numbers,
             tuple(
-                (name, str(why), item.numbers[name]) for name, why in BOOSTS.items() if item.numbers.get(name)
+                (in_words(name), str(why), item.numbers[name])
+                for name, why in BOOSTS.items()
+                if item.numbers.get(name)
             ),
             score_bar(item.score, item.numbers, top_score, answer.mode),
             url_with_query(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)}),

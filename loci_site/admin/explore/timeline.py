@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.columns import in_words
 from access.admin.day_range import local_moment
 from access.errors import LociError
 from access.groups import find_group
@@ -177,7 +178,7 @@ def draw_row(
             text=Truncator(text).chars(120),
             true=span_text(true),
             known=span_text(known),
-            state=memory.state,
+            state=in_words(memory.state),
         ),
         y=TOP + ROW_HEIGHT * number,
         start=x_from,

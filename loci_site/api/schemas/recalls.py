@@ -58,7 +58,7 @@ class FeedbackIn(Body):
     wrong: list[str] = Field([], description="They misled, or did not fit the question.")
     recall: str = Field(
         "",
-        description="Id of the recall; default: the caller's newest of the last day that returned the memory.",
+        description="Id of the recall; default: the caller's newest of the last 24 hours that returned the memory.",
     )
 
 

@@ -49,8 +49,10 @@ if (host) {
       const found = await read(node, "1");
       const added = graph.add(found, node.id);
       const count = found.nodes.length - 1;
-      const behind = t(count === 1 ? "{count} memory behind {label}" : "{count} memories behind {label}", { count, label: node.label });
-      status.textContent = count ? `${behind}${added ? "" : t(", all in the picture")}.` : t("No memory proves or names {label}.", { label: node.label });
+      const values = { count, label: node.label };
+      if (!count) status.textContent = t("No memory proves or names {label}.", values);
+      else if (added) status.textContent = t(count === 1 ? "{count} memory behind {label}." : "{count} memories behind {label}.", values);
+      else status.textContent = t(count === 1 ? "{count} memory behind {label}, in the picture." : "{count} memories behind {label}, all in the picture.", values);
       if (selected === node) panel.showNode(node, graph);
     } catch (fault) {
       status.textContent = fault.message;

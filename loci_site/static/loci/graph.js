@@ -301,8 +301,9 @@ export class Graph {
   }
 
   #name(node) {
-    const does = this.expandWith && !node.isExpanded ? window.lociText(", press Enter to expand") : "";
-    node.element.setAttribute("aria-label", `${window.lociText.word(node.kind || "memory")}: ${node.label}${does}`);
+    const values = { kind: window.lociText.word(node.kind || "memory"), label: node.label };
+    const isFolded = this.expandWith && !node.isExpanded;
+    node.element.setAttribute("aria-label", window.lociText(isFolded ? "{kind}: {label}, press Enter to expand" : "{kind}: {label}", values));
   }
 
   #addEdge(given) {

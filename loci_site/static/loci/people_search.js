@@ -15,7 +15,7 @@
         const held = list.contains(document.activeElement) ? document.activeElement.href : "";
         list.replaceChildren(...items.map(line));
         [...list.querySelectorAll("a")].find((link) => link.href === held)?.focus();
-        note.textContent = items.length ? t(items.length === 1 ? "1 match in all your groups. Press Enter to ask." : "{count} matches in all your groups. Press Enter to ask.", { count: items.length }) : t("Nothing begins like “{text}”. Press Enter to ask.", { text });
+        note.textContent = items.length ? t(items.length === 1 ? "1 match in all your groups. Press Enter to ask." : "{count} matches in all your groups. Press Enter to ask.", { count: items.length }) : t("Nothing begins with “{text}”. Press Enter to ask.", { text });
         box.hidden = false;
     }
 

@@ -174,11 +174,11 @@ async function decide(verb, extra = {}) {
   clearTimeout(effectTimer);
   try {
     const answer = await send(`${url}decide/`, fields(verb, extra));
-    const words = `${pastOf(verb)}: ${begin(row)}`;
+    const words = t("{label}: {text}", { label: pastOf(verb), text: begin(row) });
     done([row], pastOf(verb));
     markStale(answer.stale);
     keep([...decisions(), { rows: [keyOf(row)], entries: [answer.entries], words }]);
-    say(`${pastOf(verb)}: ${answer.said.join("; ")}.`);
+    say(t("{label}: {text}.", { label: pastOf(verb), text: answer.said.join(t("; ")) }));
     // The next card may show the memory that was just decided.
     fetched.clear();
     await forth();
@@ -238,7 +238,7 @@ async function undo() {
     markStale(answer.stale);
     fetched.clear();
     const failed = answer.failed.length ? ` ${t("{count} could not be taken back: {why}", { count: answer.failed.length, why: answer.failed.join(" ") })}` : "";
-    say(`${t("Undone: {what}.", { what: answer.said.join("; ") })}${failed}`, { bad: Boolean(failed) });
+    say(`${t("Undone: {what}.", { what: answer.said.join(t("; ")) })}${failed}`, { bad: Boolean(failed) });
     if (mine.length) await show(rows.indexOf(mine[0]));
     else {
       sessionStorage.setItem(STATUS_KEY, status.textContent);
@@ -323,7 +323,7 @@ async function decideMany(verb) {
     const words = t("{done}: {count} of {all}", { done: pastOf(verb), count: answer.done, all: some.length });
     keep([...decisions(), { rows: decided.map(keyOf), entries: answer.entries, words }]);
     fetched.clear();
-    say(`${words}. ${t("“u” undoes all of them.")}`);
+    say(t("{words}. “u” undoes all of them.", { words }));
     if (answer.failed.length) {
       fill(box, answer, some, words);
       go.hidden = true;
@@ -355,7 +355,7 @@ function fill(box, found, some, title) {
   for (const each of found.failed.slice(0, 20)) {
     const row = some.find((one) => one.dataset.id === each.id);
     const item = document.createElement("li");
-    item.textContent = `${row ? `“${begin(row)}”` : each.id}: ${each.why}`;
+    item.textContent = t("{label}: {text}", { label: row ? `“${begin(row)}”` : each.id, text: each.why });
     items.append(item);
   }
   failed.append(head, items);

@@ -39,7 +39,7 @@ class MoveTraces:
             return ""
         return gettext(
             "'{group}' keeps naming it in {parts}: purge what stayed behind there, on the group's page or with 'loci group purge-left-behind'"
-        ).format(group=group.slug, parts=", ".join(parts))
+        ).format(group=group.slug, parts=gettext(", ").join(parts))
 
 
 def find_traces(rows: Sequence[Memory], group: Group) -> MoveTraces:

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from access import audit
 from access.actor import READ, WRITE, Actor
@@ -77,7 +77,8 @@ def hide_entities(actor: Actor, write: PastWrite) -> tuple[str, ...]:
         except Conflict as error:
             use = error.message
         if use or entity.state != State.LIVE:
-            lines.append(gettext("{id} stays: {use}").format(id=entity.id, use=use or entity.state))
+            why = use or pgettext("word", entity.state)
+            lines.append(gettext("{id} stays: {use}").format(id=entity.id, use=why))
             continue
         change_fields(actor, entity, Operation.FORGET, hidden_values(), (), reason=REASON, dry_run=False)
         lines.append(gettext("{id} is hidden").format(id=entity.id))

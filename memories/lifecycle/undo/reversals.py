@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
@@ -82,8 +82,9 @@ def reverse_trust(undo: RowUndo) -> Lines:
         if Trust.REJECTED in (before, after):
             follow_trust(undo.actor, memory, reason=undo.reason, same=find_counting_same(memory))
 
+    line = gettext("it is {before} again").format(before=pgettext("word", before))
     return change_fields(
-        undo.actor, memory, Operation.TRUST, {"trust": before}, (gettext("it is {before} again").format(before=before),),
+        undo.actor, memory, Operation.TRUST, {"trust": before}, (line,),
         reason=undo.reason, dry_run=False, follow_up=follow_up,
     ).consequences  # fmt: skip
 

@@ -37,7 +37,7 @@ class Command(FaceCommand):
             "--recall",
             default="",
             metavar="ID",
-            help="default: your newest recall of the last day that returned it",
+            help="default: your newest recall of the last 24 hours that returned it",
         )
 
     def act(self, options: dict[str, Any]) -> int:

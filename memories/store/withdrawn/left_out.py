@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from django.db.models import Q
+from django.utils.translation import gettext_noop
 
 from access.visibility import Visibility
 from memories.language.dress import undressed
@@ -14,7 +15,7 @@ from memories.queries.conflicts import OpenConflict, find_open_conflicts
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
 from memories.types import VISIBLE_TRUSTS, State
 
-LEFT_OUT_REASON: Final = "its text was withdrawn in this group"
+LEFT_OUT_REASON: Final = gettext_noop("its text was withdrawn in this group")
 
 
 def find_left_out(rows: Iterable[Memory], visibility: Visibility) -> set[int]:

@@ -77,6 +77,7 @@ def test_the_button_imports_and_the_page_says_what_became_of_it(member: Client) 
     assert Memory.objects.get().author_name == "bob"
     listed = member.get(LIST).content.decode()
     assert "1 created" in listed
+    assert "1 angelegt" in member.get(LIST, headers={"accept-language": "de"}).content.decode()
     again = member.post(address, {"do": "import"}, follow=True)
     assert "is not waiting for confirmation" in again.content.decode()
     assert member.post(address, {"do": "fly"}).status_code == 404

@@ -29,13 +29,13 @@ def asked(question: str, actor: str, memory: Memory, score: float, *, hour: int)
 
 def test_questions_and_feedback_stand_on_the_page(owner: Client, remember: Remember, alice: User) -> None:
     memory = remember("The port is 8081.")
-    assert "Came back for these questions" not in owner.get(page(memory)).content.decode()
+    assert "Recalled for these questions" not in owner.get(page(memory)).content.decode()
     asked("which port?", "bob/agent", memory, 0.4, hour=8)
     asked("which <b>gate</b>?", "bob/agent", memory, 0.3, hour=9)
     asked("which port?", "alice/agent", memory, 0.6, hour=10)
     give_feedback(person(alice), wrong=[str(memory.id)])
     text = owner.get(page(memory)).content.decode()
-    assert "Came back for these questions" in text
+    assert "Recalled for these questions" in text
     assert "2 times, last 2026-05-01 10:00 · score 0.60" in " ".join(text.split())
     assert "which &lt;b&gt;gate&lt;/b&gt;?" in text
     assert "Agents said: used 0 times, wrong once." in text

@@ -73,6 +73,16 @@ def test_a_summarised_event_leads_to_its_summary(owner: Client, remember: Rememb
     assert "not the current version" not in said
 
 
+def test_a_german_page_has_german_words_in_its_sentences(owner: Client, remember: Remember) -> None:
+    memory = remember("The gate opens at seven.")
+    Memory.objects.filter(pk=memory.pk).update(trust="disputed", state="forgotten")
+    asked = {"headers": {"accept-language": "de"}}
+    assert "sie ist vergessen und angezweifelt" in owner.get(page(memory), **asked).content.decode()
+    Memory.objects.filter(pk=memory.pk).update(trust="quarantined")
+    restoring = owner.get(f"/admin/memories/memory/{memory.id}/restore/", **asked).content.decode()
+    assert "ie ist unter Quarantäne: " in restoring
+
+
 def test_every_job_of_the_schedule_says_what_it_does(owner: Client) -> None:
     assert set(JOB_DESCRIPTIONS) == {job.name for job in JOBS}
     said = text_of(owner, "/admin/maintenance/joblock/")

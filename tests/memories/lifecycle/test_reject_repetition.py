@@ -17,7 +17,7 @@ from tests.people import agent, person
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 TEXT = "The VPN gateway lives in Frankfurt since spring."
 QUESTION = "Where does the VPN gateway live?"
-LAYS_NONE = "the same text counts as {}, so no tombstone is laid; merge it into that one to keep its wording"
+LAYS_NONE = "the same text is live as {}, so no tombstone is laid; merge it into that one to keep its wording"
 DRESSES = ("{}!!", "**{}**", "  - \U0001f44d {}", "<b>{}</b>")
 
 
