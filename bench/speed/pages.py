@@ -1,6 +1,6 @@
 """CPU time of the browser's pages over the store in LOCI_HOME: `python -m bench.speed.pages [--against CHECKOUT]`.
 
-Each page is requested ROUNDS times in one process with Django's test client, after a request that is not counted. With
+Each page is requested ROUNDS times in one process with Django's test client, after two that are not counted. With
 `--against`, the code of another checkout (an earlier commit, whose tables the store still fits) does the same on the same store, in
 turns with this one, and the ratios are printed. Nothing is written but the login's session.
 """
@@ -17,7 +17,7 @@ from statistics import median
 from typing import Final
 
 HERE: Final = Path(__file__).parents[2]
-ROUNDS, BLOCKS = 9, 3
+ROUNDS, BLOCKS = 15, 6
 PAGES: Final = {
     "dashboard": "/admin/",
     "memories": "/admin/memories/memory/",
@@ -92,20 +92,20 @@ def work() -> None:
     client.force_login(User.objects.get(pk=user.pk))
     first = Memory.objects.order_by("-key").select_related("group")[0]
     names = {
-        "key": first.key,
+        "key": first.id,
         "group": first.group.slug,
         "word": max(first.content.split(), key=len).strip(".,"),
     }
     medians = {}
     for name, address in PAGES.items():
         times = []
-        for _ in range(ROUNDS + 1):
+        for _ in range(ROUNDS + 2):
             began = time.process_time()
             answer = client.get(address.format(**names))
             times.append((time.process_time() - began) * 1000)
             if answer.status_code != 200:
                 raise SystemExit(f"{name}: {address.format(**names)} answered {answer.status_code}")
-        medians[name] = median(times[1:])
+        medians[name] = median(times[2:])
     print(json.dumps(medians), flush=True)
     os._exit(0)  # the encoder's threads are not waited for
 
