@@ -4,12 +4,15 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 from unfold.contrib.filters.admin import RangeDateFilter
 
 UTC_DAYS = "UTC"  # the value of a filter's `…_zone`
+MAX_SHOWN_CHARS = 40  # of an invalid date
 
 
 class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no types
@@ -25,16 +28,23 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
         zones = params.pop(f"{self.parameter_name}_zone", [])
         if UTC_DAYS in zones:
             self.used_parameters[f"{self.parameter_name}_zone"] = UTC_DAYS
+        self._is_reported = False
 
     def expected_parameters(self) -> list[str | None]:
         """The parameters of the address."""
         return [*super().expected_parameters(), f"{self.parameter_name}_zone"]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
-        """The rows within the requested days; invalid dates do not narrow."""
-        first, last = (
-            parse_day(self.used_parameters.get(f"{self.parameter_name}_{end}")) for end in ("from", "to")
-        )
+        """The rows within the requested days; none if a date is invalid, which a message says."""
+        texts = [
+            str(self.used_parameters.get(f"{self.parameter_name}_{end}", "")).strip()
+            for end in ("from", "to")
+        ]
+        first, last = days = [parse_day(text) for text in texts]
+        wrong = [text for text, day in zip(texts, days, strict=True) if text and day is None]
+        if wrong:
+            self.report_dates(request, wrong)
+            return queryset.none()
         is_utc = f"{self.parameter_name}_zone" in self.used_parameters
         zone = UTC if is_utc else timezone.get_current_timezone()
         if first is not None:
@@ -44,6 +54,15 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
                 **{f"{self.parameter_name}__lt": start_of(last + timedelta(days=1), zone)}
             )
         return queryset
+
+    def report_dates(self, request: HttpRequest, texts: list[str]) -> None:
+        """Say once that these are not dates, and how a date is written."""
+        if self._is_reported:
+            return
+        self._is_reported = True
+        for text in texts:
+            message = gettext("“{text}” is not a date. Write it like 2026-11-23.")
+            messages.error(request, message.format(text=text[:MAX_SHOWN_CHARS]))
 
 
 def parse_day(text: Any) -> date | None:
