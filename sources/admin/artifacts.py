@@ -1,12 +1,13 @@
 """Admin pages of files as evidence: the list, a file with its chunks and what they prove, and sending a file."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -24,12 +25,13 @@ from memories.admin.filters import GroupFilter
 from sources.artifacts.ingest import IngestReport, ingest_content
 from sources.artifacts.reading.sent import read_sent
 from sources.artifacts.render import visible_text
-from sources.artifacts.upkeep import in_readable_groups, remove_artifact
+from sources.artifacts.upkeep import hold_chunk, in_readable_groups, release_chunk, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 from sources.uploads import may_import
 
 SHOWN_CHUNKS = 500
 STATE_LABELS = {"live": "success", "retired": "warning"}
+CHUNK_DECISIONS: dict[str, Callable[[Actor, str], Chunk]] = {"release": release_chunk, "hold": hold_chunk}
 
 
 class ArtifactForm(forms.Form):
@@ -64,6 +66,23 @@ class ArtifactForm(forms.Form):
         )
 
 
+class HeldChunksFilter(admin.SimpleListFilter):
+    """Files of which the guard holds chunks back."""
+
+    title = gettext_lazy("held back by the guard")
+    parameter_name = "held"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The choices."""
+        return [("yes", gettext_lazy("with chunks held back"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The files with a held chunk, if chosen."""
+        if self.value() != "yes":
+            return queryset
+        return queryset.filter(Exists(Chunk.objects.filter(artifact=OuterRef("pk"), state=ChunkState.HELD)))
+
+
 @admin.register(Artifact)
 class ArtifactAdmin(LociAdmin):
     """The files of the groups that the caller may read."""
@@ -73,7 +92,7 @@ class ArtifactAdmin(LociAdmin):
     list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
     list_display_links = ("path",)
     list_select_related = ("group",)
-    list_filter = (GroupFilter, "state", "kind")
+    list_filter = (GroupFilter, "state", "kind", HeldChunksFilter)
     search_fields = ("path",)
     ordering = ("-key",)
     empty_hint = gettext_lazy(
@@ -119,9 +138,11 @@ class ArtifactAdmin(LociAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """A file with its chunks; on POST, delete it."""
+        """A file with its chunks; on POST, delete it, or release or hold one of its chunks."""
         actor, row = actor_of(request), self.get_or_404(request, object_id)
         if request.method == "POST":
+            if decide := CHUNK_DECISIONS.get(request.POST.get("do", "")):
+                return self.decide(request, row, decide)
             if request.POST.get("do") != "remove":
                 raise Http404
             try:
@@ -137,6 +158,23 @@ class ArtifactAdmin(LociAdmin):
         context = {**self._place(), "title": row.path, "artifact": row, **chunk_context(actor, row)}
         context["may_remove"] = actor.may(WRITE, row.group_id)
         return self.render(request, "admin/sources/artifact/page.html", context)
+
+    def decide(
+        self, request: HttpRequest, row: Artifact, decide: Callable[[Actor, str], Chunk]
+    ) -> HttpResponse:
+        """Release or hold the chunk that the form names, and show the file again."""
+        try:
+            chunk = decide(actor_of(request), request.POST.get("chunk", ""))
+        except LociError as refusal:
+            messages.error(request, str(refusal))
+        else:
+            done = (
+                gettext("{locator} can be found as evidence.")
+                if chunk.state == ChunkState.LIVE
+                else gettext("{locator} is held back from every answer.")
+            )
+            messages.success(request, done.format(locator=chunk.locator))
+        return HttpResponseRedirect(self.url("change", row.id))
 
     def _place(self) -> dict[str, str]:
         return {"list_name": gettext("Files"), "list_url": self.url("changelist")}
@@ -163,7 +201,9 @@ def chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
     chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: SHOWN_CHUNKS + 1])
     shown = [
         {
+            "id": chunk.id,
             "locator": chunk.locator,
+            "released_by": chunk.released_by,
             "heading": chunk.heading,
             "state": chunk.state,
             "text": visible_text(actor, chunk),

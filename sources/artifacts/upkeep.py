@@ -10,9 +10,9 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import READ, WRITE, Actor
+from access.actor import CURATE, READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.errors import NotFound, NotPermitted
+from access.errors import Conflict, NotFound, NotPermitted
 from access.groups import check_access
 from access.groups.guarding import find_all, policy_of
 from access.groups.locks import hold_groups
@@ -60,12 +60,15 @@ def delete_retired() -> int:
 
 
 def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
-    """Hold back live chunks that the group's policy would not store today; returns the kinds found."""
+    """Hold back live chunks that the group's policy would not store today, but for those that a person released.
+
+    Returns the kinds found.
+    """
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     kinds: Counter[str] = Counter()
     last = 0
-    rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact")
+    rows = Chunk.objects.filter(state=ChunkState.LIVE, released_by="").select_related("group", "artifact")
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
         found = {row.key: bad_kinds(row) for row in batch}
@@ -112,6 +115,55 @@ def in_readable_groups(actor: Actor) -> Q:
         if actor.all_groups and actor.may(READ)
         else Q(group__in=[k for k in actor.roles if actor.may(READ, k)])
     )
+
+
+def release_chunk(actor: Actor, chunk_id: str) -> Chunk:
+    """Let a chunk that the guard holds back be found as evidence, for good while its text stays.
+
+    Raises:
+        NotFound, NotPermitted: as find_artifact() does; it takes the right to curate.
+        Conflict: the chunk is not held.
+    """
+    row = find_chunk(actor, chunk_id)
+    return decide_chunk(actor, row, before=ChunkState.HELD, after=ChunkState.LIVE, released_by=actor.name)
+
+
+def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
+    """Hold back a chunk that a person released. Raises as release_chunk() does."""
+    row = find_chunk(actor, chunk_id)
+    if not row.released_by:
+        raise Conflict(
+            "Nobody released this chunk.", hint="Only a released chunk is held again.", field="chunk"
+        )
+    return decide_chunk(actor, row, before=ChunkState.LIVE, after=ChunkState.HELD, released_by="")
+
+
+def find_chunk(actor: Actor, chunk_id: str) -> Chunk:
+    """A chunk of a group that the actor curates. Raises as find_artifact() does."""
+    row = Chunk.objects.select_related("artifact").filter(id=parse_id(chunk_id, field="chunk")).first()
+    if row is None or not actor.may_enter(row.group_id):
+        raise NotFound("No chunk of that id, or you don't have access.", field="chunk")
+    find_artifact(actor, str(row.artifact.id), right=CURATE)
+    return row
+
+
+def decide_chunk(
+    actor: Actor, row: Chunk, *, before: ChunkState, after: ChunkState, released_by: str
+) -> Chunk:
+    """Change a chunk's state in one transaction with its log row. Raises Conflict if its state is another one by now."""
+    with transaction.atomic():
+        hold_groups([row.group_id])
+        changed = Chunk.objects.filter(key=row.key, state=before)
+        if not changed.update(state=after, released_by=released_by[:300]):
+            raise Conflict(f"The chunk is not {before} any more.", hint="Load the page again.", field="chunk")
+        count_chunks(row.artifact)
+        action = "release" if after == ChunkState.LIVE else "hold"
+        audit.append(
+            actor, Operation.GUARD, group=row.artifact.group.id, subject=f"chunk:{row.id}",
+            payload={"action": action, "file": str(row.artifact.id), "findings": row.findings},
+        )  # fmt: skip
+    row.refresh_from_db(fields=["state", "released_by"])
+    return row
 
 
 def remove_artifact(actor: Actor, artifact_id: str) -> int:

@@ -82,8 +82,8 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
 
 
 def reading_of(chunk: Chunk, vector: NDArray[np.float32]) -> dict[str, Any]:
-    """The columns to change if the chunk reads like an instruction to an AI; one that was found before stays as it is."""
-    if has_instruction(chunk.findings):
+    """The columns to change if the chunk reads like an instruction to an AI; one that was found or released before stays."""
+    if has_instruction(chunk.findings) or chunk.released_by:
         return {}
     treatment = read_chunk(chunk.content, vector, for_files(policy_of(chunk.group)))
     if treatment is None:

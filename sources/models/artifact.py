@@ -86,7 +86,8 @@ class Chunk(models.Model):
 
     The locator is `path#L10-L42@sha`, where sha begins the hash of the text: the chunk keeps its row and its vector
     while its text stays, wherever it moves in the file. `weight` multiplies its score; below 1 the guard found
-    instructions in it. `embedding` is None while the vector is owed, `model` names the model behind it.
+    instructions in it. `embedding` is None while the vector is owed, `model` names the model behind it. `released_by` is the
+    person who let a held chunk in; no scan holds it again.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -105,6 +106,7 @@ class Chunk(models.Model):
     content = models.TextField()
     forms = models.TextField(blank=True, default="")
     findings = models.JSONField(default=dict, blank=True)
+    released_by = models.CharField(max_length=300, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     retired_at = models.DateTimeField(null=True, blank=True)
     model = models.CharField(max_length=120, blank=True, default="")
