@@ -2,10 +2,12 @@
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 DATABASE = "memory.db"  # where the setting storage.database names no other file
 UPLOADS = "uploads"  # files that wait for their import; made with the first of them
+GUARD_KEY = "guard.key"
 FOLDERS = ("models", "keys", "backups", "queue", "logs")
 
 
@@ -23,6 +25,14 @@ def secret_key(home: Path) -> str:
     if not path.exists():
         write_once(ensure_home(home) / "keys" / "django.key", secrets.token_urlsafe(64))
     return path.read_text(encoding="ascii").strip()
+
+
+def guard_key(home: Path, first: Callable[[], bytes]) -> bytes:
+    """The key of the guard's fingerprints in LOCI_HOME/keys/guard.key, which backups contain; `first` makes it once."""
+    path = home / "keys" / GUARD_KEY
+    if not path.exists():
+        write_once(ensure_home(home) / "keys" / GUARD_KEY, first().hex())
+    return bytes.fromhex(path.read_text(encoding="ascii"))
 
 
 def write_once(path: Path, text: str) -> None:

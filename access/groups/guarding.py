@@ -4,14 +4,16 @@ Memories pass guard_fields() (memories/draft/guarding.py). Texts that nobody rev
 guard_unreviewed(); words beside a change (reasons, queries in the log, names of tokens) pass mask_words().
 """
 
+import hashlib
+import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.utils.crypto import salted_hmac
 
 from access.errors import InvalidInput, SensitiveText
 from access.models import Group
@@ -29,6 +31,7 @@ from guard import (
 from guard.hidden import escape_hidden
 from guard.injection.classifier import load_classifier
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
+from storage.home import guard_key
 
 FINGERPRINT_DIGITS: Final = 4
 MAX_DEPTH: Final = 20  # of nested JSON; deeper values are refused as JSON before
@@ -141,7 +144,16 @@ def check_rules(text: str) -> str:
 
 def fingerprint(value: str) -> str:
     """A few digits that are the same for the same value, and that nobody can compute without this server's key."""
-    return salted_hmac(_SALT, value, algorithm="sha256").hexdigest()[:FINGERPRINT_DIGITS]
+    key = _fingerprint_key(Path(settings.LOCI.home))
+    return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[
+        :FINGERPRINT_DIGITS
+    ]
+
+
+@lru_cache(maxsize=8)
+def _fingerprint_key(home: Path) -> bytes:
+    # A key of its own, unlike the one that signs sessions, goes into backups: a restored store knows a secret again.
+    return guard_key(home, lambda: hashlib.sha256(f"{_SALT}{settings.SECRET_KEY}".encode()).digest())
 
 
 def find_all(text: str) -> list[GuardFinding]:

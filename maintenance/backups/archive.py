@@ -1,4 +1,4 @@
-"""The backup file: a zip with the database, the tombstone keys, the memory ids and a manifest.
+"""The backup file: a zip with the database, the keys of tombstones and of the guard, the memory ids and a manifest.
 
 The database in the backup of an encrypted store is encrypted as the store is, and the other parts are sealed with its key.
 
@@ -24,13 +24,14 @@ from uuid import UUID
 from access.errors import InvalidInput, Unavailable
 from storage.encryption import database_key
 from storage.encryption.sealing import UnsealError, seal, sealed_size, unseal
+from storage.home import GUARD_KEY
 
 FORMAT = 1
 # Errors that a damaged zip raises: wrong bits in its data, in a length, or in the compression method.
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError)
 # A key has 32 bytes in hex, sealed or not; a manifest grows with the number of groups.
 MAX_MANIFEST_BYTES, MAX_KEY_BYTES, MAX_PARTS = 16 * 1024 * 1024, 1024, 1000
-KEY_NAME = re.compile(r"keys/tombstone-[\w.-]+\.key")
+KEY_NAME = re.compile(rf"keys/(?:tombstone-[\w.-]+\.key|{re.escape(GUARD_KEY)})")
 MANIFEST, IDS, KEYS = "manifest.json", "memories.ids", "keys/"
 DATABASE, DUMP = "memory.db", "memory.dump"  # a SQLite file, or what pg_dump wrote
 STORES = frozenset({DATABASE, DUMP})

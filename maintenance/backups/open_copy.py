@@ -28,6 +28,7 @@ from maintenance.squashed_migrations import (
 from memories.models import Memory
 from memories.search.schema import renew_triggers
 from memories.store.pieces import indexed_model
+from storage.home import GUARD_KEY
 from storage.version import __version__
 
 
@@ -124,5 +125,6 @@ def migrate_copy() -> list[str]:
 
 
 def key_files(home: Path | None = None) -> list[Path]:
-    """The tombstone keys in LOCI_HOME, or in the keys/ of another folder."""
-    return sorted(((home or Path(settings.LOCI.home)) / "keys").glob("tombstone-*.key"))
+    """The keys in LOCI_HOME that backups contain, or in the keys/ of another folder: of tombstones, and of the guard."""
+    folder = (home or Path(settings.LOCI.home)) / "keys"
+    return sorted([*folder.glob("tombstone-*.key"), *folder.glob(GUARD_KEY)])

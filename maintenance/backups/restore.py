@@ -4,8 +4,7 @@ A process killed at any point leaves either the old store or the new one, comple
 """
 
 import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +49,7 @@ from maintenance.backups.open_copy import (
 from memories.models import Memory
 from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault
+from storage.home import GUARD_KEY
 
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
@@ -231,8 +231,12 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
                 f"The restored copy is faulty: {'; '.join(faults)}.", hint="Nothing was changed."
             )
     report("swapping", 3, 4)
-    add_keys(key_files(copy.parent))
+    keys = {path.name: path.read_bytes() for path in key_files(copy.parent)}
+    guard = keys.pop(GUARD_KEY, None)
+    add_keys(keys)
     copies().swap(copy, is_readable=present == "readable")
+    if guard is not None:  # the masked texts are the backup's from now on
+        write_key(GUARD_KEY, guard)
     return Exchange(before, carried, warning)
 
 
@@ -316,17 +320,23 @@ def store_users() -> str:
         return f"{error}. {STOP_OTHERS}"
 
 
-def add_keys(keys: Sequence[Path]) -> None:
+def add_keys(keys: Mapping[str, bytes]) -> None:
     """Add the backup's tombstone keys to those in LOCI_HOME; a different key of the same name gets another name."""
     folder = Path(settings.LOCI.home) / "keys"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for key in keys:
-        target = folder / key.name
-        if target.exists() and target.read_bytes() != key.read_bytes():
-            target = folder / f"tombstone-{key.stem.removeprefix('tombstone-')}-{os.urandom(2).hex()}.key"
+    for name, key in keys.items():
+        target = folder / name
+        if target.exists() and target.read_bytes() != key:
+            target = folder / f"{target.stem}-{os.urandom(2).hex()}.key"
         if not target.exists():
-            draft = target.with_name(f".{target.name}.part")
-            shutil.copyfile(key, draft)
-            draft.chmod(0o600)
-            draft.replace(target)
+            write_key(target.name, key)
+
+
+def write_key(name: str, key: bytes) -> None:
+    """Write a whole key file into LOCI_HOME with mode 0600, instead of one of the same name."""
+    folder = Path(settings.LOCI.home) / "keys"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = folder / f".{name}.part"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(key)
+    draft.replace(folder / name)
     sync_folder(folder)

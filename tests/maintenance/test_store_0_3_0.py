@@ -13,7 +13,7 @@ from tests.shell import Shell, shell
 
 FIXTURES = REPOSITORY / "tests" / "fixtures"  # made by make_store.py there
 STORE, LATER_STORE = FIXTURES / "store-0.3.0.zip", FIXTURES / "store-0.3.0-feedback.zip"
-LAST_STORE = FIXTURES / "store-0.3.0-moved.zip"
+MOVED_STORE, GUARDED_STORE = FIXTURES / "store-0.3.0-moved.zip", FIXTURES / "store-0.3.0-guarded.zip"
 pytestmark = pytest.mark.model
 
 
@@ -91,7 +91,7 @@ def test_a_store_with_feedback_and_a_group_for_everyone_opens(tmp_path: Path) ->
 
 
 def test_a_store_with_files_captures_and_a_moved_memory_opens(tmp_path: Path) -> None:
-    with restored(LAST_STORE, tmp_path / "last") as loci:
+    with restored(MOVED_STORE, tmp_path / "last") as loci:
         examined = loci("doctor")
         assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
         moved = json.loads(loci("recall", "when is the hedge cut", "--group", "garden", "--json").stdout)
@@ -109,3 +109,21 @@ def test_a_store_with_files_captures_and_a_moved_memory_opens(tmp_path: Path) ->
         assert count(loci.home, "SELECT count(*) FROM memories_thread WHERE title = 'Trams'") == 1
         waiting = "SELECT count(*) FROM memories_proposal WHERE status = 'waiting' AND memory_id IS NULL"
         assert count(loci.home, waiting) == 1
+
+
+def test_a_store_with_findings_a_released_chunk_and_a_suspended_token_opens(tmp_path: Path) -> None:
+    with restored(GUARDED_STORE, tmp_path / "guarded") as loci:
+        examined = loci("doctor")
+        assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
+        found = json.loads(loci("recall", "crane camera uploads", "--group", "ledger", "--json").stdout)
+        first = found["results"][0]["content"]
+        assert first.startswith("The crane's camera uploads with [aws-access-key:")
+        assert "QWERTZUIOPASDFG2" not in first
+        kinds = "SELECT count(DISTINCT kind) FROM memories_memoryfinding"
+        assert count(loci.home, kinds) >= 3
+        assert count(loci.home, "SELECT count(*) FROM sources_chunk WHERE released_by = 'alice'") == 1
+        again = json.loads(loci("remember", "The crane's camera uploads with AKIAQWERTZUIOPASDFG2.", "--group", "ledger",
+                                "--json").stdout)  # fmt: skip
+        assert again["outcome"] == "reinforced"  # the keyed fingerprint is the same after a restore
+        tokens = json.loads(loci("token", "list", "--json").stdout)
+        assert [token["state"] for token in tokens if token["name"] == "old-agent"] == ["suspended"]
