@@ -1,16 +1,17 @@
 """A scan of what is stored for sensitive text: it finds, proposes, and quarantines where the group's policy says so.
 
-Works in short transactions and notes how far it is, so that a scan that was stopped goes on where it was. A memory is not
-looked at twice for the same kind: what a person kept stays kept.
+Works in short transactions and notes how far it is, so that a scan that was stopped goes on where it was. What a scan found
+before is not listed twice, and what a person kept stays kept. What a write let in under milder rules is listed.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.db import transaction
+from django.db.models import F
 
 from access import audit
 from access.actor import Actor
@@ -21,7 +22,7 @@ from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
 from guard import GuardTreatment, has_instruction
 from guard.policy import STRICTNESS
-from maintenance.embeddings.reading import found_kinds, read_stored, stored_pieces
+from maintenance.embeddings.reading import read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
@@ -108,19 +109,41 @@ def scan_stored(
 
 def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     """Look at some memories and record what is new, inside the transaction."""
-    known = found_kinds(batch)
+    found = found_before(batch)
     vectors = stored_pieces(batch)
     for memory in batch:
-        policy = policy_of(memory.group)
+        policy, before = policy_of(memory.group), found[memory.key]
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
         treatments = {kind: policy.treatment(kind) for kind in places}
-        if not has_instruction(known[memory.key] | places.keys()):
+        settled = {kind for kind, row in before.items() if not is_stricter(policy.treatment(kind), row)}
+        if not has_instruction(settled | places.keys()):
             told = read_stored(memory, vectors.get(memory.key, ()), policy)
             if told is not None:
                 places[told.kind], treatments[told.kind] = 1, told.treatment
-        fresh = {kind: count for kind, count in places.items() if kind not in known[memory.key]}
+        fresh = [
+            MemoryFinding(
+                memory=memory, kind=kind, places=count, treatment=treatments[kind].value, scan=scan.id,
+                former_treatment=before[kind].treatment if kind in before else "",
+            )
+            for kind, count in places.items()
+            if kind not in before or is_stricter(treatments[kind], before[kind])
+        ]  # fmt: skip
         if fresh:
-            record(actor, memory, fresh, {kind: treatments[kind] for kind in fresh}, scan)
+            record(actor, memory, fresh, scan)
+
+
+def found_before(batch: Sequence[Memory]) -> defaultdict[int, dict[str, MemoryFinding]]:
+    """The findings of memories by the key of the memory and kind; one query."""
+    found = defaultdict[int, dict[str, MemoryFinding]](dict)
+    for row in MemoryFinding.objects.filter(memory__in=[each.key for each in batch]):
+        found[row.memory_id][row.kind] = row
+    return found
+
+
+def is_stricter(treatment: GuardTreatment, found: MemoryFinding) -> bool:
+    """True if a person has to decide by today's rules about what the rules of a write only noted."""
+    least = max(STRICTNESS[GuardTreatment.MASK], STRICTNESS[GuardTreatment(found.treatment)] + 1)
+    return found.status == FindingStatus.TREATED and STRICTNESS[treatment] >= least
 
 
 def scan_checkpoints(scan: ScanReport) -> None:
@@ -153,34 +176,32 @@ def texts_of(memory: Memory) -> list[str]:
     ]
 
 
-def record(
-    actor: Actor,
-    memory: Memory,
-    fresh: dict[str, int],
-    treatments: dict[str, GuardTreatment],
-    scan: ScanReport,
-) -> None:
-    """Count the new kinds of a memory, and unless it is a dry run write them and quarantine as their treatments say."""
-    strictest = max(treatments.values(), key=STRICTNESS.__getitem__)
-    waits = [kind for kind, each in treatments.items() if STRICTNESS[each] >= STRICTNESS[GuardTreatment.MASK]]
-    holds = GuardTreatment.QUARANTINE in treatments.values() and not protection(memory)
-    scan.kinds += Counter(fresh)
+def record(actor: Actor, memory: Memory, fresh: Sequence[MemoryFinding], scan: ScanReport) -> None:
+    """Count the new findings of a memory, and unless it is a dry run write them and quarantine as their treatments say."""
+    strictest = max((GuardTreatment(each.treatment) for each in fresh), key=STRICTNESS.__getitem__)
+    waits = [
+        each
+        for each in fresh
+        if STRICTNESS[GuardTreatment(each.treatment)] >= STRICTNESS[GuardTreatment.MASK]
+    ]
+    holds = any(each.treatment == GuardTreatment.QUARANTINE for each in fresh) and not protection(memory)
+    scan.kinds.update({each.kind: each.places for each in fresh})
     scan.quarantined += holds
     scan.proposed += bool(waits) and not holds
     scan.noted += not waits
     scan.former += memory.state != State.LIVE
     if scan.dry_run:
         return
-    status = FindingStatus.HELD if holds else FindingStatus.OPEN
+    for each in waits:
+        each.status = FindingStatus.HELD if holds else FindingStatus.OPEN
     MemoryFinding.objects.bulk_create(
-        MemoryFinding(
-            memory=memory, kind=kind, places=count, treatment=treatments[kind].value, scan=scan.id,
-            status=status if kind in waits else FindingStatus.TREATED,
-        )
-        for kind, count in fresh.items()
-    )  # fmt: skip
+        fresh,
+        update_conflicts=True,
+        unique_fields=["memory", "kind"],
+        update_fields=["places", "treatment", "former_treatment", "status", "scan"],
+    )
     if holds:
-        reason = f"scan {scan.id}: {', '.join(sorted(fresh))} ({strictest})"
+        reason = f"scan {scan.id}: {', '.join(sorted(each.kind for each in fresh))} ({strictest})"
         change_fields(
             actor, memory, Operation.TRUST, {"trust": Trust.QUARANTINED}, (), reason=reason, dry_run=False
         )
@@ -207,7 +228,12 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
     with transaction.atomic():
         for memory in held.values():
             restored += give_trust_back(actor, memory, scan)
-        gone, _ = found.exclude(status=FindingStatus.KEPT).delete()
+        listed = found.exclude(status=FindingStatus.KEPT)
+        gone = listed.count()
+        listed.exclude(former_treatment="").update(
+            treatment=F("former_treatment"), former_treatment="", status=FindingStatus.TREATED, scan=None
+        )
+        listed.filter(former_treatment="").delete()
         shown = checkpoints.update(held="")
         payload = {"action": "undo", "restored": restored, "findings": gone, "checkpoints": shown}
         audit.append(actor, Operation.GUARD, subject=f"scan:{scan}", payload=payload)

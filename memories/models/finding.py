@@ -22,7 +22,8 @@ class FindingStatus(models.TextChoices):
 class MemoryFinding(models.Model):
     """One kind of sensitive text in one version of a memory, and how often it occurs there.
 
-    `treatment` is what the policy says about the kind. `scan` names the scan that found it, if it was no write.
+    `treatment` is what the policy says about the kind. `scan` names the scan that found it, if it was no write; where a write
+    had found it under milder rules, `former_treatment` is what those said.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -35,6 +36,7 @@ class MemoryFinding(models.Model):
     treatment = models.CharField(max_length=10)
     status = models.CharField(max_length=8, choices=FindingStatus, default=FindingStatus.TREATED)
     scan = models.UUIDField(null=True, blank=True)
+    former_treatment = models.CharField(max_length=10, blank=True, default="")
     at = models.DateTimeField(default=timezone.now)
     settled_by = models.CharField(max_length=300, blank=True, default="")
 

@@ -82,6 +82,32 @@ def test_a_scan_lists_quarantines_and_is_taken_back(old: dict[str, Memory]) -> N
     assert sensitive_cards() == []
 
 
+def test_stricter_rules_list_what_a_write_only_noted(alice: User, ledger: Group) -> None:
+    noted = store(operator(), Draft("Write to anna.berg@hafenlicht.de", group="ledger")).memory
+    order = store(operator(), Draft("Send it to ben.roth@hafenlicht.de", group="ledger")).memory
+    assert noted is not None
+    assert order is not None
+    assert scan_stored(operator()).kinds == {}
+    Group.objects.filter(pk=ledger.pk).update(guard="personal=mask")
+    assert scan_stored(operator(), dry_run=True).kinds == {"email-address": 2}
+    scan = scan_stored(operator())
+    assert (scan.proposed, scan.quarantined) == (2, 0)
+    assert sensitive_cards() == [str(noted.id), str(order.id)]
+    decide(operator(), ReviewDecision("keep", noted.id))
+    assert undo_scan(operator(), scan.id) == (0, 1)
+    assert sensitive_cards() == []
+    rows = MemoryFinding.objects.order_by("memory__key").values_list("status", "treatment", "scan")
+    assert list(rows) == [("kept", "mask", scan.id), ("treated", "label", None)]
+    Group.objects.filter(pk=ledger.pk).update(guard="personal=quarantine")
+    again = scan_stored(operator())
+    assert (again.kinds, again.quarantined) == ({"email-address": 1}, 1)
+    assert (trust_of(noted), trust_of(order)) == ("active", "quarantined")
+    assert undo_scan(operator(), again.id) == (1, 1)
+    assert trust_of(order) == "active"
+    Group.objects.filter(pk=ledger.pk).update(guard="")
+    assert scan_stored(operator()).kinds == {}
+
+
 def test_a_stopped_scan_goes_on(old: dict[str, Memory], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard_scan, "BATCH_ROWS", 2)
 
