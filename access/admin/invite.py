@@ -27,6 +27,7 @@ from access.groups import entered_groups
 from access.models import Role
 from access.sign_in.invitations import Invitation, Invited, invite, invite_many, read_invitations, renew_link
 from access.sign_in.leaving import deactivate, what_ends
+from access.sign_in.users import find_everyone
 
 ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
 LINK, PASSWORD = "link", "password"
@@ -72,12 +73,16 @@ class InviteForm(forms.Form):
     def __init__(self, actor: Actor, data: Any = None) -> None:
         super().__init__(data)
         self.slugs = [group.slug for group in entered_groups(actor)]
+        everyone = find_everyone()
         for slug in self.slugs:
+            joins = everyone is not None and slug == everyone.slug
             self.fields[f"role-{slug}"] = forms.ChoiceField(
                 label=gettext("Role in {slug}").format(slug=slug),
-                choices=ROLES,
+                choices=ROLES[1:] if joins else ROLES,
+                initial=Role.CONTRIBUTOR if joins else "",
                 required=False,
                 widget=UnfoldAdminSelectWidget(),
+                help_text=gettext("Everybody who is invited joins this group.") if joins else "",
             )
         self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "may_curate", "how"])
 

@@ -70,9 +70,14 @@ def add_person(actor: Actor, username: str, change: PersonChange, *, password: s
     return user
 
 
+def find_everyone() -> Group | None:
+    """The group that every new user joins, if there is one."""
+    return Group.objects.filter(slug=EVERYONE, default_scope=ScopeRule.GLOBAL, archived=False).first()
+
+
 def join_everyone(actor: Actor, user: User) -> None:
     """Make a new user a contributor of the group that everybody reads, where there is one."""
-    everyone = Group.objects.filter(slug=EVERYONE, default_scope=ScopeRule.GLOBAL, archived=False).first()
+    everyone = find_everyone()
     if everyone is not None:
         set_member(actor, everyone, user=user, role=Role.CONTRIBUTOR)
 

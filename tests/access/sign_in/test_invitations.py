@@ -8,8 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from access.admin.invite import InviteForm
 from access.errors import Conflict, InvalidInput, LociError, NotPermitted
-from access.models import AuditEntry, Group, Membership, SavedFilter
+from access.groups import create_everyone
+from access.models import AuditEntry, Group, Membership, Role, SavedFilter
 from access.sign_in.invitations import Invitation, Invited, invite, invite_many, read_invitations, renew_link
 from access.sign_in.leaving import deactivate, what_ends
 from access.tokens import operator
@@ -191,3 +193,16 @@ def test_the_pages_show_each_link_once(alice: User, bob: User) -> None:
     assert owner.post(f"/admin/auth/user/{bob.pk}/leave/", {}).status_code == 302
     bob.refresh_from_db()
     assert not bob.is_active
+
+
+def test_the_form_says_that_everybody_joins_everyone(alice: User, ledger: Group) -> None:
+    create_everyone(operator())
+    fields = InviteForm(operator()).fields
+    assert fields["role-everyone"].initial == "contributor"
+    assert [value for value, _ in fields["role-everyone"].choices] == [role.value for role in Role]
+    assert [value for value, _ in fields["role-ledger"].choices][0] == ""
+    form = InviteForm(operator(), {"person": "zoe", "role-everyone": "viewer", "how": "link"})
+    assert form.is_valid()
+    form.invite(operator())
+    roles = Membership.objects.filter(user__username="zoe").values_list("group__slug", "role")
+    assert list(roles) == [("everyone", "viewer")]
