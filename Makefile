@@ -23,7 +23,7 @@ NAME = $(wordlist 2,99,$(MAKECMDGOALS))
 $(eval $(filter-out serve test lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test test-postgres lint lock wheel bundle extension proof bench recall-tables clean
+.PHONY: help serve test test-postgres lint lock wheel extra bundle extension proof bench recall-tables clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -70,6 +70,9 @@ lock: .venv/bin/python ## write both lock files anew (ARGS=--upgrade takes newer
 wheel: | .venv/bin/python ## build the package into dist/
 	@$(PIP) wheel . --no-deps --quiet --wheel-dir dist
 	@ls dist/*.whl
+
+extra: .venv/.installed-serve ## install what an optional feature needs: make extra NAME=encryption (documents, oidc, postgresql)
+	@names="$$($(PY) -m bench.scripts.extra "$(NAME)")"; echo "Installing" $$names; $(PIP) install --quiet $$names
 
 bundle: | .venv/bin/python ## write loci.mcpb for desktop clients and server.json for the MCP registry into dist/mcp/
 	@$(PY) -m bench.agents.bundle

@@ -9,6 +9,6 @@ _CHECKOUT: Final = Path(__file__).parents[1]
 
 
 def install_extra(name: str) -> str:
-    """The command that installs an extra of this Loci, from the checkout that it runs from or by the package's name."""
-    package = "." if (_CHECKOUT / "manage.py").is_file() else DISTRIBUTION
-    return f"pip install '{package}[{name}]'"
+    """The command that installs an extra of this Loci: of the checkout that it runs from, or of the package."""
+    is_checkout = (_CHECKOUT / "manage.py").is_file()
+    return f"make extra NAME={name}" if is_checkout else f"pip install '{DISTRIBUTION}[{name}]'"
