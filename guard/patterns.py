@@ -9,7 +9,7 @@ from typing import Final
 
 import re2
 
-MEMORY_BYTES: Final = 64 << 20  # for the automata of a set
+MEMORY_BYTES: Final = 64 << 20  # for each automaton, at most
 _AS_PATTERN: Final = "re:"  # before a word that is a pattern
 
 
@@ -41,8 +41,8 @@ class Pattern:
 class PatternSets:
     """Which of many RE2 patterns match somewhere in a text.
 
-    The patterns are spread over several automata. One for all of them has so many states that nearly every text makes new ones, and few of
-    them are in the processor's cache: three to ten times slower on texts that it has not seen.
+    One automaton for all of them builds new states for nearly every text and overflows the processor's cache: three to ten
+    times slower on unseen texts. So they are spread over `parts` automata.
     """
 
     def __init__(self, sources: Iterable[str], *, parts: int, ignores_case: bool = False) -> None:
@@ -55,7 +55,6 @@ class PatternSets:
         options = re2.Options()
         options.case_sensitive = not self._ignores_case
         options.never_capture = True
-        options.log_errors = False
         options.max_mem = MEMORY_BYTES
         made = []
         for part in range(min(self._parts, len(self._sources))):
@@ -80,19 +79,15 @@ class Keywords:
     """
 
     def __init__(self, words: Iterable[tuple[str, int]]) -> None:
-        owners: dict[str, list[int]] = {}
+        literals: dict[str, list[int]] = {}
+        patterns: dict[str, list[int]] = {}
         for word, owner in words:
-            owners.setdefault(word, []).append(owner)
-        literals = {word: each for word, each in owners.items() if not word.startswith(_AS_PATTERN)}
-        patterns = {word: each for word, each in owners.items() if word.startswith(_AS_PATTERN)}
-        self._kinds = (
-            (PatternSets(map(re2.escape, literals), parts=1, ignores_case=True), [*literals.values()]),
-            (
-                PatternSets(
-                    (word.removeprefix(_AS_PATTERN) for word in patterns), parts=1, ignores_case=True
-                ),
-                [*patterns.values()],
-            ),
+            if word.startswith(_AS_PATTERN):
+                patterns.setdefault(word.removeprefix(_AS_PATTERN), []).append(owner)
+            else:
+                literals.setdefault(re2.escape(word), []).append(owner)
+        self._kinds = tuple(
+            (PatternSets(each, parts=1, ignores_case=True), [*each.values()]) for each in (literals, patterns)
         )
 
     def owners(self, text: str) -> set[int]:

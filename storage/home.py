@@ -27,12 +27,12 @@ def secret_key(home: Path) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-def guard_key(home: Path, first: Callable[[], bytes]) -> bytes:
-    """The key of the guard's fingerprints in LOCI_HOME/keys/guard.key, which backups contain; `first` makes it once."""
+def guard_key(home: Path, first: Callable[[], bytes]) -> str:
+    """The key of the guard's fingerprints in LOCI_HOME/keys/guard.key, in hex; backups contain it. `first` makes it once."""
     path = home / "keys" / GUARD_KEY
     if not path.exists():
         write_once(ensure_home(home) / "keys" / GUARD_KEY, first().hex())
-    return bytes.fromhex(path.read_text(encoding="ascii"))
+    return path.read_text(encoding="ascii", errors="replace").strip()
 
 
 def write_once(path: Path, text: str) -> None:

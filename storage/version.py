@@ -1,10 +1,10 @@
-"""The version and name of the package; it is built from the line of the version."""
+"""The package's version and name; the build reads `__version__`."""
 
 from pathlib import Path
 from typing import Final
 
 __version__ = "0.3.0"
-DISTRIBUTION: Final = "loci-team-memory"  # `loci-memory` on the public index is somebody else's
+DISTRIBUTION: Final = "loci-team-memory"  # `loci-memory` on the public index is another project
 _CHECKOUT: Final = Path(__file__).parents[1]
 
 

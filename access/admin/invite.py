@@ -75,14 +75,14 @@ class InviteForm(forms.Form):
         self.slugs = [group.slug for group in entered_groups(actor)]
         everyone = find_everyone()
         for slug in self.slugs:
-            joins = everyone is not None and slug == everyone.slug
+            is_everyone = everyone is not None and slug == everyone.slug
             self.fields[f"role-{slug}"] = forms.ChoiceField(
                 label=gettext("Role in {slug}").format(slug=slug),
-                choices=ROLES[1:] if joins else ROLES,
-                initial=Role.CONTRIBUTOR if joins else "",
+                choices=ROLES[1:] if is_everyone else ROLES,
+                initial=Role.CONTRIBUTOR if is_everyone else "",
                 required=False,
                 widget=UnfoldAdminSelectWidget(),
-                help_text=gettext("Everybody who is invited joins this group.") if joins else "",
+                help_text=gettext("Everybody who is invited joins this group.") if is_everyone else "",
             )
         self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "may_curate", "how"])
 

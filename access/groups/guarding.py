@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from access.errors import InvalidInput, SensitiveText
+from access.errors import InvalidInput, SensitiveText, Unavailable
 from access.models import Group
 from guard import (
     Family,
@@ -43,6 +43,7 @@ MAX_PLAIN_CHARS: Final = 14
 # Texts that wait as a whole, or are refused because nobody reviews them.
 WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
 _SALT: Final = "loci.guard"
+_KEY: Final = re.compile(r"[0-9a-f]{64}")
 _clean: set[str] = set()
 
 
@@ -144,16 +145,24 @@ def check_rules(text: str) -> str:
 
 def fingerprint(value: str) -> str:
     """A few digits that are the same for the same value, and that nobody can compute without this server's key."""
-    key = _fingerprint_key(Path(settings.LOCI.home))
-    return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[
-        :FINGERPRINT_DIGITS
-    ]
+    return hmac.new(
+        fingerprint_key(Path(settings.LOCI.home)), value.encode("utf-8", "surrogatepass"), hashlib.sha256
+    ).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 @lru_cache(maxsize=8)
-def _fingerprint_key(home: Path) -> bytes:
-    # A key of its own, unlike the one that signs sessions, goes into backups: a restored store knows a secret again.
-    return guard_key(home, lambda: hashlib.sha256(f"{_SALT}{settings.SECRET_KEY}".encode()).digest())
+def fingerprint_key(home: Path) -> bytes:
+    """The key of a home's fingerprints: its own, so that backups can contain it without the key that signs sessions.
+
+    Raises:
+        Unavailable: the file does not hold 64 hexadecimal digits.
+    """
+    key = guard_key(home, lambda: hashlib.sha256(f"{_SALT}{settings.SECRET_KEY}".encode()).digest())
+    if not _KEY.fullmatch(key):
+        raise Unavailable(
+            "keys/guard.key is not a key of 64 hexadecimal digits.", hint="Copy it back from a backup."
+        )
+    return bytes.fromhex(key)
 
 
 def find_all(text: str) -> list[GuardFinding]:

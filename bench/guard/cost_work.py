@@ -28,10 +28,8 @@ from memories.store import prepare  # noqa: E402
 WAYS: Final = ("without", "patterns", "guard")
 WARM_UP: Final = 20  # rounds
 MAX_CHARS: Final = 300
-STORED: Final = (
-    201,
-    202,
-)  # 202: held for a person, as made-up sentences now and then read like an instruction
+# 202: held for a person, since made-up sentences now and then read like an instruction.
+STORED: Final = (201, 202)
 Step = Callable[..., Draft]
 
 

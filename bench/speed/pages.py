@@ -2,7 +2,7 @@
 
 Each page is requested ROUNDS times in one process with Django's test client, after two that are not counted. With
 `--against`, the code of another checkout (an earlier commit, whose tables the store still fits) does the same on the same store, in
-turns with this one, and the ratios are printed. Nothing is written but the login's session.
+turns with this one, and the ratios are printed. Use a store that may be written: it gets a superuser `bench`, and searches are logged.
 """
 
 import argparse

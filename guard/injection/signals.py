@@ -1,9 +1,9 @@
 """Signs of instructions to an AI: one alone is ordinary, a group of them close together is a finding."""
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,6 @@ DATA: Final = Path(__file__).parent.parent / "data" / "signals.toml"
 KIND: Final = "injected-instruction"
 CONFIDENCE: Final = 0.6
 MAX_SPANS: Final = 50  # of one sign in a text
-REMEMBERED: Final = 4  # texts, in turn of threads
 PARTS: Final = 3  # of the automaton of all signs: the fastest of 1, 2, 3, 4, 6, 8, 12 and 20
 # RE2's \w knows ASCII alone.
 _WORD: Final = re.compile(r"\[([^\]\\]*)\\w|\\w")
@@ -33,14 +32,20 @@ class Signs:
         self._patterns = {name: Pattern(source) for name, source in sources.items()}
         self.names = tuple(sources)
         self._sets = PatternSets(sources.values(), parts=PARTS)
-        # A store asks twice about the same text; the second time takes a tenth of what the guard takes in all.
-        self._present = lru_cache(maxsize=REMEMBERED)(self._search)
+        self._last: tuple[bytes, frozenset[str]] = (b"", frozenset())
         self._pairs: tuple[tuple[str, ...], ...] = tuple(tuple(each.split()) for each in data["pairs"])
         self._reach: int = data["reach"]
 
     def present(self, text: str) -> frozenset[str]:
-        """The names of the signs in a text, wherever they are."""
-        return self._present(text)
+        """The names of the signs in a text, wherever they are.
+
+        The patterns and the reading ask about the same text; remembering the last one saves a tenth of the guard's time.
+        """
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        last = self._last
+        if last[0] != digest:
+            last = self._last = digest, self._search(text)
+        return last[1]
 
     def _search(self, text: str) -> frozenset[str]:
         return frozenset(self.names[index] for index in self._sets.matching(text))

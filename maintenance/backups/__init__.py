@@ -14,6 +14,7 @@ from access.actor import Actor
 from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
+from access.groups.guarding import fingerprint_key
 from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import (
@@ -126,6 +127,9 @@ def write_backup(target: Path, progress: Progress) -> BackupResult:
         for draft in drafts_of(target):
             draft.unlink()
         manifest = replace(manifest, database_bytes=copy.stat().st_size)
+        fingerprint_key(
+            Path(settings.LOCI.home)
+        )  # every backup has it, also of a store that masked nothing yet
         manifest = write_archive(target, manifest, ArchiveContents(copy, ids, key_files()))
         progress("done", 1, 1)
     return BackupResult(target, target.stat().st_size, manifest, warning=warning)

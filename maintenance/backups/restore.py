@@ -4,6 +4,7 @@ A process killed at any point leaves either the old store or the new one, comple
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault
 from storage.home import GUARD_KEY
 
+GUARD_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
 
@@ -230,12 +232,15 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
             raise Unavailable(
                 f"The restored copy is faulty: {'; '.join(faults)}.", hint="Nothing was changed."
             )
-    report("swapping", 3, 4)
     keys = {path.name: path.read_bytes() for path in key_files(copy.parent)}
     guard = keys.pop(GUARD_KEY, None)
+    if guard is not None and not GUARD_KEY_TEXT.fullmatch(guard):
+        raise unusable(f"{GUARD_KEY} in {archive.name} is not a key of 64 hexadecimal digits.")
+    report("swapping", 3, 4)
     add_keys(keys)
     copies().swap(copy, is_readable=present == "readable")
-    if guard is not None:  # the masked texts are the backup's from now on
+    # Killed in between, the restore has to be repeated for the guard to recognise the secrets that are masked in it.
+    if guard is not None:
         write_key(GUARD_KEY, guard)
     return Exchange(before, carried, warning)
 

@@ -1,7 +1,7 @@
 """A scan of what is stored for sensitive text: it finds, proposes, and quarantines where the group's policy says so.
 
 Works in short transactions and notes how far it is, so that a scan that was stopped goes on where it was. What a scan found
-before is not listed twice, and what a person kept stays kept. What a write let in under milder rules is listed.
+before is not listed twice, and what a person kept stays kept. Kinds that milder rules only noted are listed.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
 from access.groups.guarding import find_all, policy_of
 from access.models import AuditEntry
-from guard import GuardTreatment, has_instruction
+from guard import GuardTreatment, Policy, has_instruction
 from guard.policy import STRICTNESS
 from maintenance.embeddings.reading import read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
@@ -114,8 +114,12 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     for memory in batch:
         policy, before = policy_of(memory.group), found[memory.key]
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
-        treatments = {kind: policy.treatment(kind) for kind in places}
-        settled = {kind for kind, row in before.items() if not is_stricter(policy.treatment(kind), row)}
+        treatments = {kind: treatment_today(policy, kind, before.get(kind)) for kind in places}
+        settled = {
+            kind
+            for kind, row in before.items()
+            if not needs_decision(treatment_today(policy, kind, row), row)
+        }
         if not has_instruction(settled | places.keys()):
             told = read_stored(memory, vectors.get(memory.key, ()), policy)
             if told is not None:
@@ -126,7 +130,7 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
                 former_treatment=before[kind].treatment if kind in before else "",
             )
             for kind, count in places.items()
-            if kind not in before or is_stricter(treatments[kind], before[kind])
+            if kind not in before or needs_decision(treatments[kind], before[kind])
         ]  # fmt: skip
         if fresh:
             record(actor, memory, fresh, scan)
@@ -140,8 +144,14 @@ def found_before(batch: Sequence[Memory]) -> defaultdict[int, dict[str, MemoryFi
     return found
 
 
-def is_stricter(treatment: GuardTreatment, found: MemoryFinding) -> bool:
-    """True if a person has to decide by today's rules about what the rules of a write only noted."""
+def treatment_today(policy: Policy, kind: str, found: MemoryFinding | None) -> GuardTreatment:
+    """What the rules do with a kind now; a guessed value that its sender vouched for stays vouched for."""
+    is_noted = found is not None and found.treatment == GuardTreatment.LABEL
+    return policy.treatment(kind, allowed=frozenset({kind}) if is_noted else frozenset())
+
+
+def needs_decision(treatment: GuardTreatment, found: MemoryFinding) -> bool:
+    """True if today's rules ask for a decision on a kind that was only noted."""
     least = max(STRICTNESS[GuardTreatment.MASK], STRICTNESS[GuardTreatment(found.treatment)] + 1)
     return found.status == FindingStatus.TREATED and STRICTNESS[treatment] >= least
 

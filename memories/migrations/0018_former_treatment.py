@@ -1,4 +1,4 @@
-"""What milder rules said about a finding that a scan lists again."""
+"""The treatment of a finding before a scan listed it again."""
 
 from django.db import migrations, models
 

@@ -60,15 +60,15 @@ def delete_retired() -> int:
 
 
 def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
-    """Hold back live chunks that the group's policy would not store today, but for those that a person released.
+    """Hold back live chunks that the group's policy would not store today; returns the kinds found.
 
-    Returns the kinds found.
+    Of a chunk that a person released, only kinds that are new since then count.
     """
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
     kinds: Counter[str] = Counter()
     last = 0
-    rows = Chunk.objects.filter(state=ChunkState.LIVE, released_by="").select_related("group", "artifact")
+    rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact")
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
         found = {row.key: bad_kinds(row) for row in batch}
@@ -77,18 +77,22 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
             kinds.update(each)
         if held and not dry_run:
             with transaction.atomic():
-                Chunk.objects.filter(key__in=[row.key for row in held]).update(state=ChunkState.HELD)
+                Chunk.objects.filter(key__in=[row.key for row in held], state=ChunkState.LIVE).update(
+                    state=ChunkState.HELD, released_by=""
+                )
                 for artifact in {row.artifact_id: row.artifact for row in held}.values():
                     count_chunks(artifact)
     return kinds
 
 
 def bad_kinds(row: Chunk) -> set[str]:
-    """The kinds found in a chunk that its group's policy masks, holds or refuses."""
+    """The kinds found in a chunk that its group's policy masks, holds or refuses, but for those a person knew of."""
     policy = for_files(policy_of(row.group))
     found = {each.kind for each in find_all(row.content)}
+    if row.released_by:
+        found -= row.findings.keys()
     bad = {kind for kind in found if STRICTNESS[policy.treatment(kind)] >= STRICTNESS[GuardTreatment.MASK]}
-    if row.embedding is None or has_instruction(found):
+    if row.embedding is None or has_instruction(found) or row.released_by:
         return bad
     treatment = read_chunk(row.content, as_vector(row.embedding), policy)
     return bad | {KIND} if treatment is GuardTreatment.QUARANTINE else bad
@@ -118,10 +122,10 @@ def in_readable_groups(actor: Actor) -> Q:
 
 
 def release_chunk(actor: Actor, chunk_id: str) -> Chunk:
-    """Let a chunk that the guard holds back be found as evidence, for good while its text stays.
+    """Make a held chunk findable as evidence, until its text changes.
 
     Raises:
-        NotFound, NotPermitted: as find_artifact() does; it takes the right to curate.
+        NotFound, NotPermitted: as find_artifact() does; it takes a person who may curate.
         Conflict: the chunk is not held.
     """
     row = find_chunk(actor, chunk_id)
@@ -133,13 +137,15 @@ def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
     row = find_chunk(actor, chunk_id)
     if not row.released_by:
         raise Conflict(
-            "Nobody released this chunk.", hint="Only a released chunk is held again.", field="chunk"
+            "Nobody released this chunk.", hint="Only a released chunk can be held back again.", field="chunk"
         )
     return decide_chunk(actor, row, before=ChunkState.LIVE, after=ChunkState.HELD, released_by="")
 
 
 def find_chunk(actor: Actor, chunk_id: str) -> Chunk:
-    """A chunk of a group that the actor curates. Raises as find_artifact() does."""
+    """A chunk of a group that the actor, a person, curates. Raises as find_artifact() does."""
+    if not actor.is_person:
+        raise NotPermitted("Only a person can release a chunk or hold it back.", hint="Do it in the browser.")
     row = Chunk.objects.select_related("artifact").filter(id=parse_id(chunk_id, field="chunk")).first()
     if row is None or not actor.may_enter(row.group_id):
         raise NotFound("No chunk of that id, or you don't have access.", field="chunk")
@@ -150,7 +156,7 @@ def find_chunk(actor: Actor, chunk_id: str) -> Chunk:
 def decide_chunk(
     actor: Actor, row: Chunk, *, before: ChunkState, after: ChunkState, released_by: str
 ) -> Chunk:
-    """Change a chunk's state in one transaction with its log row. Raises Conflict if its state is another one by now."""
+    """Change a chunk's state in one transaction with its log row. Raises Conflict if the state has changed."""
     with transaction.atomic():
         hold_groups([row.group_id])
         changed = Chunk.objects.filter(key=row.key, state=before)

@@ -74,9 +74,10 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
     with transaction.atomic():
         claim_index(encoder.model_id)
         for chunk, vector in zip(batch, vectors, strict=True):
-            Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash).update(
-                embedding=vector.astype("<f4").tobytes(), model=encoder.model_id, **reading_of(chunk, vector)
-            )
+            same = Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash)
+            same.update(embedding=vector.astype("<f4").tobytes(), model=encoder.model_id)
+            if read := reading_of(chunk, vector):
+                same.filter(state=ChunkState.LIVE, released_by="").update(**read)
         for artifact in {chunk.artifact_id: chunk.artifact for chunk in batch if chunk.findings}.values():
             count_chunks(artifact)
 

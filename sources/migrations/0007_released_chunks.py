@@ -1,4 +1,4 @@
-"""Who let a chunk in that the guard had held back."""
+"""Who released a chunk that the guard had held back."""
 
 from django.db import migrations, models
 

@@ -87,7 +87,7 @@ class Chunk(models.Model):
     The locator is `path#L10-L42@sha`, where sha begins the hash of the text: the chunk keeps its row and its vector
     while its text stays, wherever it moves in the file. `weight` multiplies its score; below 1 the guard found
     instructions in it. `embedding` is None while the vector is owed, `model` names the model behind it. `released_by` is the
-    person who let a held chunk in; no scan holds it again.
+    person who released a held chunk; scans hold it again only for kinds that are not in `findings`.
     """
 
     key = models.BigAutoField(primary_key=True)

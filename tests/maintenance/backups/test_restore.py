@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
@@ -25,7 +26,13 @@ from maintenance.backups.archive import MANIFEST, unpack
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.open_copy import snapshot_of_store, use_copy
-from maintenance.backups.restore import GroupDifference, find_backup, preview_restore, restore_backup
+from maintenance.backups.restore import (
+    GroupDifference,
+    find_backup,
+    preview_restore,
+    restore_backup,
+    write_key,
+)
 from maintenance.cycle.compaction import Compact
 from memories.draft import Draft
 from memories.lifecycle.verbs import purge, retract
@@ -34,6 +41,7 @@ from memories.search.base import search_index
 from memories.store import store
 from storage.encryption import database_key
 from storage.encryption.sealing import unseal
+from storage.home import GUARD_KEY
 from tests.loci_site.server.running import environment
 from tests.maintenance.events import TOMATOES, drive, happen, turn_of
 from tests.maintenance.state import stored_texts
@@ -173,6 +181,23 @@ def test_wherever_a_byte_is_wrong_it_is_refused_in_words(remember: Remember, tmp
     # What is not refused was read as it was written: some bytes, such as a part's date, say nothing.
     assert len(said) > 100
     assert all("damaged.zip" in each for each in said)
+
+
+def test_the_key_of_masked_secrets_comes_with_the_backup(remember: Remember, tmp_path: Path) -> None:
+    file = Path(settings.LOCI.home) / "keys" / GUARD_KEY
+    remember(PORT)
+    made, own = make_backup(operator(), to=tmp_path / "with.zip").path, file.read_text()
+    write_key(GUARD_KEY, b"0" * 64)
+    restore_backup(operator(), made)
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (own, 0o600)
+    write_key(GUARD_KEY, b"short")
+    spoilt = make_backup(
+        operator(), to=tmp_path / "spoilt.zip"
+    ).path  # the key is known in this process and not read again
+    write_key(GUARD_KEY, own.encode())
+    with pytest.raises(InvalidInput, match="not a key of 64 hexadecimal digits"):
+        restore_backup(operator(), spoilt)
+    assert (file.read_text(), Memory.objects.count()) == (own, 1)
 
 
 def test_a_backup_of_a_later_version_is_refused(remember: Remember, tmp_path: Path) -> None:

@@ -108,6 +108,20 @@ def test_stricter_rules_list_what_a_write_only_noted(alice: User, ledger: Group)
     assert scan_stored(operator()).kinds == {}
 
 
+def test_what_a_sender_vouched_for_is_listed_only_if_its_own_rule_got_stricter(
+    alice: User, ledger: Group
+) -> None:
+    text = "The password is Tr0ub4dor-horse-9."
+    vouched = store(operator(), Draft(text, group="ledger", allow=("password",))).memory
+    assert vouched is not None
+    assert scan_stored(operator()).kinds == {}
+    Group.objects.filter(pk=ledger.pk).update(guard="personal=mask")
+    assert scan_stored(operator()).kinds == {}
+    Group.objects.filter(pk=ledger.pk).update(guard="guessed-secret=refuse")
+    assert scan_stored(operator()).kinds == {"password": 1}
+    assert sensitive_cards() == [str(vouched.id)]
+
+
 def test_a_stopped_scan_goes_on(old: dict[str, Memory], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard_scan, "BATCH_ROWS", 2)
 
