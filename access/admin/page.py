@@ -110,13 +110,13 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         )
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, change: bool = False, **kwargs: Any
     ) -> HttpResponse:
-        """The form with one button."""
+        """The form with one button, under a title of `page_titles`."""
         one_button = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        title = self.page_titles["change" if context["change"] else "add"]
+        title = self.page_titles["change" if change else "add"]
         answer: HttpResponse = super().render_change_form(
-            request, {**context, "title": title, **one_button}, *args, **kwargs
+            request, {**context, "title": title, **one_button}, *args, change=change, **kwargs
         )
         return answer
 
