@@ -86,7 +86,9 @@ def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str
     """The labels of those of the names that are fields of the model."""
     fields = {field.name: field for field in model._meta.get_fields()}
     return {
-        name: capfirst(in_words(fields[name].verbose_name)) for name in names if hasattr(fields.get(name), "verbose_name")
+        name: capfirst(in_words(fields[name].verbose_name))
+        for name in names
+        if hasattr(fields.get(name), "verbose_name")
     }
 
 
@@ -94,7 +96,9 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
 
     field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
-    page_titles: ClassVar[Mapping[str, Label]] = {}  # of the pages "add" and "change"; Django's have the model's English name
+    page_titles: ClassVar[
+        Mapping[str, Label]
+    ] = {}  # of the pages "add" and "change"; Django's have the model's English name
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with a line that says what it is for."""

@@ -99,7 +99,14 @@ def take(browser: Browser, address: str, name: str, folder: Path, *, looks: Iter
             )
             print(
                 json.dumps(
-                    {"page": name, "size": size, "look": look, "title": title, "tall": tall, "faults": faults},
+                    {
+                        "page": name,
+                        "size": size,
+                        "look": look,
+                        "title": title,
+                        "tall": tall,
+                        "faults": faults,
+                    },
                     ensure_ascii=False,
                 )
             )
@@ -137,7 +144,9 @@ def from_the_command_line() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--looks", nargs="+", choices=LOOKS, default=LOOKS)
-    parser.add_argument("--language", default="", help="what the browser asks for: de, zh-hans; English by default")
+    parser.add_argument(
+        "--language", default="", help="what the browser asks for: de, zh-hans; English by default"
+    )
     given = parser.parse_args()
     server = given.server.rstrip("/")
     return main(server, given.folder, given.names, looks=given.looks, language=given.language)

@@ -33,6 +33,8 @@ PHRASES = (
     gettext_noop("will {kind} it once approved"),
     gettext_noop("summarises it"),
     gettext_noop("states the same"),
+    # Why a line of a file is skipped
+    gettext_noop("it is not JSON: {error}"),
     # Why a question finds a memory or does not
     gettext_noop("it ranks {rank}, but {why}"),
     gettext_noop("it ranks {rank}"),
@@ -74,7 +76,9 @@ def _translated(said: str) -> str | None:
     """The sentence in the reader's language; None if it is none of PHRASES."""
     for phrase, pattern in _patterns():
         if match := pattern.fullmatch(said):
-            return gettext(phrase).format(**{name: _value(name, each) for name, each in match.groupdict().items()})
+            return gettext(phrase).format(
+                **{name: _value(name, each) for name, each in match.groupdict().items()}
+            )
     return None
 
 
