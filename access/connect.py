@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from access.errors import LociError
 from access.server_address import running_address
@@ -66,16 +67,20 @@ def connect_lines(secret: str) -> list[ConnectLine]:
     server = {"type": "http", "url": address, "headers": {"Authorization": f"Bearer {secret}"}}
     code = shlex.quote(json.dumps({"name": "loci", **server}))
     return [
-        ConnectLine("Claude Code", "In a terminal", claude_line(secret)),
-        ConnectLine("Codex", "In a terminal; LOCI_TOKEN must be set whenever Codex starts", codex),
-        ConnectLine("Cursor", "In ~/.cursor/mcp.json", client_json(secret)),
-        ConnectLine("VS Code", "In a terminal", f"code --add-mcp {code}"),
+        ConnectLine("Claude Code", gettext("In a terminal"), claude_line(secret)),
+        ConnectLine("Codex", gettext("In a terminal; LOCI_TOKEN must be set whenever Codex starts"), codex),
+        ConnectLine("Cursor", gettext("In ~/.cursor/mcp.json"), client_json(secret)),
+        ConnectLine("VS Code", gettext("In a terminal"), f"code --add-mcp {code}"),
         ConnectLine(
             "Gemini CLI",
-            "In a terminal",
+            gettext("In a terminal"),
             f'gemini mcp add --transport http --header "{header}" loci {address}',
         ),
-        ConnectLine("Any other client", "In its JSON configuration of MCP servers", client_json(secret)),
+        ConnectLine(
+            gettext("Any other client"),
+            gettext("In its JSON configuration of MCP servers"),
+            client_json(secret),
+        ),
     ]
 
 

@@ -1,7 +1,10 @@
 """Filters of a list that one click sets or removes."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
+
+from django.utils.translation import gettext
 
 from access.admin.columns import in_words
 
@@ -22,7 +25,9 @@ def filter_chips(cl: Any) -> list[FilterChip]:
     shown = {(name, value) for _, name, value in cl.model_admin.quick_filters}
     others = [
         FilterChip(
-            f"{spec.title}: {chosen_label(cl, spec, active[name])}", cl.get_query_string(remove=[name]), True
+            gettext("{name}: {value}").format(name=spec.title, value=chosen_label(cl, spec, active[name])),
+            cl.get_query_string(remove=[name]),
+            True,
         )
         for spec in cl.filter_specs
         for name in spec.expected_parameters()
@@ -47,5 +52,7 @@ def chosen_label(cl: Any, spec: Any, value: str) -> str:
     """The value of an active filter as its choices name it."""
     for choice in spec.choices(cl):
         if choice.get("selected") and choice.get("display"):
-            return str(choice["display"]).partition(":")[0]  # "live: current" explains itself in the drawer
+            return re.split("[:：]", str(choice["display"]))[
+                0
+            ]  # "live: current" explains itself in the drawer
     return value

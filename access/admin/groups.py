@@ -1,6 +1,6 @@
 """Admin pages of groups and their members; changes go through access.groups and access.groups.members."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -16,7 +16,7 @@ from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
-from access.admin.page import LociAdmin, WordedForm
+from access.admin.page import LociAdmin, WordedForm, translated_labels
 from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
@@ -37,7 +37,8 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     fields = ("user", "role", "created_at")
     readonly_fields = ("created_at",)
     extra = 0
-    verbose_name_plural = gettext_lazy("Members")
+    verbose_name, verbose_name_plural = gettext_lazy("Member"), gettext_lazy("Members")
+    hide_title = True
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with an aria-label for people who cannot see the column's heading."""
@@ -47,6 +48,10 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
             field.label = capfirst(in_words(db_field.verbose_name))
             inner.attrs["aria-label"] = field.label
         return field
+
+    def get_formset(self, request: HttpRequest, obj: Model | None = None, **kwargs: Any) -> Any:
+        """The rows' forms, with the headings of read-only columns in the reader's language."""
+        return super().get_formset(request, obj, labels=translated_labels(self.model, self.fields), **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         """The members with their users, in one query."""
@@ -91,7 +96,9 @@ class GroupAdmin(WordedForm, LociAdmin):
     """The groups that the user may enter."""
 
     list_name = gettext_lazy("Groups")
+    add_label = gettext_lazy("New group")
     field_words = FIELD_WORDS
+    page_titles: ClassVar[Any] = {"add": gettext_lazy("New group"), "change": gettext_lazy("Group")}
     list_display = ("name", "title", "waiting_writes", "seen_by", "created_by", "created_at")
     list_filter = ("policy", "private", "archived")
     search_fields = ("slug", "title")

@@ -1,6 +1,6 @@
 """Base of all admin pages: visible rows only, identified by UUID, changed through services only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NoReturn
 from uuid import UUID
 
@@ -82,10 +82,23 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         return filter_chips(self)
 
 
+def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str]:
+    """The labels of those of the names that are fields of the model."""
+    fields = {field.name: field for field in model._meta.get_fields()}
+    return {
+        name: capfirst(in_words(fields[name].verbose_name))
+        for name in names
+        if hasattr(fields.get(name), "verbose_name")
+    }
+
+
 class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
 
     field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
+    page_titles: ClassVar[
+        Mapping[str, Label]
+    ] = {}  # of the pages "add" and "change"; Django's have the model's English name
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with a line that says what it is for."""
@@ -94,12 +107,21 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             field.label, field.help_text = self.field_words[db_field.name]
         return field
 
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """The form, with the labels of read-only fields in the reader's language."""
+        return super().get_form(
+            request, obj, **{"labels": translated_labels(self.model, self.readonly_fields), **kwargs}
+        )
+
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, change: bool = False, **kwargs: Any
     ) -> HttpResponse:
-        """The form with one button."""
+        """The form with one button, under a title of `page_titles`."""
         one_button = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        answer: HttpResponse = super().render_change_form(request, context | one_button, *args, **kwargs)
+        title = self.page_titles["change" if change else "add"]
+        answer: HttpResponse = super().render_change_form(
+            request, {**context, "title": title, **one_button}, *args, change=change, **kwargs
+        )
         return answer
 
 

@@ -69,6 +69,7 @@ class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # ty
     change_form_template = "admin/auth/user/page.html"
     list_name = gettext_lazy("People")
     field_words = FIELD_WORDS
+    page_titles: ClassVar[Any] = {"change": gettext_lazy("Person")}
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
@@ -98,12 +99,12 @@ class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # ty
     @column(
         gettext_lazy("access"), ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"}
     )
-    def standing(self, user: User) -> str:
-        """The parts of Loci that are open to the user."""
+    def standing(self, user: User) -> str | tuple[str, str]:
+        """The parts of Loci that are open to the user; a key of `labels` with its word."""
         if not user.is_active:
-            return "deactivated"
+            return "deactivated", in_words("deactivated")
         if user.is_superuser:
-            return "superuser"
+            return "superuser", in_words("superuser")
         return gettext("may enter the admin") if user.is_staff else gettext("workspace only")
 
     @column(gettext_lazy("groups"))

@@ -35,7 +35,8 @@ from access.tokens import NewToken, create_token, revoke_token
 from access.tokens.suspend import resume_token, suspend_token
 
 SCOPE_CHOICES = [
-    (scope, format_lazy("{}: {}", scope, pgettext_lazy(WORD, allows))) for scope, allows in SCOPES.items()
+    (scope, format_lazy(gettext_lazy("{name}: {value}"), name=scope, value=pgettext_lazy(WORD, allows)))
+    for scope, allows in SCOPES.items()
 ]
 
 
@@ -88,7 +89,7 @@ class TokenForm(forms.Form):
         owner.queryset = users if actor.all_groups else users.filter(pk__in=[actor.user_id])  # type: ignore[attr-defined]
         owner.initial = actor.user_id
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
-        self.fields["default_group"].choices = [("", "none"), *choices]  # type: ignore[attr-defined]
+        self.fields["default_group"].choices = [("", gettext("none")), *choices]  # type: ignore[attr-defined]
         if not choices:
             del self.fields["groups"], self.fields["default_group"]
         if not actor.may(CREATE_GROUP):
@@ -114,6 +115,7 @@ class TokenAdmin(LociAdmin):
     """The user's own tokens; a superuser sees all tokens."""
 
     list_name = gettext_lazy("Tokens")
+    add_label = gettext_lazy("New token")
     list_display = (
         "name",
         "owner",

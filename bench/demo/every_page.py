@@ -2,11 +2,14 @@
 
 `python -m bench.demo.every_page http://127.0.0.1:8000 FOLDER` takes each page whole (up to 2,600 px) at 1440 and 390 px, in
 light and dark, over the store that bench.demo fills. It prints the pages that are wider than the window, whose text axe-core
-finds too pale, that write to the console or that send requests elsewhere. Names after the folder take those pages only.
+finds too pale, that write to the console or that send requests elsewhere. Names after the folder take those pages only;
+`--language zh-hans --looks light` takes them as a browser that asks for Chinese, in light alone.
 """
 
+import argparse
 import json
 import sys
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from access.models import AuditEntry, Group
 from memories.models import RecallLog
 from relations.models import Relation
 
+LOOKS = ("light", "dark")
 WIDTHS = {"wide": (1440, 900), "phone": (390, 844)}
 TALLEST = 2600
 PALE = """axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['violations']}).then(found => found.violations
@@ -73,10 +77,10 @@ def every_page() -> dict[str, dict[str, str]]:
     }
 
 
-def take(browser: Browser, address: str, name: str, folder: Path) -> None:
-    """Save one page in both widths and looks; print what is wrong with it."""
+def take(browser: Browser, address: str, name: str, folder: Path, *, looks: Iterable[str] = LOOKS) -> None:
+    """Save one page in both widths and the looks; print what is wrong with it."""
     for size, (width, height) in WIDTHS.items():
-        for look in ("light", "dark"):
+        for look in looks:
             browser.said.clear()
             browser.open(address, width=width, height=height, dark=look == "dark")
             if name in DONE:
@@ -95,7 +99,15 @@ def take(browser: Browser, address: str, name: str, folder: Path) -> None:
             )
             print(
                 json.dumps(
-                    {"page": name, "size": size, "look": look, "title": title, "tall": tall, "faults": faults}
+                    {
+                        "page": name,
+                        "size": size,
+                        "look": look,
+                        "title": title,
+                        "tall": tall,
+                        "faults": faults,
+                    },
+                    ensure_ascii=False,
                 )
             )
 
@@ -106,20 +118,39 @@ def axe_source() -> str:
     return f"window.axe || (() => {{ {source} }})()"
 
 
-def main(server: str, folder: Path, names: list[str]) -> int:
+def main(
+    server: str, folder: Path, names: list[str], *, looks: Iterable[str] = LOOKS, language: str = ""
+) -> int:
     """Save the pictures; return 1 if a page asked for something elsewhere."""
     folder.mkdir(parents=True, exist_ok=True)
     with Browser() as browser:
+        if language:
+            browser.send("Network.setExtraHTTPHeaders", headers={"Accept-Language": language})
         for who, shown in every_page().items():
             wanted = {name: address for name, address in shown.items() if not names or name in names}
             if who and wanted:
                 log_in(browser, server, who)
             for name, address in wanted.items():
-                take(browser, server + address, name, folder)
+                take(browser, server + address, name, folder, looks=looks)
         foreign = sorted({url for url in browser.asked if not url.startswith((server, "data:", "about:"))})
     print("asked elsewhere:", foreign or "nothing")
     return 1 if foreign else 0
 
 
+def from_the_command_line() -> int:
+    """Read the arguments and save the pictures."""
+    parser = argparse.ArgumentParser(prog="python -m bench.demo.every_page")
+    parser.add_argument("server")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--looks", nargs="+", choices=LOOKS, default=LOOKS)
+    parser.add_argument(
+        "--language", default="", help="what the browser asks for: de, zh-hans; English by default"
+    )
+    given = parser.parse_args()
+    server = given.server.rstrip("/")
+    return main(server, given.folder, given.names, looks=given.looks, language=given.language)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), sys.argv[3:]))
+    sys.exit(from_the_command_line())

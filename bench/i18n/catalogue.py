@@ -27,6 +27,8 @@ from bench.i18n.words import (
     MORE_WORDS,
     field_names,
     form_words,
+    format_words,
+    health_words,
     report_words,
     setting_meanings,
     verb_words,
@@ -185,6 +187,8 @@ def data_words() -> set[str]:
         choices
         | field_names()
         | form_words()
+        | format_words()
+        | health_words()
         | verb_words()
         | report_words()
         | {*SCOPES.values()}

@@ -4,10 +4,12 @@ from django.apps import apps
 from django.contrib import admin
 
 from loci_site.config import KEYS
+from loci_site.server.health import MODEL_STATES
 from memories.draft.kinds import OneOf
 from memories.draft.registry import RECORD_FIELDS, OnEdit
 from memories.lifecycle.verbs import VERBS
 from sources.format import KINDS, LOG
+from sources.importing import IMPORTERS
 
 # Badges and labels of pages, and words of runs and steps.
 MORE_WORDS = frozenset(
@@ -21,7 +23,11 @@ MORE_WORDS = frozenset(
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|mention|relation|driver|home|migrations|schema|index model|default scope|heads
     |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice|read|write|curate|record|created|unchanged|restated
     |waiting for a curator|relations|instruction files to decide about in the Review|lines already in the store|taken back
-    |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency|metadata|anchor commit"""
+    |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency|metadata|anchor commit|with a password
+    |by an invitation|through single sign-on|through the proxy|the text, also in other dress|exactly the text
+    |Instructions of the group|Last checkpoint|Relations|Threads that match|Threads that match, and recent conversations
+    |Point in time|Repository|object|polarity|preference|numbers|identifiers|units|signs|opposites|names|supersede
+    |ok"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 
@@ -33,6 +39,16 @@ def form_words() -> set[str]:
     return {text for field in fields for text in (field.title, field.help) if text} | {
         text for text in unset if text
     }
+
+
+def health_words() -> set[str]:
+    """What the dashboard says of the model."""
+    return {detail for _, detail in MODEL_STATES.values()}
+
+
+def format_words() -> set[str]:
+    """What an import can read."""
+    return {importer.description for importer in IMPORTERS}
 
 
 def report_words() -> set[str]:

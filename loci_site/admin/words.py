@@ -6,6 +6,7 @@ from django import template
 from django.utils.translation import gettext
 
 from access.admin.columns import in_brackets, in_words, interface_name, join_list, shorten
+from loci_site.admin.phrases import in_sentence
 
 register = template.Library()
 register.filter(in_brackets)
@@ -15,6 +16,19 @@ register.filter(in_brackets)
 def word(value: object) -> str:
     """The word as the reader says it."""
     return in_words(value)
+
+
+@register.filter
+def phrase(text: object) -> str:
+    """A sentence of a service as the reader says it."""
+    return in_sentence(text)
+
+
+@register.filter
+def browser_name(text: str) -> str:
+    """A browser and its system, such as "Firefox on Linux"."""
+    browser, _, system = text.partition(" on ")
+    return gettext("{browser} on {system}").format(browser=browser, system=system) if system else text
 
 
 @register.filter

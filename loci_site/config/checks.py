@@ -10,6 +10,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
+from django.utils.translation import gettext
 
 from guard.injection.classifier import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
@@ -88,8 +89,8 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
     if config.database_url:
         return [
             Warning(
-                "storage.encryption does nothing on PostgreSQL.",
-                hint="Encrypt the server's disk: docs/how-to/encrypt.md.",
+                gettext("storage.encryption does nothing on PostgreSQL."),
+                hint=gettext("Encrypt the server's disk: docs/how-to/encrypt.md."),
                 id="loci.W003",
             )
         ]
@@ -98,8 +99,10 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
     if (files.watch or files.rooms or files.daily_log) and not files.beside_encryption:
         found.append(
             Warning(
-                "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be.",
-                hint="Set files.beside_encryption = true if that is meant.",
+                gettext(
+                    "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be."
+                ),
+                hint=gettext("Set files.beside_encryption = true if that is meant."),
                 id="loci.W006",
             )
         )
@@ -108,7 +111,11 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
         return found
     return [
         *found,
-        Warning(f"Other users can read the key {path}.", hint=f"Run `chmod 600 {path}`.", id="loci.W004"),
+        Warning(
+            gettext("Other users can read the key {path}.").format(path=path),
+            hint=gettext("Run `{command}`.").format(command=f"chmod 600 {path}"),
+            id="loci.W004",
+        ),
     ]
 
 
@@ -129,7 +136,11 @@ def home_messages(config: Config) -> list[CheckMessage]:
         return []
     private = [(home, "700"), (home / "keys", "700"), (home / "keys" / "django.key", "600")]
     return [
-        Warning(f"Other users can read {path}.", hint=f"Run `chmod {mode} {path}`.", id="loci.W001")
+        Warning(
+            gettext("Other users can read {path}.").format(path=path),
+            hint=gettext("Run `{command}`.").format(command=f"chmod {mode} {path}"),
+            id="loci.W001",
+        )
         for path, mode in private
         if path.exists() and path.stat().st_mode & OTHER_USERS
     ]
@@ -139,10 +150,10 @@ def host_messages(config: Config) -> list[CheckMessage]:
     """A warning if every host name is accepted although other machines can reach the server."""
     if config.on_loopback or "*" not in config.server.allowed_hosts:
         return []
-    hint = "List the host names that clients use in LOCI_ALLOWED_HOSTS or [server] allowed_hosts."
+    hint = gettext("List the host names that clients use in LOCI_ALLOWED_HOSTS or [server] allowed_hosts.")
     return [
         Warning(
-            "Every host name is allowed, so any web page can send requests to Loci.",
+            gettext("Every host name is allowed, so any web page can send requests to Loci."),
             hint=hint,
             id="loci.W002",
         )

@@ -33,7 +33,7 @@ class CycleForm(forms.Form):
         required=False,
         min_value=1,
         max_value=100,
-        widget=UnfoldAdminDecimalFieldWidget(attrs={"placeholder": "default"}),
+        widget=UnfoldAdminDecimalFieldWidget(attrs={"placeholder": gettext_lazy("default")}),
         help_text=gettext_lazy(
             "Percent of a group's memories that the run may retire; it stops beyond that. "
             "Leave empty to use the setting maintenance.max_share."

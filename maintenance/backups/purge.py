@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import DatabaseError
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
@@ -77,7 +78,7 @@ class ManagedBackups:
         """Rewrite the backups that hold one of the memories or texts, or leave it to the job."""
         paths = backup_paths()
         if not paths:
-            return ClearedCopies(("no managed backups",))
+            return ClearedCopies((gettext("no managed backups"),))
         try:
             unpacked = (backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
             if sum(unpacked) > AT_ONCE_BYTES:
@@ -87,11 +88,17 @@ class ManagedBackups:
         except (LociError, DatabaseError, OSError) as error:
             log.warning("backups could not be purged: %s", error)
             return ClearedCopies(remains=(f"managed backups may still hold it ({error}); {JOB_REWRITES}",))
-        checked = (f"{done.checked} managed backups: {len(done.rewritten)} held it and were rewritten",)
+        line = gettext("{count} managed backups: {rewritten} held it and were rewritten")
+        checked = (line.format(count=done.checked, rewritten=len(done.rewritten)),)
         if done.unreadable:
             names = ", ".join(done.unreadable)
             return ClearedCopies(
-                checked, (f"the backups {names} cannot be read and may hold it: delete them",)
+                checked,
+                (
+                    gettext("the backups {names} cannot be read and may hold it: delete them").format(
+                        names=names
+                    ),
+                ),
             )
         clear_marks([note] if note else [])
         return ClearedCopies(checked)

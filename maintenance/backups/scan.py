@@ -13,6 +13,7 @@ from uuid import UUID
 from zipfile import BadZipFile, ZipFile
 
 from django.conf import settings
+from django.utils.translation import gettext
 from django.db import connection
 
 from maintenance.backups.archive import DATABASE, STORES
@@ -67,13 +68,24 @@ class ScannedFiles:
         """Name the files that hold a sentence; nothing is changed in them."""
         files, needles = list(scanned_files()), needles_of(texts)
         # What a database server has in its files is not here to be read.
-        places = f"{'database, ' if database_path() else ''}logs, queue and backups"
+        places = (
+            gettext("database, logs, queue and backups")
+            if database_path()
+            else gettext("logs, queue and backups")
+        )
         size = sum(file.size for file in files)
         if size > SCAN_BYTES or not needles:
-            why = f"they have {size / 1024**2:,.0f} MB" if needles else "the text is too short"
-            return ClearedCopies(remains=(f"{places} were not scanned: {why}",), scan="left out")
+            why = (
+                gettext("they have {size} MB").format(size=f"{size / 1024**2:,.0f}")
+                if needles
+                else gettext("the text is too short")
+            )
+            left = gettext("{places} were not scanned: {why}").format(places=places, why=why)
+            return ClearedCopies(remains=(left,), scan="left out")
         lines = [line for file in files if (line := scan(file, needles))]
-        checked = f"{len(files)} files of {places} scanned for its sentences"
+        checked = gettext("{count} files of {places} scanned for its sentences").format(
+            count=len(files), places=places
+        )
         return ClearedCopies((checked,), tuple(lines), scan="done")
 
 

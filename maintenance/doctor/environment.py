@@ -42,8 +42,11 @@ def check_driver() -> Finding:
     """The database library has every feature that Loci needs."""
     version = ".".join(str(part) for part in connection.get_database_version())
     # The version is the database's own, so it goes before any extension in the display name.
-    name, joined, extension = connection.display_name.partition(" with ")
-    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, f"{name} {version}{joined}{extension}")
+    name, _, extension = connection.display_name.partition(" with ")
+    found = f"{name} {version}"
+    if extension:
+        found = gettext("{database} with {extension}").format(database=found, extension=extension)
+    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, found)
 
 
 def check_home() -> Finding:

@@ -84,7 +84,7 @@ def check_default_scope() -> Finding:
     if kept := describe_kept_rule(stored):
         return notice("default scope", kept)
     source = "access.default_scope" if settings.LOCI.access.default_scope else gettext("the default")
-    return ok("default scope", f"{instance_rule(stored)} ({source})")
+    return ok("default scope", f"{instance_rule(stored)}{gettext(' ({text})').format(text=source)}")
 
 
 def check_chains() -> Finding:

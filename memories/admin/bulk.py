@@ -216,7 +216,8 @@ def apply_to_each(
             with collecting_rows() as rows:
                 effect = action.apply(actor, memory, reason, given, dry_run)
         except LociError as refusal:
-            done.refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
+            text = Truncator(memory.content).chars(60)
+            done.refused.append(gettext("“{text}”: {refusal}").format(text=text, refusal=refusal))
             continue
         done.changed += effect is BulkEffect.CHANGED
         done.queued += effect is BulkEffect.QUEUED
@@ -250,7 +251,9 @@ def report(request: HttpRequest, action: BulkAction, done: BulkResult, count: in
     if done.undo_ids:
         request.session[SESSION_KEY] = {
             "ids": done.undo_ids,
-            "what": f"{len(done.undo_ids)} {pgettext('word', action.past)}",
+            "what": gettext("{count} {past}").format(
+                count=len(done.undo_ids), past=pgettext("word", action.past)
+            ),
         }
 
 
@@ -316,7 +319,10 @@ def move_all(
             done.refused.append(line.format(count=len(rows), group=group.slug, refusal=refusal))
             continue
         done.changed += moved.moved
-        done.refused += [f"“{texts.get(each.id, each.id)}”: {each.why}" for each in moved.staying]
+        done.refused += [
+            gettext("“{text}”: {refusal}").format(text=texts.get(each.id, each.id), refusal=each.why)
+            for each in moved.staying
+        ]
         if written and not dry_run and (undo_id := undo_id_of(actor, written)):
             done.undo_ids.append(undo_id)
     return done

@@ -61,6 +61,7 @@ class MemoryAdmin(BulkActionsMixin):
     """All memories that the caller may see, in any state."""
 
     list_name = gettext_lazy("Memories")
+    add_label = gettext_lazy("New memory")
     list_before_template = "admin/memories/memory/list_tools.html"
     list_display = (
         "text",

@@ -254,7 +254,7 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
         (gettext("Contents"), [
             (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
             (gettext("Tags"), join_list(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
-            *further_facts(memory),
+            *((in_words(name), value) for name, value in further_facts(memory)),
         ]),
         (gettext("Standing"), [
             (gettext("State"), in_words(memory.state)), (gettext("Trust"), in_words(memory.trust)), (gettext("Confidence"), f"{memory.confidence:.2f}"),

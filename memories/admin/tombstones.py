@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, in_words
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, LociChangeList
 from access.errors import LociError
@@ -73,7 +73,7 @@ class TombstoneAdmin(LociAdmin):
                 ("by", mark.author_name),
                 ("when", f"{mark.created_at:%Y-%m-%d %H:%M}"),
                 ("scope", mark.get_scope_display()),
-                ("recognises", recognition(mark)),
+                ("recognises", in_words(recognition(mark))),
                 ("text", known_texts(actor_of(request), [mark]).get(mark.memory_id, "")),
             ),
             consequences=(
@@ -99,7 +99,7 @@ class TombstoneAdmin(LociAdmin):
     @column(gettext_lazy("recognises"))
     def recognises(self, mark: Tombstone) -> str:
         """What its marks recognise."""
-        return recognition(mark)
+        return in_words(recognition(mark))
 
     @column(gettext_lazy("text"))
     def text(self, mark: Tombstone) -> str:

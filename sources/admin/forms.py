@@ -4,16 +4,23 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import WRITE, Actor
+from access.admin.columns import in_words, join_clauses
 from access.groups import entered_groups
 from memories.types import Scope, Type
-from sources.importing import ENDINGS, NAMES, describe_formats
+from sources.importing import ENDINGS, IMPORTERS, NAMES
 from sources.importing.importer import LineRules
 from sources.uploads import SentUpload
+
+
+def accepted_formats() -> str:
+    """What may be uploaded, in the reader's language."""
+    return join_clauses(in_words(importer.description) for importer in IMPORTERS)
 
 
 class UploadForm(forms.Form):
@@ -21,7 +28,7 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(
         label=gettext_lazy("File"),
-        help_text=format_lazy(gettext_lazy("Accepted: {formats}."), formats=describe_formats()),
+        help_text=format_lazy(gettext_lazy("Accepted: {formats}."), formats=lazy(accepted_formats, str)()),
         allow_empty_file=True,  # receive_upload() rejects it with a reason
         widget=forms.FileInput(attrs={"accept": ",".join(ENDINGS), "class": "loci-file"}),
     )

@@ -23,6 +23,7 @@ from loci_site.admin.explore.page import (
     render_page,
     url_with_query,
 )
+from loci_site.admin.phrases import in_sentence
 from memories.browse.inspection import RecallReason, explain_for
 from memories.models import Memory
 from memories.queries.versions import find_memory
@@ -217,14 +218,16 @@ def explain_memory(
             memory,
             None,
             gettext("It was a candidate and was left out: {dropped}.").format(
-                dropped=trace.dropped[memory.key]
+                dropped=in_sentence(trace.dropped[memory.key])
             ),
         )
     why = explain_for(actor, memory, given["q"], narrowing=narrowing)
     return (
         memory,
         why,
-        gettext("In its own group, {slug}: {reason}.").format(slug=memory.group.slug, reason=why.reason),
+        gettext("In its own group, {slug}: {reason}.").format(
+            slug=memory.group.slug, reason=in_sentence(why.reason)
+        ),
     )
 
 

@@ -120,7 +120,7 @@ def reverse_supersede(undo: RowUndo, *, line: str = gettext_noop("both are live 
         return DerivedChanges(0, lines, {"undone": undo.entry.name, "stayed": moves_to_json(stayed)})
 
     return change_fields(
-        undo.actor, old, Operation.RESTORE, new, (line,),
+        undo.actor, old, Operation.RESTORE, new, (gettext(line),),
         reason=undo.reason, dry_run=False, follow_up=follow_up,
     ).consequences  # fmt: skip
 
