@@ -80,7 +80,7 @@ def fill_rare() -> None:
     work_unusually(alice, people["bob"])
     for _ in range(2):
         make_backup(alice)
-    (Path(settings.LOCI.home) / "backups" / "loci-20260101-000000-manual.loci").write_bytes(b"cut off")
+    (Path(settings.LOCI.home) / "backups" / "loci-20260101T000000Z-0000.zip").write_bytes(b"cut off")
     mesh_things(alice)
 
 
@@ -164,7 +164,7 @@ def watch_folders(notes: Path) -> None:
     }
     (notes / "moved").rename(notes / "elsewhere")
     for row in rows.values():
-        scan_folder(row)
+        scan_folder(row, now=timezone.now() + timedelta(minutes=1))  # a file changed just now waits
     pause_folder(operator(), rows["archive"])
 
 
@@ -215,17 +215,17 @@ def add_notifications(alice: Actor, user: User) -> None:
     )
     for state, error, attempts in (
         ("sent", "", 1),
-        ("failed", "The address answered 503 Service Unavailable", 8),
+        ("failed", "The address answered 503 Service Unavailable", 6),
         ("waiting", "The address did not answer within 10 seconds", 3),
     ):
         Delivery.objects.create(
-            event="review", webhook=chat, notice={"title": "3 things wait for review"}, state=state, error=error, attempts=attempts,
+            event="review", webhook=chat, notice={"subject": "3 things wait for review"}, state=state, error=error, attempts=attempts,
             ended_at=None if state == "waiting" else timezone.now(),
         )  # fmt: skip
     Delivery.objects.create(
         event="backup",
         user=user,
-        notice={"title": "A backup failed"},
+        notice={"subject": "A backup failed"},
         state="sent",
         attempts=1,
         ended_at=timezone.now(),
