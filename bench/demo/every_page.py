@@ -101,7 +101,11 @@ def rare_pages() -> dict[str, str]:
     }
     shown = {f"app-{name}": found[name].replace("/admin/memories/memory/", "/app/memories/").replace("change/", "")
              for name in ("long", "wide-words", "right-to-left") if name in found}  # fmt: skip
-    return found | shown | {"graph-atlas": "/admin/explore/graph/?group=atlas", "account": "/app/account/"}
+    return (
+        found
+        | shown
+        | {"graph-many": "/admin/explore/graph/?group=atlas&limit=300", "account": "/app/account/"}
+    )
 
 
 def take(browser: Browser, address: str, name: str, folder: Path) -> None:

@@ -109,6 +109,7 @@ AWAITED = {
     "palette": ".palette-option",
     "entity": ".graph-node",
     "graph": ".graph-node",
+    "graph-many": ".graph-node",
 }
 LONGEST_MS = 5000
 

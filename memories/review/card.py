@@ -116,11 +116,6 @@ class Card:
         return self.kind == CardKind.DISPUTED
 
     @property
-    def may_swap(self) -> bool:
-        """True if a decision is about this memory and another one, and either may stay."""
-        return bool(self.beside) and self.proposed is None and any(each.takes_other for each in self.choices)
-
-    @property
     def previewed_verb(self) -> str:
         """The decision whose effect on recall is shown first; for a disputed memory, which recall returns, rejecting.
 
