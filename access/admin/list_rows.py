@@ -26,6 +26,7 @@ from access.admin.columns import in_words, interface_name
 from access.admin.day_range import local_moment
 
 CHECKBOX = "action_checkbox"
+NOTHING = "—"  # how a list shows that there is no value
 WORD_FIELDS = frozenset({"kind", "mode", "operation", "type"})  # their values are words of Loci
 MAX_LABELS = 200
 Cell = Callable[[Any], tuple[str, bool]]  # a row's value as HTML, and whether it must stay on one line
@@ -37,6 +38,7 @@ class _Column:
 
     opening: str
     nowrap: str  # the opening of a cell that must stay on one line
+    bare: str  # that of a cell without a value, which a phone does not show
     cell: Cell
     is_link: bool
 
@@ -81,7 +83,7 @@ def _cells(
     tag = "th"  # the first link names the row
     for column in columns:
         shown, is_short = column.cell(row)
-        opening = column.nowrap if is_short else column.opening
+        opening = column.nowrap if is_short else column.bare if shown == NOTHING else column.opening
         if not column.is_link:
             yield f"<td{opening}{shown}</td>"
             continue
@@ -98,11 +100,15 @@ def _linked(address: str, shown: str, preserved: str) -> str:
 def _column(cl: Any, name: str, heading: str) -> _Column:
     if name == CHECKBOX:
         opening = _opening(CHECKBOX_CLASSES, gettext("Select record"))
-        return _Column(opening, opening, checkbox_cell(cl), is_link=False)
+        return _Column(opening, opening, opening, checkbox_cell(cl), is_link=False)
     classes = [f"field-{name}", *ROW_CLASSES]
     is_link = name in cl.list_display_links if cl.list_display_links else name == cl.list_display[0]
     return _Column(
-        _opening(classes, heading), _opening([*classes, "nowrap"], heading), column_cell(cl, name), is_link
+        _opening(classes, heading),
+        _opening([*classes, "nowrap"], heading),
+        _opening([*classes, "loci-none"], heading),
+        column_cell(cl, name),
+        is_link,
     )
 
 

@@ -34,6 +34,7 @@ class LockoutAdmin(LociAdmin):
     """The locks in force after too many attempts."""
 
     list_name = gettext_lazy("Lock-outs")
+    list_hint = gettext_lazy("Each lock ends by itself. Open one to lift it at once.")
     list_display = ("address", "what", "person", "count", "refused_until")
     empty_hint = gettext_lazy("Nobody is locked out.")
 

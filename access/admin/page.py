@@ -128,13 +128,14 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A read-only list and page of the rows that the caller may see.
 
-    `named_by` is the column used in URLs, `list_name` the list's heading, `add_label` the button of an empty list if it
-    is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
+    `named_by` is the column used in URLs, `list_name` the list's heading, `list_hint` a sentence above its rows, `add_label`
+    the button of an empty list if it is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
     saves or deletes anything.
     """
 
     named_by: ClassVar[str] = "id"
     list_name: ClassVar[Label] = ""
+    list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
     empty_hint: ClassVar[Label] = ""
     quick_filters: ClassVar[tuple[tuple[Label, str, str], ...]] = ()  # label, parameter, value

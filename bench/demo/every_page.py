@@ -1,9 +1,9 @@
 """Every page of the browser as a picture, to be looked at and marked: docs/walk.md has the marks.
 
 `python -m bench.demo.every_page http://127.0.0.1:8000 FOLDER` takes each page whole (up to 2,600 px) at 1440 and 390 px, in
-light and dark, over the store that bench.demo fills. It prints the pages that are wider than the window, whose text axe-core
-finds too pale, that write to the console or that send requests elsewhere. Names after the folder take those pages only;
-`--language zh-hans --looks light` takes them as a browser that asks for Chinese, in light alone.
+light and dark, over the store that bench.demo and bench.demo.rare fill. It prints the pages that are wider than the window, whose
+text axe-core finds too pale, that write to the console or that send requests elsewhere. Names after the folder take those pages
+only; `--language zh-hans --looks light` takes them as a browser that asks for Chinese, in light alone.
 """
 
 import argparse
@@ -19,8 +19,9 @@ from bench.demo.browser import Browser  # isort: skip - screenshots.py sets Djan
 from django.contrib.auth.models import User
 
 from access.models import AuditEntry, Group
-from memories.models import RecallLog
+from memories.models import Memory, RecallLog, Thread
 from relations.models import Relation
+from sources.models import Artifact, Upload, UploadState
 
 LOOKS = ("light", "dark")
 WIDTHS = {"wide": (1440, 900), "phone": (390, 844)}
@@ -39,6 +40,7 @@ def every_page() -> dict[str, dict[str, str]]:
         RecallLog.objects.last(),
         Relation.objects.last(),
     )
+    rare = rare_pages()
     return {
         "": {"login": "/login/", "api": "/api/docs"},
         "alice": {name: address for name, address in shown.items() if name not in member and name != "undo"}
@@ -63,6 +65,7 @@ def every_page() -> dict[str, dict[str, str]]:
             "edit": shown["memory"].replace("/change/?query=why+are+amounts+integers", "/edit/"),
             "merge": shown["confirm"].replace("/purge/", "/merge/"),
         }
+        | {name: address for name, address in rare.items() if not name.startswith("app-")}
         | ({"log-row": f"/admin/access/auditentry/{row.name}/change/"} if row else {})
         | ({"recall": f"/admin/memories/recalllog/{recall.pk}/change/"} if recall else {})
         | ({"relation": f"/admin/relations/relation/{relation.id}/change/"} if relation else {}),
@@ -73,8 +76,40 @@ def every_page() -> dict[str, dict[str, str]]:
             "help": "/help/",
             "help-page": "/help/how-to/review/",
             "app-missing": "/app/memories/unknown/",
-        },
+        }
+        | {name: address for name, address in rare.items() if name.startswith("app-")},
     }
+
+
+def rare_pages() -> dict[str, str]:
+    """The pages of what bench.demo.rare adds; none without it."""
+    rows = {
+        "artifact": Artifact.objects.order_by("-chunk_count").first(),
+        "import-preview": Upload.objects.filter(state=UploadState.CHECKED, fault_count=0).first(),
+        "import-nothing": Upload.objects.filter(state=UploadState.CHECKED, fault_count__gt=0).first(),
+        "import-skipped": Upload.objects.filter(state=UploadState.DONE, fault_count__gt=0).first(),
+        "import-undone": Upload.objects.filter(state=UploadState.UNDONE).first(),
+        "app-conversation": Thread.objects.exclude(platform="").first(),
+        "long": Memory.objects.filter(content__startswith="1. The ledger closes").first(),
+        "wide-words": Memory.objects.filter(content__startswith="The job Donau").first(),
+        "right-to-left": Memory.objects.filter(content__startswith="خدمة").first(),
+    }
+    addresses = {
+        "artifact": "/admin/sources/artifact/{}/change/",
+        "app-conversation": "/app/conversations/{}/",
+    } | dict.fromkeys(("long", "wide-words", "right-to-left"), "/admin/memories/memory/{}/change/")
+    found = {
+        name: addresses.get(name, "/admin/sources/upload/{}/change/").format(row.id)
+        for name, row in rows.items()
+        if row is not None
+    }
+    shown = {f"app-{name}": found[name].replace("/admin/memories/memory/", "/app/memories/").replace("change/", "")
+             for name in ("long", "wide-words", "right-to-left") if name in found}  # fmt: skip
+    return (
+        found
+        | shown
+        | {"graph-many": "/admin/explore/graph/?group=atlas&limit=300", "account": "/app/account/"}
+    )
 
 
 def take(browser: Browser, address: str, name: str, folder: Path, *, looks: Iterable[str] = LOOKS) -> None:

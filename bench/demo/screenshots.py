@@ -100,7 +100,7 @@ DONE = {
     "field.value = 'deploy prot'; field.dispatchEvent(new Event('input', {bubbles: true}))",
     # The pictures name no folder of the machine they are taken on.
     "backups": r"document.querySelectorAll('.loci-code').forEach(code => { code.textContent ="
-    r" code.textContent.replace(/LOCI_HOME=\S+/, 'LOCI_HOME=/srv/loci') })",
+    r" code.textContent.replace(/LOCI_HOME=\S+/, 'LOCI_HOME=/srv/loci').replace(/HOST:\S+backups/, 'HOST:/srv/loci/backups') })",
     "entity": "document.querySelector('[data-graph]').scrollIntoView({block: 'center'})",
 }
 # What must be there before a page is whole: its script fetches it.
@@ -109,6 +109,7 @@ AWAITED = {
     "palette": ".palette-option",
     "entity": ".graph-node",
     "graph": ".graph-node",
+    "graph-many": ".graph-node",
 }
 LONGEST_MS = 5000
 

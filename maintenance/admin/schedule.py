@@ -1,5 +1,6 @@
 """Admin pages of scheduled jobs (pause, resume, run), backups and the doctor."""
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +120,7 @@ class ScheduleAdmin(LociAdmin):
             "backups": backups,
             "looking": command_line(f"restore {newest} --dry-run"),
             "restoring": command_line(f"restore {newest}"),
+            "copying": f"scp HOST:{shlex.quote(str(backups[0].path))} ." if backups else "",
         }
         return self.render(request, "admin/maintenance/joblock/backups.html", context)
 

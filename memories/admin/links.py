@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.filters import ChoicesFieldListFilter
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
@@ -25,13 +25,17 @@ CLOSING = {
         LinkStatus.SETTLED,
         gettext_lazy("Settle"),
         gettext_lazy("Settle this link?"),
-        gettext_lazy("somebody acted on it; it leaves the list of open links"),
+        gettext_lazy(
+            "it is dealt with, for example one text was corrected by hand; the link leaves the Review"
+        ),
     ),
     "dismiss": (
         LinkStatus.DISMISSED,
         gettext_lazy("Dismiss"),
         gettext_lazy("Dismiss this link?"),
-        gettext_lazy("both memories stay as they are"),
+        gettext_lazy(
+            "there is nothing to decide: both texts are right as they are; the link leaves the Review"
+        ),
     ),
 }
 LIST_CHARS = 90
@@ -107,6 +111,7 @@ class LinkAdmin(LociAdmin):
         actor = actor_of(request)
         may_close = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
         kind = LinkKind(link.kind)
+        closing = CLOSED_BY.get(kind, ()) if may_close and link.status == LinkStatus.OPEN else ()
         context = {
             "title": TITLES[kind],
             "link": link,
@@ -118,9 +123,9 @@ class LinkAdmin(LociAdmin):
                     strict=True,
                 )
             ),
-            "closing": [(name, CLOSING[name][1]) for name in CLOSED_BY.get(kind, ())]
-            if may_close and link.status == LinkStatus.OPEN
-            else [],
+            "closing": [(name, CLOSING[name][1]) for name in closing],
+            "meanings": [CLOSING[name][1::2] for name in closing],
+            "review_url": f"{reverse('review')}?kind={kind}" if closing and kind in REVIEWED_KINDS else "",
         }
         return self.render(request, "admin/memories/link/page.html", context)
 

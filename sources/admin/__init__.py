@@ -151,15 +151,15 @@ class UploadAdmin(LociAdmin):
         """The upload's state."""
         return upload.state
 
-    @column(gettext_lazy("counts"))
-    def counted(self, upload: Upload) -> str:
+    @column(gettext_lazy("counts"), empty="—")
+    def counted(self, upload: Upload) -> str | None:
         """The upload's counts on one line."""
-        return join_list(f"{count:,} {in_words(word)}" for word, count in upload.report) or "—"
+        return join_list(f"{count:,} {in_words(word)}" for word, count in upload.report) or None
 
-    @column(gettext_lazy("not taken"), ordering="fault_count")
-    def not_taken(self, upload: Upload) -> str:
+    @column(gettext_lazy("skipped"), ordering="fault_count", empty="—")
+    def not_taken(self, upload: Upload) -> str | None:
         """Number of rejected lines."""
-        return f"{upload.fault_count:,}" if upload.fault_count else "—"
+        return f"{upload.fault_count:,}" if upload.fault_count else None
 
     @column(gettext_lazy("size"), ordering="size")
     def size_said(self, upload: Upload) -> str:

@@ -184,10 +184,10 @@ class ArtifactAdmin(LociAdmin):
         """The state of the file."""
         return row.state
 
-    @column(gettext_lazy("proves"))
-    def proved(self, row: Artifact) -> str:
+    @column(gettext_lazy("proves"), empty="—")
+    def proved(self, row: Artifact) -> int | None:
         """The number of memories that the file's chunks prove."""
-        return str(getattr(row, "proof_count", 0) or "—")
+        return getattr(row, "proof_count", None) or None
 
     @column(gettext_lazy("size"), ordering="size")
     def size_said(self, row: Artifact) -> str:

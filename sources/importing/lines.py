@@ -113,6 +113,8 @@ def parse_line(number: int, raw: bytes) -> RawLine:
         value = json.loads(raw)
     except UnicodeDecodeError:
         return RawLine(number, {}, "it is not UTF-8")
+    except json.JSONDecodeError as error:
+        return RawLine(number, {}, f"it is not JSON: {error.msg} at character {error.pos + 1}")
     except (ValueError, RecursionError) as error:
         return RawLine(number, {}, f"it is not JSON: {error}")
     if not isinstance(value, dict):
