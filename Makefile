@@ -28,7 +28,7 @@ endif
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C stops it)
+serve: .venv/.installed-serve .own-loci ## install what is missing, then run Loci (Ctrl-C stops it)
 	@LOCI_HOME="$(LOCI_HOME)" exec .venv/bin/loci up $(ARGS)
 
 test: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
@@ -106,6 +106,14 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	else echo "Installing what Loci needs (once, about a minute)"; $(PIP) install --quiet --require-hashes -r requirements.lock; fi
 	@$(MAKE) .venv/bin/loci
 	@touch $@
+
+# `pip install .` in .venv would put a second copy of Loci there, which no pull changes.
+.PHONY: .own-loci
+.own-loci: .venv/.installed-serve
+	@if compgen -G '.venv/lib/python*/site-packages/loci_*memory-*.dist-info' >/dev/null; then \
+		echo "Removing a second copy of Loci from .venv"; \
+		$(PIP) uninstall --yes --quiet loci-team-memory loci-memory; rm -f .venv/bin/loci; fi
+	@$(MAKE) .venv/bin/loci
 
 # The `loci` command of this folder, as an installed Loci has it. The shell reads the second line, Python takes it for a
 # string: a shebang may hold neither spaces nor more than 127 characters.

@@ -45,14 +45,20 @@ def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
     One transaction, unless a text is written again: that has its own, since the text is embedded before it.
 
     Raises:
-        InvalidInput: there are no names, or too many.
+        InvalidInput: there are too many names.
         NotFound: a name belongs to no row about a memory that the actor may see.
         NotPermitted: the actor is no person, or may not curate the memory's group.
         Conflict: the result of the decision has changed since, or cannot be undone from here.
     """
     require_person(actor, "undo a decision about")
-    if not 1 <= len(entries) <= MAX_ENTRIES:
-        raise InvalidInput(f"Give 1 to {MAX_ENTRIES} audit rows.", field="entries")
+    if not entries:
+        raise Conflict(
+            "This decision has no undo.",
+            hint="A masked or edited text stays in the history of the memory, for people only.",
+            field="entries",
+        )
+    if len(entries) > MAX_ENTRIES:
+        raise InvalidInput(f"Give at most {MAX_ENTRIES} audit rows.", field="entries")
     rows = sorted((find_decision(actor, name) for name in entries), key=lambda row: row.key, reverse=True)
     embeds = any(writes_text(entry) for entry in rows)
     with nullcontext() if embeds else transaction.atomic():

@@ -84,7 +84,7 @@ def as_text(report: UpgradeReport) -> str:
     if report.unknown:
         schema = f"newer than this version ({', '.join(report.unknown)})"
     elif report.pending:
-        schema = f"lacks {', '.join(report.pending)}"
+        schema = f"the next start applies {', '.join(report.pending)}"
     backup = report.backup
     if report.backup_at:
         hours = (timezone.now() - report.backup_at).total_seconds() / 3600

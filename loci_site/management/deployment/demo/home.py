@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from access.errors import LociError
+from access.server_address import running_address
 from memories.embedding.folder import model_folder
 from storage.home import DATABASE, ensure_home
 
@@ -43,9 +44,13 @@ def prepare_home(folder: Path) -> bool:
 
 
 def remove_home(folder: Path) -> None:
-    """Delete the folder. Raises DemoError unless `loci demo` made it."""
+    """Delete the folder. Raises DemoError unless `loci demo` made it, or while its server runs."""
     if not (folder / MARK).is_file():
         raise DemoError(f"There is no sample team in {folder}.", hint="'loci demo' makes one.")
+    if address := running_address(folder):
+        raise DemoError(
+            f"The sample team is running at {address}.", hint="Stop it first (Ctrl-C in its window)."
+        )
     shutil.rmtree(folder)
 
 

