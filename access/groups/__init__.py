@@ -12,11 +12,12 @@ from django.db import transaction
 from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
+from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted, SensitiveText
 from access.groups.guarding import check_rules, guard_unreviewed
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
+from guard import Family, find_secrets, kind_of
 from storage.compiled_queries import CompiledQuery
 from storage.locks import hold_until_commit
 
@@ -325,6 +326,10 @@ def check_slug(slug: str) -> None:
             f"'{slug[:80]}' is not a valid group name.",
             hint="Use lower-case a-z, 0-9, dot, dash and underscore, starting with a letter or digit; at most 80.",
             field="group",
+        )
+    if any(kind_of(found.kind).family is Family.SECRET for found in find_secrets(slug)):
+        raise SensitiveText(
+            "The group's name seems to hold a secret.", hint="Choose another name.", field="group"
         )
 
 

@@ -15,11 +15,12 @@ from guard.policy import STRICTNESS
 from memories.draft import Draft
 
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
-TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread")
+TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread", "anchor_commit")
 MAX_CHARS: Final = {
     "source": 200,
     "source_ref": 300,
     "thread": 200,
+    "anchor_commit": 64,
 }  # a mask may be longer than what it replaces
 _OTHERS: Final = TEXTS[1:]
 

@@ -243,3 +243,17 @@ def test_what_was_stored_before_comes_back_without_secrets_and_hidden_characters
     assert HIDDEN_ORDER not in shown
     assert "[28 hidden characters]" in shown
     assert Memory.objects.get(id=id_).content == text
+
+
+def test_a_commit_and_a_groups_name_are_texts_too(owner: Caller) -> None:
+    secrets = secret_samples()
+    stored = owner.store("The quay opens at eight.", anchor_commit=secrets["github-token"])
+    assert [each["field"] for each in stored["findings"]] == ["anchor_commit"]
+    assert secrets["github-token"] not in everything_stored()
+    slug = secrets["digitalocean-token"]
+    for refused in (
+        owner.post("/groups", {"slug": slug}, status=422),
+        owner.post("/memories", {"content": "The quay closes at five.", "group": slug}, status=422),
+    ):
+        assert refused["code"] == "sensitive_text"
+        assert slug not in str(refused)
