@@ -47,7 +47,7 @@ def without_secrets(line: str) -> str:
     """
     if _MAY_HOLD_SECRET.search(line) is None:
         return line
-    from guard import find_secrets, kind_of, mask  # most processes never log such a line
+    from guard import find_secrets, kind_of, mask  # noqa: PLC0415 - most processes never log such a line
 
     found = [each for each in find_secrets(line) if kind_of(each.kind).family == "secret"]
     return mask(line, found, fingerprint=lambda value: "masked") if found else line

@@ -13,7 +13,12 @@ from django.conf import settings
 
 from loci_site.config import load_config
 from loci_site.config.logs import (
-    SERVING_VARIABLE, JsonLine, RotatingFile, file_handler, line_format, logging_settings,
+    SERVING_VARIABLE,
+    JsonLine,
+    RotatingFile,
+    file_handler,
+    line_format,
+    logging_settings,
 )  # fmt: skip
 from tests.guard.samples import secret_samples
 from tests.settings import REPOSITORY
