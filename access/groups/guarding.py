@@ -36,6 +36,7 @@ MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become t
 MIN_NUMBER: Final = 10**6  # shorter numbers are no card, phone or identity number
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
 MAX_LABEL_CHARS: Final = 80
+MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be larger than the text
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
 MAX_PLAIN_CHARS: Final = 14
@@ -359,9 +360,10 @@ def quarantine_reason(findings: Iterable[TextFinding]) -> str:
 
 
 def findings_json(findings: Iterable[TextFinding]) -> dict[str, Any]:
-    """What the guard found, in the words of every face; nothing if it found nothing."""
-    told = [each.as_json() for each in findings]
-    return {"findings": told} if told else {}
+    """What the guard found, in the words of every face, and how much more than is listed; nothing if it found nothing."""
+    told = list(findings)
+    body: dict[str, Any] = {"findings": [each.as_json() for each in told[:MAX_LISTED]]} if told else {}
+    return body | {"more_findings": len(told) - MAX_LISTED} if len(told) > MAX_LISTED else body
 
 
 def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:

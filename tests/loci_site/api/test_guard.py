@@ -257,3 +257,12 @@ def test_a_commit_and_a_groups_name_are_texts_too(owner: Caller) -> None:
     ):
         assert refused["code"] == "sensitive_text"
         assert slug not in str(refused)
+
+
+def test_an_answer_lists_at_most_a_hundred_findings(owner: Caller) -> None:
+    addresses = " ".join(f"8.8.{number // 250}.{number % 250 + 1}" for number in range(1000))
+    stored = owner.store(f"Hosts: {addresses}")
+    assert (len(stored["findings"]), stored["more_findings"]) == (100, 900)
+    edited = owner.patch(f"/memories/{stored['id']}", {"content": f"Servers: {addresses}"})
+    assert (len(edited["findings"]), edited["more_findings"]) == (100, 900)
+    assert "more_findings" not in owner.store("Write to anna.berg@hafenlicht.de")
