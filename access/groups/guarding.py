@@ -279,6 +279,12 @@ def mask_words(text: str, *, group: Group | None = None) -> str:
     return str(mask_all(text, policy_of(group)))
 
 
+def refuse_secret(name: str, *, field: str, label: str) -> None:
+    """Raise SensitiveText if a name that others refer to holds a secret: masked, it would be another name."""
+    if any(kind_of(each.kind).family is Family.SECRET for each in find_secrets(name)):
+        raise SensitiveText(f"{label} seems to hold a secret.", hint="Choose another.", field=field)
+
+
 @lru_cache(maxsize=1024)
 def safe_label(text: str) -> str:
     """mask_words() for names that come with every request, such as a program's."""

@@ -266,3 +266,11 @@ def test_an_answer_lists_at_most_a_hundred_findings(owner: Caller) -> None:
     edited = owner.patch(f"/memories/{stored['id']}", {"content": f"Servers: {addresses}"})
     assert (len(edited["findings"]), edited["more_findings"]) == (100, 900)
     assert "more_findings" not in owner.store("Write to anna.berg@hafenlicht.de")
+
+
+def test_a_text_that_its_masks_make_too_long_is_refused(owner: Caller, ledger: Group) -> None:
+    update_group(operator(), "ledger", GroupChange(guard="personal=mask"))
+    addresses = " ".join(f"8.8.{number // 250}.{number % 250 + 1}" for number in range(9000))[:99_000]
+    refused = owner.store(f"Hosts: {addresses}", status=413)
+    assert (refused["code"], refused["field"]) == ("too_large", "content")
+    assert "once its values are masked" in refused["message"]
