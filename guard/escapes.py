@@ -28,6 +28,7 @@ _ESCAPE = re.compile(
 # A token's characters, and what may part them: a line break, quotes with or without a sign, a tag.
 _RUN: Final = r"[\w+/=.~-]{2,}"
 _BREAK: Final = r"(?:[ \t]{0,4}\\?\r?\n[ \t]{0,40}(?:>[ \t]{0,4}){0,3}|[\"'`]\s{0,4}[+.&\\]?\s{0,40}[+.&]?\s{0,4}[\"'`]|<!--[^<>]{0,80}-->|</?[a-zA-Z][^<>]{0,80}>)"
+_PARTS = re.compile("[\n\"'`<]")  # without one of these, nothing is parted
 _CHAIN = Pattern(rf"{_RUN}(?:{_BREAK}{_RUN})+")
 _IS_BREAK = re.compile(_BREAK)
 _ENCODED = Pattern(r"\b[A-Za-z0-9+/_-]{28,}={0,2}")
@@ -96,7 +97,7 @@ def _shown(match: re.Match[str]) -> str:
 def pieced_together(text: str) -> Reading | None:
     """Candidates for tokens that stand in the text in pieces or in Base64, one after another; None without any."""
     reading = Reading()
-    for start, end in _CHAIN.spans(text):
+    for start, end in _CHAIN.spans(text) if _PARTS.search(text) is not None else ():
         if end - start >= MIN_TOKEN:
             _join(reading, text, start, end)
     for start, end in _ENCODED.spans(text):
