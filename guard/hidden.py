@@ -19,8 +19,9 @@ LOOK_ALIKES: Final = str.maketrans(
 MIN_MESSAGE_TAGS: Final = 8  # tag characters outside flags: a word of a message, not a slip
 _HIDDEN = re.compile(
     "["
-    "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u180e\u034f\u061c\ufff9-\ufffb"
-    "\ufe00-\ufe0f\U000e0000-\U000e007f\U000e0100-\U000e01ef\U0001d173-\U0001d17a\u115f\u1160\u3164\uffa0"
+    # Everything that Unicode calls default-ignorable, and annotation marks and the empty note head.
+    "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u180b-\u180f\u034f\u061c\ufff0-\ufffb\u17b4\u17b5"
+    "\ufe00-\ufe0f\U000e0000-\U000e0fff\U0001d159\U0001d173-\U0001d17a\U0001bca0-\U0001bca3\u115f\u1160\u3164\uffa0"
     "]+"
 )
 _WORD = re.compile("[^\\W\\d_]+(?:\u00ad+[^\\W\\d_]+)+")
@@ -37,6 +38,8 @@ _JOINERS: Final = frozenset("\u200c\u200d")
 _SPACES: Final = frozenset("\u200b\u2060\ufeff\u180e")
 _TAGS: Final = (0xE0000, 0xE007F)
 _MORE_SELECTORS: Final = (0xE0100, 0xE01EF)
+_INVISIBLE_PLANE: Final = (0xE0000, 0xE0FFF)  # tags, selectors, and what no character is assigned to
+_KEYCAP: Final = "\u20e3"
 # Scripts that join letters or break lines with invisible characters, as ranges of code points.
 _NEEDS_INVISIBLE: Final = (
     (0x0590, 0x08FF),  # Hebrew, Arabic, Syriac, …
@@ -58,7 +61,6 @@ _EMOJI: Final = (
     (0x3030, 0x303D),
     (0x3297, 0x3299),
     (0xA9, 0xAE),
-    (0x23, 0x39),
 )
 
 
@@ -131,15 +133,16 @@ def is_needed(character: str, before: str, after: str, *, run: str, is_bidi_text
     """True if a script or an emoji needs the character between these two visible ones."""
     code = ord(character)
     if character in _BIDI:
-        return is_bidi_text
-    if _in(code, _TAGS):
+        return is_bidi_text and not (is_ascii_word(before) and is_ascii_word(after))
+    if _in(code, _INVISIBLE_PLANE) and not _in(code, _MORE_SELECTORS):
         return False
     if 0xFE00 <= code <= 0xFE0F or _in(code, _MORE_SELECTORS):
         # One selector after a character chooses its look; more of them carry data.
         is_one = (
             sum(1 for each in run if 0xFE00 <= ord(each) <= 0xFE0F or _in(ord(each), _MORE_SELECTORS)) == 1
         )
-        can_vary = needs_invisible(before) or (code < _MORE_SELECTORS[0] and is_symbol(before))
+        is_keycap = after == _KEYCAP and before in "#*0123456789"
+        can_vary = needs_invisible(before) or (code < _MORE_SELECTORS[0] and (is_symbol(before) or is_keycap))
         return is_one and can_vary
     if len(run) > 3:
         return False
@@ -161,14 +164,19 @@ def needs_invisible(character: str) -> bool:
     return bool(character) and any(_in(ord(character), span) for span in _NEEDS_INVISIBLE)
 
 
+def is_ascii_word(character: str) -> bool:
+    """True for an ASCII letter, a digit or an underscore: no direction mark belongs between two of them."""
+    return character.isascii() and (character.isalnum() or character == "_")
+
+
 def is_symbol(character: str) -> bool:
     """True for an emoji, or for what one may begin with."""
     return bool(character) and any(_in(ord(character), span) for span in _EMOJI)
 
 
 def is_smuggled(character: str) -> bool:
-    """True for a character that stands for an ASCII letter or a byte: tags and the selectors beyond the sixteenth."""
-    return _in(ord(character), _TAGS) or _in(ord(character), _MORE_SELECTORS)
+    """True for a character that may stand for a letter or a byte: tags, selectors beyond the sixteenth, unassigned ones."""
+    return _in(ord(character), _INVISIBLE_PLANE)
 
 
 def _in(code: int, span: tuple[int, int]) -> bool:
@@ -184,6 +192,8 @@ def decode_hidden(run: str) -> str:
             letters.append(chr(code - _TAGS[0]))
         elif _in(code, _MORE_SELECTORS):
             letters.append(chr((code - _MORE_SELECTORS[0] + 16) & 0xFF))
+        elif _in(code, _INVISIBLE_PLANE):
+            letters.append("·")  # nobody agreed on what it stands for
     return "".join(c if c.isprintable() else "·" for c in letters)
 
 

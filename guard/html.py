@@ -2,8 +2,10 @@
 
 import html
 import re
+import unicodedata
 from typing import Final
 
+from guard.hidden import without_hidden
 from guard.patterns import Pattern
 
 # In this order: Markdown's code, comments, declarations, tags. Only HTML's own names are tags: `List<String>` is none.
@@ -62,14 +64,51 @@ _BREAKS: Final = frozenset(
         "ul",
     ]
 )
+_WEB: Final = ("http://", "https://", "ftp://", "www.", "web:", "capture:")
+_ATTRIBUTE = re.compile(r"""([a-zA-Z][\w:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+))?""")
+_HIDING_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|(?<!-)opacity\s*:\s*0(?![.\d]*[1-9])",
+    re.I,
+)
+_VOID: Final = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
+_SELF_ENDING: Final = frozenset(["p", "li", "dt", "dd", "tr", "td", "th", "option"])  # the next one ends them
 _CELLS: Final = frozenset({"td", "th"})
 _SPACE = re.compile(r"[ \t]*\n[ \t]*")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
 
 def is_web_source(source: str) -> bool:
-    """True for a source that names a web page or a capture."""
-    return source.startswith(("http://", "https://", "web:", "capture:"))
+    """True for a source that names a web page or a capture, however it is spelt."""
+    if not source:
+        return False
+    plain = unicodedata.normalize("NFKC", without_hidden(source)[0]).strip().lower()
+    return plain.startswith(_WEB)
+
+
+def hides(tag: str) -> bool:
+    """True for the start tag of an element that no reader sees."""
+    lower = tag.lower()
+    if "hidden" not in lower and "style" not in lower:
+        return False
+    attributes = {match[1]: (match[2] or "").strip("\"'") for match in _ATTRIBUTE.finditer(lower)}
+    return "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style", "")) is not None
 
 
 def text_of_html(text: str) -> str:
@@ -77,19 +116,33 @@ def text_of_html(text: str) -> str:
     if not _IS_MARKED.is_found(text):
         return text
     parts, at, dropped, is_code = list[str](), 0, "", False
+    unseen = list[str]()  # the open elements of a hidden one, itself first
     for start, end in _TOKEN.spans(text):
-        if not dropped:
+        if not dropped and not unseen:
             parts.append(html.unescape(text[at:start]))
         at = end
         token = text[start:end]
         found = _NAME.match(token)
         if found is None:
-            parts.append(token if token.startswith("`") and not dropped else "")
+            parts.append(token if token.startswith("`") and not dropped and not unseen else "")
             continue
         name, closes = found[1].lower(), token.startswith("</")
+        is_open = not closes and name not in _VOID and not token.endswith("/>")
+        if (
+            unseen
+            and not dropped
+            and name not in _DROPPED
+            and follow(unseen, name, closes=closes, is_open=is_open)
+        ):
+            continue
+        if not dropped and not unseen and is_open and hides(token):
+            unseen.append(name)
+            continue
         if dropped or name in _DROPPED:
             is_end = closes and name == dropped
             dropped = "" if is_end else dropped or ("" if closes or token.endswith("/>") else name)
+        elif unseen:
+            continue
         elif name == "pre":
             is_code = not closes
             parts.append("\n```\n")
@@ -97,9 +150,27 @@ def text_of_html(text: str) -> str:
             parts.append("`")
         else:
             parts.append("\n" if name in _BREAKS else " " if name in _CELLS and not closes else "")
-    if not dropped:
+    if not dropped and not unseen:
         parts.append(html.unescape(text[at:]))
     return tidy("".join(parts))
+
+
+def follow(unseen: list[str], name: str, *, closes: bool, is_open: bool) -> bool:
+    """Follow a tag inside a hidden element; True if the tag belongs to it, False if the element ended before the tag."""
+    if closes:
+        if name not in unseen:  # its parent ends
+            unseen.clear()
+            return False
+        while unseen.pop() != name:
+            pass
+        return True
+    if name in _SELF_ENDING and unseen[-1] == name:
+        unseen.pop()
+    if not unseen:
+        return False
+    if is_open:
+        unseen.append(name)
+    return True
 
 
 def tidy(text: str) -> str:

@@ -13,7 +13,7 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.groups.guarding import check_rules, guard_unreviewed
+from access.groups.guarding import check_rules, guard_unreviewed, refuse_secret
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
@@ -326,6 +326,7 @@ def check_slug(slug: str) -> None:
             hint="Use lower-case a-z, 0-9, dot, dash and underscore, starting with a letter or digit; at most 80.",
             field="group",
         )
+    refuse_secret(slug, field="group", label="The group's name")
 
 
 def resolve_slug(actor: Actor, slug: str | None) -> str:

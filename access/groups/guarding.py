@@ -4,18 +4,16 @@ Memories pass guard_fields() (memories/draft/guarding.py). Texts that nobody rev
 guard_unreviewed(); words beside a change (reasons, queries in the log, names of tokens) pass mask_words().
 """
 
-import hashlib
-import hmac
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from django.conf import settings
 
-from access.errors import InvalidInput, SensitiveText, Unavailable
+from access.errors import InvalidInput, SensitiveText
+from access.groups.fingerprints import fingerprint
+from access.groups.text_finding import TextFinding
 from access.models import Group
 from guard import (
     Family,
@@ -31,63 +29,19 @@ from guard import (
 from guard.hidden import escape_hidden
 from guard.injection.classifier import load_classifier
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
-from storage.home import guard_key
+from storage.canonical_json import canonical_json
 
-FINGERPRINT_DIGITS: Final = 4
-MAX_DEPTH: Final = 20  # of nested JSON; deeper values are refused as JSON before
+MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
+MIN_NUMBER: Final = 10**6  # shorter numbers are no card, phone or identity number
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
 MAX_LABEL_CHARS: Final = 80
+MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be larger than the text
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
 MAX_PLAIN_CHARS: Final = 14
 # Texts that wait as a whole, or are refused because nobody reviews them.
 WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
-_SALT: Final = "loci.guard"
-_KEY: Final = re.compile(r"[0-9a-f]{64}")
 _clean: set[str] = set()
-
-
-@dataclass(frozen=True)
-class TextFinding:
-    """A finding in a text that somebody sent, and what became of it; it never holds the value.
-
-    `field` is the path of the text, such as `metadata.note`; `span` counts the characters of the text as it was sent.
-    """
-
-    field: str
-    kind: str
-    span: tuple[int, int]
-    confidence: float
-    treatment: GuardTreatment
-
-    @property
-    def family(self) -> str:
-        """The family of the kind."""
-        return kind_of(self.kind).family.value
-
-    @property
-    def words(self) -> str:
-        """The finding in words, for people and agents."""
-        label = kind_of(self.kind).label
-        done = (
-            DONE[self.treatment]
-            if self.family != Family.HIDDEN or self.treatment != GuardTreatment.MASK
-            else "removed"
-        )
-        return f"{label} in {self.field} at {self.span[0]}-{self.span[1]}: {done}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The finding as JSON."""
-        return {
-            "field": self.field,
-            "kind": self.kind,
-            "family": self.family,
-            "start": self.span[0],
-            "end": self.span[1],
-            "confidence": self.confidence,
-            "treatment": self.treatment.value,
-            "words": self.words,
-        }
 
 
 SHOWN_IN_LOG: Final = Policy(
@@ -100,13 +54,6 @@ SHOWN_IN_LOG: Final = Policy(
         "look-alike-letters": GuardTreatment.ALLOW,
     }
 )
-DONE: Final = {
-    GuardTreatment.ALLOW: "allowed",
-    GuardTreatment.LABEL: "stored, and noted",
-    GuardTreatment.MASK: "masked",
-    GuardTreatment.QUARANTINE: "held back for a person",
-    GuardTreatment.REFUSE: "refused",
-}
 
 
 def policy_of(group: Group | None) -> Policy:
@@ -141,28 +88,6 @@ def check_rules(text: str) -> str:
                 field="guard",
             )
     return ", ".join(f"{name}={treatment}" for name, treatment in rules.items())
-
-
-def fingerprint(value: str) -> str:
-    """A few digits that are the same for the same value, and that nobody can compute without this server's key."""
-    return hmac.new(
-        fingerprint_key(Path(settings.LOCI.home)), value.encode("utf-8", "surrogatepass"), hashlib.sha256
-    ).hexdigest()[:FINGERPRINT_DIGITS]
-
-
-@lru_cache(maxsize=8)
-def fingerprint_key(home: Path) -> bytes:
-    """The key of a home's fingerprints: its own, so that backups can contain it without the key that signs sessions.
-
-    Raises:
-        Unavailable: the file does not hold 64 hexadecimal digits.
-    """
-    key = guard_key(home, lambda: hashlib.sha256(f"{_SALT}{settings.SECRET_KEY}".encode()).digest())
-    if not _KEY.fullmatch(key):
-        raise Unavailable(
-            "keys/guard.key is not a key of 64 hexadecimal digits.", hint="Copy it back from a backup."
-        )
-    return bytes.fromhex(key)
 
 
 def find_all(text: str) -> list[GuardFinding]:
@@ -274,18 +199,28 @@ def guard_json(
     depth: int = 0,
 ) -> tuple[Any, list[TextFinding]]:
     """guard_text() for every string of a JSON value, with the path of each in its findings."""
+    before = f"{key}: " if key else ""
     if isinstance(value, str):
-        return guard_text(value, policy, field=field, allowed=allowed, before=f"{key}: " if key else "")
-    if depth > MAX_DEPTH or not isinstance(value, list | tuple | Mapping):
+        return guard_text(value, policy, field=field, allowed=allowed, before=before)
+    if is_long_number(value):
+        safe, told = guard_text(str(value), policy, field=field, allowed=allowed, before=before)
+        return (value if safe == str(value) else safe), told
+    if not isinstance(value, list | tuple | Mapping):
         return value, []
+    if depth > MAX_DEPTH:
+        name = re.split(r"[.\[]", field)[0]
+        raise InvalidInput(
+            f"'{name}' is nested more than {MAX_DEPTH} levels deep.", hint="Send it flatter.", field=name
+        )
     found: list[TextFinding] = []
     if isinstance(value, Mapping):
         body: dict[Any, Any] = {}
         for name, each in value.items():
             safe, told = guard_text(str(name), policy, field=field, allowed=allowed)
             new, more = guard_json(
-                each, policy, field=f"{field}.{safe[:40]}", allowed=allowed, key=safe, depth=depth + 1
-            )
+                each, policy, field=f"{field}.{safe[:40]}", allowed=allowed, key=name_of_value(value, name, safe),
+                depth=depth + 1,
+            )  # fmt: skip
             found += (*told, *more)
             body[safe if told else name] = new
         return (body if found else value), found
@@ -295,6 +230,19 @@ def guard_json(
     ]
     found = [each for _, told in parts for each in told]
     return (type(value)(part for part, _ in parts) if found else value), found
+
+
+def is_long_number(value: Any) -> bool:
+    """True for a whole number that may be a card, phone or identity number."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) >= MIN_NUMBER
+
+
+def name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
+    """What a value of a JSON object is called: its key, or of `{"name": "DB_PASSWORD", "value": …}` the name."""
+    if key != "value":
+        return shown
+    named = next((pairs[name] for name in ("name", "key") if isinstance(pairs.get(name), str)), shown)
+    return str(named)[:MAX_LABEL_CHARS]
 
 
 def guard_unreviewed(
@@ -324,31 +272,56 @@ def mask_words(text: str, *, group: Group | None = None) -> str:
     return str(mask_all(text, policy_of(group)))
 
 
+def refuse_secret(name: str, *, field: str, label: str) -> None:
+    """Raise SensitiveText if a name that others refer to holds a secret: masked, it would be another name."""
+    if any(kind_of(each.kind).family is Family.SECRET for each in find_secrets(name)):
+        raise SensitiveText(f"{label} seems to hold a secret.", hint="Choose another.", field=field)
+
+
 @lru_cache(maxsize=1024)
 def safe_label(text: str) -> str:
     """mask_words() for names that come with every request, such as a program's."""
     return mask_words(text)
 
 
-def mask_all(value: Any, policy: Policy, *, spares_instructions: bool = False) -> Any:
-    """A JSON value with everything masked that the policy would not store; for texts that come without a sender to ask."""
+def mask_all(
+    value: Any, policy: Policy, *, spares_instructions: bool = False, key: str = "", depth: int = 0
+) -> Any:
+    """A JSON value with everything masked that the policy would not store; for texts that come without a sender to ask.
+
+    `key` names the value, as in JSON; what is nested too deep becomes text.
+    """
     if isinstance(value, str):
-        found = find_all(value)
-        kept_out = [
-            each
-            for each in found
-            if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
-            and not (spares_instructions and kind_of(each.kind).family is Family.INJECTION)
-        ]
-        return mask(value, kept_out, fingerprint=fingerprint, spells=False) if kept_out else value
+        return mask_text(
+            value, policy, spares_instructions=spares_instructions, before=f"{key}: " if key else ""
+        )
+    if is_long_number(value):
+        safe = mask_text(str(value), policy, before=f"{key}: " if key else "")
+        return value if safe == str(value) else safe
+    if not isinstance(value, list | Mapping):
+        return value
+    if depth > MAX_DEPTH:
+        return mask_text(canonical_json(value), policy, spares_instructions=spares_instructions)
+    mask_part = partial(mask_all, policy=policy, spares_instructions=spares_instructions, depth=depth + 1)
     if isinstance(value, list):
-        return [mask_all(each, policy, spares_instructions=spares_instructions) for each in value]
-    if isinstance(value, Mapping):
-        return {
-            mask_all(name, policy): mask_all(each, policy, spares_instructions=spares_instructions)
-            for name, each in value.items()
-        }
-    return value
+        return [mask_part(each, key=key) for each in value]
+    return {
+        mask_all(name, policy): mask_part(each, key=name_of_value(value, name, str(name)))
+        for name, each in value.items()
+    }
+
+
+def mask_text(text: str, policy: Policy, *, spares_instructions: bool = False, before: str = "") -> str:
+    """A text with everything masked that the policy would not store; `before` names it, as the key of JSON does."""
+    shift = len(before)
+    kept_out = [
+        GuardFinding(each.kind, (max(0, each.span[0] - shift), each.span[1] - shift), each.confidence)
+        for each in find_all(before + text)
+        if each.span[1] > shift
+        and STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
+        and not (spares_instructions and kind_of(each.kind).family is Family.INJECTION)
+    ]
+    return mask(text, kept_out, fingerprint=fingerprint, spells=False) if kept_out else text
 
 
 def mask_found(text: str, kinds: set[str]) -> str:
@@ -386,9 +359,10 @@ def quarantine_reason(findings: Iterable[TextFinding]) -> str:
 
 
 def findings_json(findings: Iterable[TextFinding]) -> dict[str, Any]:
-    """What the guard found, in the words of every face; nothing if it found nothing."""
-    told = [each.as_json() for each in findings]
-    return {"findings": told} if told else {}
+    """What the guard found, in the words of every face, and how much more than is listed; nothing if it found nothing."""
+    told = list(findings)
+    body: dict[str, Any] = {"findings": [each.as_json() for each in told[:MAX_LISTED]]} if told else {}
+    return body | {"more_findings": len(told) - MAX_LISTED} if len(told) > MAX_LISTED else body
 
 
 def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:

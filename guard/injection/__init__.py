@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from guard.escapes import unescaped
 from guard.findings import GuardFinding
 from guard.hidden import LOOK_ALIKES
 from guard.injection.disguise import undressed
@@ -42,6 +43,8 @@ def find_injections(text: str) -> list[GuardFinding]:
     if not found and not text.isascii():
         latin = text.translate(LOOK_ALIKES)
         found = _search(latin) if latin != text else []
+    if not found and (reading := unescaped(text)) is not None:
+        found = [GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text)]
     if not found:
         disguised = undressed(text)
         if disguised is not None and (hidden := _search(disguised[0])):

@@ -1,7 +1,9 @@
 """Secrets: one pass over the text for the words that announce them, then the rules that those words belong to."""
 
+from collections.abc import Iterable
 from typing import Final
 
+from guard.escapes import Reading, pieced_together, unescaped
 from guard.findings import GuardFinding
 from guard.patterns import Keywords
 from guard.secrets.checks import CHECKS, is_filler
@@ -17,7 +19,28 @@ _GUESSES: Final = {"password": find_password, "secret": find_secret}
 
 
 def find_secrets(text: str) -> list[GuardFinding]:
-    """The secrets in a text; overlapping findings are left in, the surest rules first."""
+    """The secrets in a text, also escaped, in pieces or in Base64; overlapping findings are left in, the surest rules first."""
+    found = search(text)
+    if (reading := unescaped(text)) is not None:
+        found += _others(reading, found, at_least=GUESSED)
+    if (reading := pieced_together(text)) is not None:
+        found += _others(reading, found, at_least=SURE)
+    return found
+
+
+def _others(reading: Reading, found: list[GuardFinding], *, at_least: float) -> list[GuardFinding]:
+    """What another reading of the text holds and the text itself does not show as surely."""
+    others: list[GuardFinding] = []
+    for each in search(reading.text):
+        span = reading.span(each.span)
+        known = (known.span for known in (*found, *others) if known.confidence >= each.confidence)
+        if each.confidence >= at_least and not _overlaps(span, known):
+            others.append(GuardFinding(each.kind, span, each.confidence))
+    return others
+
+
+def search(text: str) -> list[GuardFinding]:
+    """The secrets in a text as it is written; overlapping findings are left in, the surest rules first."""
     found: list[GuardFinding] = []
     taken: list[tuple[int, int]] = []
     for number in sorted(_WORDS.owners(text)):
@@ -48,5 +71,5 @@ def holds(rule: SecretRule, text: str, span: tuple[int, int]) -> bool:
     return all(CHECKS[check](text, start, end) for check in rule.checks)
 
 
-def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
+def _overlaps(span: tuple[int, int], taken: Iterable[tuple[int, int]]) -> bool:
     return any(span[0] < end and start < span[1] for start, end in taken)

@@ -10,15 +10,18 @@ from guard.secrets.checks import classes, entropy, is_call, is_filler, is_no_pla
 _VALUE = r"[\"'`“”„«»*]{0,3}([^\s\"'`“”„«»<>|]{6,200})"
 # Between the word and the value: a sign or a verb, or a few words and then one of them.
 _IS = (
-    r"(?:[\"'`\]*_]{0,4}\s{0,3}(?:=>|->|→|:=|==?|[:：＝=])\s{0,3}"
+    r"(?:[\"']?,?\s{1,40}[\"']?value[\"']?\s?[:=]\s?"  # what follows the name of a variable
+    r"|[\"'`\]*_]{0,4}\s{0,3}(?:=>|->|→|:=|==?|[:：＝=])\s{0,3}"
     r"|(?:[ \t]+[^\s.,;:=!?]{1,30}){0,7}?[ \t]+(?:is|was|ist|war|lautet|heißt|es|est|era|è|é|jest|то|это|is:|to|equals|now|currently|wurde)"
     r"(?:[ \t]+(?:set to|now|currently|jetzt|auf|ahora|maintenant|still|changed to|always))?[: \t]{0,3}(?:[ \t]|\n)"
     r"|(?:[ \t]+[^\s.,;:=!?]{1,30}){1,7}?[ \t]{0,2}(?:[:：=]|->|→)[ \t]{0,3}"
-    r"|[ \t]{1,3}\(?|[ \t]?\n|(?:是|为|為|は|는|은)[ :：]{0,2})"
+    r"|[ \t]{1,3}\(?|[ \t]?\n|(?:是|为|為|は|는|은)[ :：]{0,2}"
+    # The tag of an element and the cell of a table.
+    r"|>|[ \t]{0,20}\|[ \t]{0,20})"
 )
 _NAMES_OF_PASSWORDS = (
     r"pas(?:word|wort)|passwrod|pass(?:word|wd|phrase|code|wort)?|pwd|kennwort|contrase(?:ñ|n)a|mot de passe|senha|wachtwoord|lösenord|hasło|пароль"
-    r"|parola|salasana|密码|パスワード|비밀번호|şifre|adgangskode|passord|heslo|login|credentials?"
+    r"|\bpw\b|parola|salasana|密码|パスワード|비밀번호|şifre|adgangskode|passord|heslo|login|credentials?"
 )
 _NAMES_OF_SECRETS = (
     r"(?:(?:api|access|auth|private|client|encryption|signing|license|licence|master|secret|service|shared|account|deploy|webhook"

@@ -1,6 +1,7 @@
 """Storing, correcting and flagging memories. The message afterwards states the actual outcome."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Final
 
 from django.contrib import messages
 from django.forms import Form
@@ -23,6 +24,7 @@ from memories.queries.versions import find_memory, head_of
 from memories.store import Outcome, StoreResult, store
 
 get_or_post = require_http_methods(["GET", "POST"])
+MAX_FOUND: Final = 20  # findings that are shown as messages
 STORE_MESSAGES = {
     Outcome.CREATED: gettext_lazy("Saved."),
     Outcome.REINFORCED: gettext_lazy("This was known already. Its confidence went up."),
@@ -154,10 +156,12 @@ def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
         )
 
 
-def report_findings(request: HttpRequest, findings: Iterable[TextFinding]) -> None:
-    """Add a message for each thing that the guard found in the text."""
-    for found in findings:
+def report_findings(request: HttpRequest, findings: Sequence[TextFinding]) -> None:
+    """Add a message for each thing that the guard found in the text; of many, for the first ones."""
+    for found in findings[:MAX_FOUND]:
         messages.info(request, gettext("Found {words}.").format(words=found.words))
+    if len(findings) > MAX_FOUND:
+        messages.info(request, f"… +{len(findings) - MAX_FOUND}")
 
 
 def render_form(

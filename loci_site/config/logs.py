@@ -4,6 +4,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from io import TextIOWrapper
@@ -21,6 +22,10 @@ FILE = "loci.log"
 SERVING_VARIABLE = "LOCI_UP"
 
 
+# A long run of letters and digits, or a password in an address; ids and times have shorter ones.
+_MAY_HOLD_SECRET = re.compile(r"[A-Za-z0-9_]{17}|%[0-9A-Fa-f]{2}|://[^/\s]{1,200}@")
+
+
 class RefusedHost(logging.Filter):
     """Turns the error for an unknown host name into one line that names the setting."""
 
@@ -35,6 +40,27 @@ class RefusedHost(logging.Filter):
         return True
 
 
+def without_secrets(line: str) -> str:
+    """The line with secrets of a published format masked, such as a token in the address of a request that failed.
+
+    Without a fingerprint: the log may be written before the settings are read.
+    """
+    if _MAY_HOLD_SECRET.search(line) is None:
+        return line
+    from guard import find_secrets, kind_of, mask  # noqa: PLC0415 - most processes never log such a line
+
+    found = [each for each in find_secrets(line) if kind_of(each.kind).family == "secret"]
+    return mask(line, found, fingerprint=lambda value: "masked") if found else line
+
+
+class PlainLine(logging.Formatter):
+    """A record as text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and the traceback of an error."""
+        return without_secrets(super().format(record))
+
+
 class JsonLine(logging.Formatter):
     """A record as one line of JSON."""
 
@@ -45,10 +71,10 @@ class JsonLine(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "process": record.process,
-            "message": record.getMessage(),
+            "message": without_secrets(record.getMessage()),
         }
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line["error"] = without_secrets(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -127,7 +153,7 @@ def logging_settings(config: "Config", env: Mapping[str, str]) -> dict[str, Any]
 
 def line_format(form: str) -> logging.Formatter:
     """The formatter of `server.log_format`."""
-    return JsonLine() if form == "json" else logging.Formatter(LINE, style="{")
+    return JsonLine() if form == "json" else PlainLine(LINE, style="{")
 
 
 def file_handler(config: "Config") -> RotatingFile:

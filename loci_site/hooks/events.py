@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from access.groups.guarding import safe_label
+
 MAX_TEXT_CHARS: Final = 32_000  # of a prompt or an answer; what follows is not read
 MAX_FILES, MAX_COMMITS = 30, 50
 
@@ -95,6 +97,7 @@ def read_call(client: str, event: str, sent: Any) -> HookCall | None:
     if client not in SCHEMAS or event not in set(HookEvent) or not isinstance(sent, dict):
         return None
     session = text_of(sent, "session_id", "sessionId", "conversation_id", "taskId")[:200]
+    session = safe_label(session)[:200]
     if not session:
         return None
     ours = inner if isinstance(inner := sent.get("loci"), dict) else {}

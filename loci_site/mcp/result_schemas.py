@@ -64,6 +64,7 @@ class StoreAnswer(WriteAnswer):
     embedding_owed: bool = False
     removed_characters: int = 0
     findings: list[TextFindingAnswer] = []
+    more_findings: int = 0
 
 
 class ComingMemory(Answer):

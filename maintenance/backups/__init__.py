@@ -14,7 +14,7 @@ from access.actor import Actor
 from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
-from access.groups.guarding import fingerprint_key
+from access.groups.fingerprints import fingerprint_key
 from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import (

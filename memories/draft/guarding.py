@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
+from access.errors import TooLarge
 from access.groups.guarding import TextFinding, guard_json, guard_text, policy_of, quarantine_reason, refusal
 from access.models import Group
 from guard import GuardTreatment, Policy, has_instruction
@@ -15,11 +17,12 @@ from guard.policy import STRICTNESS
 from memories.draft import Draft
 
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
-TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread")
+TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread", "anchor_commit")
 MAX_CHARS: Final = {
     "source": 200,
     "source_ref": 300,
     "thread": 200,
+    "anchor_commit": 64,
 }  # a mask may be longer than what it replaces
 _OTHERS: Final = TEXTS[1:]
 
@@ -40,6 +43,7 @@ def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = T
     if "content" in names:
         content, found = guard_text(draft.content, policy, field="content", allowed=allowed)
         if content is not draft.content:
+            refuse_grown(content)
             changed["content"] = content.strip() or "[hidden text]"
     for name in _OTHERS:
         value = getattr(draft, name)
@@ -55,6 +59,17 @@ def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = T
     return replace(
         draft, **changed, findings=tuple(found), removed_characters=draft.removed_characters + removed
     )
+
+
+def refuse_grown(masked: str) -> None:
+    """Raise TooLarge for a text that its masks made longer than texts may be: nobody could edit it."""
+    limit = settings.LOCI.storage.max_content_chars
+    if len(masked) > limit:
+        raise TooLarge(
+            f"'content' has {len(masked):,} characters once its values are masked; at most {limit:,} are allowed.",
+            hint="Store the important parts as separate memories.",
+            field="content",
+        )
 
 
 def guard_reading(draft: Draft, group: Group | None, pieces: Pieces) -> Draft:

@@ -8,7 +8,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from memories.lifecycle.move_references import move_references
-from memories.models import Memory
+from memories.models import FindingStatus, Memory, MemoryFinding
 from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
@@ -47,6 +47,13 @@ def carry_out_approval(actor: Actor, memory: Memory) -> int:
             memory.refresh_from_db()
         replaced += 1
     return replaced
+
+
+def approve_text(actor: Actor, memory: Memory) -> int:
+    """carry_out_approval() for somebody's decision: what a scan found in the text is decided too."""
+    rows = MemoryFinding.objects.filter(memory=memory, status__in=[FindingStatus.OPEN, FindingStatus.HELD])
+    rows.update(status=FindingStatus.KEPT, settled_by=actor.name[:300])
+    return carry_out_approval(actor, memory)
 
 
 def replace_by_approved(

@@ -19,7 +19,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups.locks import hold_groups
 from memories.draft import clean_reason
-from memories.lifecycle.approve import carry_out_approval
+from memories.lifecycle.approve import approve_text
 from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
@@ -154,7 +154,7 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     consequence = gettext("recall returns it; the memory that it was written to replace is superseded")
     return _set_trust(
         actor, id_, Trust.ACTIVE, consequence,
-        reason=reason, dry_run=dry_run, follow_up=carry_out_approval,
+        reason=reason, dry_run=dry_run, follow_up=approve_text,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
 from memories.review.proposals import approve_proposal, reject_proposal
-from memories.review.sensitive import OLD_VERSION, keep_approved, keep_text, mask_values
+from memories.review.sensitive import OLD_VERSION, keep_text, mask_values
 from memories.types import Trust
 
 MAX_AT_ONCE: Final = 500
@@ -155,7 +155,6 @@ def approve_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
         done, entries = approve_proposal(actor, decision.proposal, reason=decision.reason)
         return [DecisionResult(done.consequences, done.id, entries)]
     done = verbs.approve(actor, _single_id(decision), reason=decision.reason)
-    keep_approved(actor, done.id)
     return [_result(done)]
 
 

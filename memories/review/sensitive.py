@@ -101,14 +101,6 @@ def undo_keep(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     return (gettext("it is listed as sensitive again"),)
 
 
-def keep_approved(actor: Actor, memory_id: UUID) -> None:
-    """Somebody approved a quarantined text: what a scan found in it is decided too."""
-    rows = MemoryFinding.objects.filter(
-        memory__id=memory_id, status__in=[FindingStatus.OPEN, FindingStatus.HELD]
-    )
-    rows.update(status=FindingStatus.KEPT, settled_by=actor.name[:300])
-
-
 def find_open(actor: Actor, id_: str | UUID) -> tuple[Memory, list[MemoryFinding]]:
     """The memory's current version with its open findings, for a person who may curate."""
     memory = find_head(actor, id_, right=CURATE)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -111,14 +111,15 @@ def ingest_path(
     if not place.exists():
         raise NotFound(f"There is no file or folder '{path}'.", field="path")
     root = root_of(place)
-    name = clean_line(source or root.name or "files", field="source", max_chars=200)
+    name = mask_words(clean_line(source or root.name or "files", field="source", max_chars=200))
     target = find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
     below = "/".join(place.relative_to(root).parts)
-    known = {row.path: row for row in known_files(target, name, below)}
+    known = {row.path: row for row in known_files(target, name, mask_words(below, group=target))}
     run = Ingest(actor, target, name, report, known, again)
     seen = set[str]()
-    files = walk_files(root, place, rules, report.skipped)
+    found = walk_files(root, place, rules, report.skipped)
+    files = (replace(each, path=mask_words(each.path, group=target)) for each in found)
     while batch := list(islice(files, BATCH_FILES)):
         seen |= {each.path for each in batch}
         run.take([run.read(each) for each in batch])
@@ -235,18 +236,20 @@ def ingest_content(
         InvalidInput, TooLarge: a path or a size is not allowed, or a file is no text.
         NotPermitted, GroupNotFound: the actor may not write in the group.
     """
-    checked = [(check_path(path), data) for path, data in files]
-    for path, data in checked:
+    sent = [(check_path(path), data) for path, data in files]
+    for path, data in sent:
         if len(data) > MAX_DOCUMENT_BYTES:
             raise TooLarge(
-                f"'{path}' has {len(data):,} bytes; a file may have {MAX_DOCUMENT_BYTES:,}.", field="content"
+                f"'{mask_words(path)}' has {len(data):,} bytes; a file may have {MAX_DOCUMENT_BYTES:,}.",
+                field="content",
             )
     name = mask_words(clean_line(source or SENT, field="source", max_chars=200))
     target = find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
-    rows = Artifact.objects.filter(group=target, source=name, path__in=[path for path, _ in checked])
+    checked = [(mask_words(path, group=target), kind_of(path), data) for path, data in sent]
+    rows = Artifact.objects.filter(group=target, source=name, path__in=[path for path, _, _ in checked])
     run = Ingest(actor, target, name, report, {row.path: row for row in rows})
-    run.take([run.read_bytes(path, data, kind_of(path)) for path, data in checked])
+    run.take([run.read_bytes(path, data, kind) for path, kind, data in checked])
     if len(checked) == 1 and report.skipped:
         raise InvalidInput(
             f"'{checked[0][0]}' cannot be read as text: {next(iter(report.skipped))}.",

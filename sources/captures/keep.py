@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import InvalidInput
-from access.groups.guarding import mask_words
+from access.groups.guarding import mask_words, refuse_secret
 from access.models import Group
 from memories.draft import Draft
 from memories.language.cleaning import clean_line
@@ -125,11 +125,12 @@ def check_conversations(sent: Sequence[SentConversation]) -> None:
 
 
 def check_name(value: str, pattern: re.Pattern[str], *, field: str, allowed: str) -> None:
-    """Raise InvalidInput unless the value is a name of this form."""
+    """Raise InvalidInput unless the value is a name of this form and no secret."""
     if not pattern.fullmatch(value):
         raise InvalidInput(
             f"'{value[:60]}' is not allowed as '{field}'.", hint=f"Use {allowed}.", field=field
         )
+    refuse_secret(value, field=field, label=f"'{field}'")
 
 
 def check_url(sent: SentConversation) -> None:

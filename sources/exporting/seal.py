@@ -9,7 +9,9 @@ from storage.canonical_json import canonical_json
 SEAL: Final = "checked"
 _SALT: Final = "loci.guard.export"
 # What a seal covers: the texts, and what says how they are treated.
-_SEALED: Final = ("id", "content", "trust", "outside", "tags", "metadata", "source", "slug", "guard")
+_SEALED: Final = (
+    "id", "content", "trust", "outside", "tags", "metadata", "source", "slug", "guard", "group", "title", "instructions",
+)  # fmt: skip
 
 
 def seal_of(kind: str, record: dict[str, Any]) -> str:

@@ -41,7 +41,53 @@ def test_only_a_web_page_or_a_capture_is_html() -> None:
     ]
 
 
-@pytest.mark.parametrize("unit", ["<a ", '<a href="', "<p>x", "<!--", "`", "&amp;"])
+@pytest.mark.parametrize(
+    "source",
+    [" https://x.test/a", "HTTPS://X.test", "\u200bhttps://x.test", "https\u2060://x.test", "Web:reader", "ftp://x.test/a", "www.x.test",
+     "\uff48ttps://x.test"],
+)  # fmt: skip
+def test_the_spelling_of_an_address_does_not_matter(source: str) -> None:
+    assert is_web_source(source)
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        ('a<div style="display:none">x<div>y</div>z</div>b', "ab"),
+        ("a<span hidden>x</span>b", "ab"),
+        ('a<span class="c" hidden="">x</span>b', "ab"),
+        ("a<b style='color:red; VISIBILITY : hidden'>x</b>c", "ac"),
+        ("a<b style='font-size:0'>x</b><b style='opacity:0;'>y</b>c", "ac"),
+        ("a<b style=display:none>x</b>c", "ac"),
+        ("<div>a<p hidden>x</div>b", "a\nb"),
+        ("<p hidden>x<p>b", "b"),
+        ("<ul><li hidden>x<br>y<li>b</ul>", "b"),
+        ("a<div hidden>x<script>'</div>'</script>y</div>b", "ab"),
+        ("a<div hidden>x `y` &lt;</div>b", "ab"),
+        ("a<div hidden>x", "a"),
+        ('<p title="hidden" class="hidden" data-style="display:none">a</p>', "a"),
+        ("<p style='font-size:0.9em;opacity:0.5'>a</p><input hidden>b", "a\nb"),
+    ],
+)
+def test_what_a_page_hides_is_left_out(page: str, seen: str) -> None:
+    assert text_of_html(page) == seen
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<div hidden>",
+        "<b hidden></i>",
+        "<a style='",
+        "<a b=c ",
+        "<a ",
+        '<a href="',
+        "<p>x",
+        "<!--",
+        "`",
+        "&amp;",
+    ],
+)
 def test_time_grows_with_the_length(unit: str) -> None:
     start = time.process_time()
     text_of_html((unit * 100_000)[:100_000])

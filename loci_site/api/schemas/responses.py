@@ -85,6 +85,7 @@ class StoredOut(Written):
     embedding_owed: bool
     removed_characters: int
     findings: list[FindingOut] = None  # type: ignore[assignment]  # absent if the guard found nothing
+    more_findings: int = None  # type: ignore[assignment]  # absent unless there are more than are listed
 
 
 class EditedOut(Written):
@@ -97,6 +98,7 @@ class EditedOut(Written):
     why: str
     proposal: str = None  # type: ignore[assignment]  # absent unless fields other than the text wait
     findings: list[FindingOut] = None  # type: ignore[assignment]  # absent if the guard found nothing
+    more_findings: int = None  # type: ignore[assignment]  # absent unless there are more than are listed
 
 
 class CertificateOut(Document):

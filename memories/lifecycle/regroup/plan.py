@@ -12,7 +12,7 @@ from access.errors import LociError
 from access.groups.narrowing import StayingMemory
 from access.models import Group
 from memories.draft import Draft
-from memories.draft.guarding import guard_draft
+from memories.draft.guarding import TEXTS, guard_draft
 from memories.lifecycle.regroup.families import MovingFamily, chunks
 from memories.models import Link, LinkStatus, Memory, Thread
 from memories.models.link import ON_APPROVAL
@@ -141,12 +141,17 @@ def refuse_guarded(families: Sequence[MovingFamily], target: Group) -> Reasons:
 
 
 def is_taken_as_is(row: Memory, target: Group) -> bool:
-    """True if the target's guard leaves the text unchanged and lets it in."""
+    """True if the target's guard leaves every text of the memory unchanged and lets it in."""
     try:
-        seen = guard_draft(Draft(row.content, type=row.type), target, names=("content",))
+        draft = Draft(
+            row.content, type=row.type, tags=tuple(row.tags), metadata=row.metadata, source=row.source,
+            source_ref=row.source_ref, thread=row.thread.name if row.thread else "", anchor_commit=row.anchor_commit,
+        )  # fmt: skip
+        seen = guard_draft(draft, target)
     except LociError:
         return False
-    return seen.content == row.content and not any(f.treatment == "quarantine" for f in seen.findings)
+    is_same = all(getattr(seen, name) == getattr(draft, name) for name in TEXTS)
+    return is_same and not any(f.treatment == "quarantine" for f in seen.findings)
 
 
 def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:

@@ -34,14 +34,23 @@ from sources.format import ALIAS, CHECKPOINT, GROUP, LINK, MEMORY, RELATION, THR
 
 # The texts of each kind. A thread is named by what is in it, so its name is masked there in the same way.
 TEXTS: Final[dict[str, tuple[str, ...]]] = {
-    GROUP.name: ("title", "instructions"),
-    THREAD.name: ("name",),
-    MEMORY.name: ("tags", "metadata", "source", "source_ref", "thread", "client", "author_name"),
-    LINK.name: ("reason",),
-    RELATION.name: ("predicate", "metadata"),
+    GROUP.name: ("title", "instructions", "created_by"),
+    THREAD.name: ("name", "title", "url", "platform", "tags"),
+    MEMORY.name: (
+        "tags",
+        "metadata",
+        "source",
+        "source_ref",
+        "thread",
+        "client",
+        "author_name",
+        "anchor_commit",
+    ),
+    LINK.name: ("reason", "evidence", "author_name", "settled_by"),
+    RELATION.name: ("predicate", "metadata", "author_name"),
     ALIAS.name: ("name", "fold"),
-    CHECKPOINT.name: ("state", "thread"),
-    TOMBSTONE.name: ("reason",),
+    CHECKPOINT.name: ("state", "thread", "author_name"),
+    TOMBSTONE.name: ("reason", "author_name", "lifted_by"),
 }
 
 

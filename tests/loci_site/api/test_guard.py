@@ -243,3 +243,34 @@ def test_what_was_stored_before_comes_back_without_secrets_and_hidden_characters
     assert HIDDEN_ORDER not in shown
     assert "[28 hidden characters]" in shown
     assert Memory.objects.get(id=id_).content == text
+
+
+def test_a_commit_and_a_groups_name_are_texts_too(owner: Caller) -> None:
+    secrets = secret_samples()
+    stored = owner.store("The quay opens at eight.", anchor_commit=secrets["github-token"])
+    assert [each["field"] for each in stored["findings"]] == ["anchor_commit"]
+    assert secrets["github-token"] not in everything_stored()
+    slug = secrets["digitalocean-token"]
+    for refused in (
+        owner.post("/groups", {"slug": slug}, status=422),
+        owner.post("/memories", {"content": "The quay closes at five.", "group": slug}, status=422),
+    ):
+        assert refused["code"] == "sensitive_text"
+        assert slug not in str(refused)
+
+
+def test_an_answer_lists_at_most_a_hundred_findings(owner: Caller) -> None:
+    addresses = " ".join(f"8.8.{number // 250}.{number % 250 + 1}" for number in range(1000))
+    stored = owner.store(f"Hosts: {addresses}")
+    assert (len(stored["findings"]), stored["more_findings"]) == (100, 900)
+    edited = owner.patch(f"/memories/{stored['id']}", {"content": f"Servers: {addresses}"})
+    assert (len(edited["findings"]), edited["more_findings"]) == (100, 900)
+    assert "more_findings" not in owner.store("Write to anna.berg@hafenlicht.de")
+
+
+def test_a_text_that_its_masks_make_too_long_is_refused(owner: Caller, ledger: Group) -> None:
+    update_group(operator(), "ledger", GroupChange(guard="personal=mask"))
+    addresses = " ".join(f"8.8.{number // 250}.{number % 250 + 1}" for number in range(9000))[:99_000]
+    refused = owner.store(f"Hosts: {addresses}", status=413)
+    assert (refused["code"], refused["field"]) == ("too_large", "content")
+    assert "once its values are masked" in refused["message"]

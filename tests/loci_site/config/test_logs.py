@@ -8,10 +8,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 
 from loci_site.config import load_config
-from loci_site.config.logs import SERVING_VARIABLE, JsonLine, RotatingFile, file_handler, logging_settings
+from loci_site.config.logs import (
+    SERVING_VARIABLE,
+    JsonLine,
+    RotatingFile,
+    file_handler,
+    line_format,
+    logging_settings,
+)  # fmt: skip
+from tests.guard.samples import secret_samples
 from tests.settings import REPOSITORY
 
 WRITER = """
@@ -76,3 +85,18 @@ def test_a_command_writes_no_log_file_and_the_server_does(tmp_path: Path) -> Non
     assert Path(file_handler(config).baseFilename) == tmp_path / "logs" / "loci.log"
     assert SERVING_VARIABLE not in os.environ
     assert [*settings.LOGGING["handlers"]] == ["stderr"]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_line_holds_a_secret(form: str) -> None:
+    token = secret_samples()["github-token"]
+    try:
+        raise ValueError(f"no such key: {token}")
+    except ValueError:
+        failed = record("Not Found: %s", args=(f"/api/memories/{token}",), exc_info=sys.exc_info())
+    line = line_format(form).format(failed)
+    assert token not in line
+    assert line.count("[github-token:masked]") >= 2
+    assert "Not Found: /api/memories/[github-token:masked]" in line
+    plain = record("cycle: 01a20c6a-d200-712c-86bd-3a7d82669c89, loci-20261124T071739Z-9cce.zip")
+    assert plain.getMessage() in line_format(form).format(plain)

@@ -103,3 +103,12 @@ def test_the_spool_of_a_server_that_is_away_has_no_secret(tmp_path: Any, monkeyp
     client.keep("claude-code", "prompt", {"prompt": f"use {TOKEN}", "loci": {}})
     [line] = (tmp_path / "hooks" / "claude-code.spool").read_text().splitlines()
     assert json.loads(line) == ["prompt", {"prompt": "use [github-token]", "loci": {"late": True}}]
+
+
+@pytest.mark.django_db
+@pytest.mark.model
+def test_the_id_of_a_session_is_kept_without_secrets(hooks: HookClient) -> None:
+    for event in ("session-start", "session-end"):
+        hooks.call(event, session_id=f"s {TOKEN}", source="startup")
+    [session] = HookSession.objects.values_list("session", flat=True)
+    assert session.startswith("s [github-token:")

@@ -211,3 +211,12 @@ def test_a_checkpoint_with_an_instruction_is_held_back_until_the_undo(ledger: Gr
     assert ORDER not in get_context(operator(), group="ledger").text
     undo_scan(operator(), scan.id)
     assert len(list_checkpoints(operator(), group="ledger", thread=None).rows) == 2
+
+
+def test_what_was_approved_outside_the_review_stays_approved(old: dict[str, Memory]) -> None:
+    scan = scan_stored(operator())
+    [held] = Memory.objects.filter(trust="quarantined")
+    verbs.approve(operator(), held.id)
+    undo_scan(operator(), scan.id)
+    again = scan_stored(operator())
+    assert (again.quarantined, trust_of(held)) == (0, "active")

@@ -164,6 +164,11 @@ def test_what_the_target_has_withdrew_or_bars_stays(memory: Memory, garden: Grou
     mail = kept(operator(), "Ask anna.berg@gartenbau-huber.de about roses.", group="ledger", scope="group")
     with pytest.raises(Conflict, match="rules of 'garden' for sensitive text"):
         move(operator(), mail.id, "garden")
+    tagged = kept(
+        operator(), "Ask Anna about peonies.", group="ledger", scope="group", metadata={"mail": "anna.berg@gartenbau-huber.de"}
+    )  # fmt: skip
+    with pytest.raises(Conflict, match="rules of 'garden' for sensitive text"):
+        move(operator(), tagged.id, "garden")
     forget(operator(), other.id)
     with pytest.raises(Conflict, match="it is forgotten"):
         move(operator(), other.id, "garden")

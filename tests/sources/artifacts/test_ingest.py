@@ -14,8 +14,10 @@ from access.tokens import operator
 from memories.models import Memory
 from memories.recall import RecallRequest
 from sources.artifacts.evidence import EVIDENCE, Evidence, recall_kinds
+from sources.artifacts.ingest import ingest_content, ingest_path
 from sources.artifacts.vectors import embed_chunks
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
+from tests.guard.samples import secret_samples
 
 pytestmark = [
     pytest.mark.django_db,
@@ -228,3 +230,19 @@ def test_files_are_no_memories(folder: Path, ledger: Group) -> None:
     answer = recall_kinds(operator(), RecallRequest("When is the blue pipeline deployed?", group="ledger"))
     assert answer.evidence is None
     assert answer.recalled.abstained
+
+
+def test_names_of_files_and_folders_are_read_too(tmp_path: Path) -> None:
+    token = secret_samples()["github-token"]
+    folder = tmp_path / f"notes-{token}"
+    folder.mkdir()
+    (folder / f"{token}.md").write_text(HANDBOOK)
+    for _ in range(2):  # the second run finds the file again under its masked name
+        ingest_path(operator(), folder, group="ledger")
+    ingest_content(operator(), [(f"{token}/setup.md", HANDBOOK.encode())], group="ledger", source=token)
+    rows = Artifact.objects.order_by("key")
+    assert [row.state for row in rows] == [ArtifactState.LIVE] * 2
+    assert token not in str(
+        list(rows.values_list("path", "source")) + list(Chunk.objects.values_list("locator", "forms"))
+    )
+    assert [row.path.partition(":")[0] for row in rows] == ["[github-token", "[github-token"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +17,7 @@ from access.models import AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
 from memories.lifecycle import verbs
-from memories.models import Memory, MemoryFinding
+from memories.models import Memory, MemoryFinding, Thread
 from memories.store import store
 from sources.exporting import export
 from sources.importing.formats.exports import restore_export
@@ -101,3 +102,39 @@ def test_a_changed_line_loses_its_seal_and_a_secret_is_masked_in_any_case(
     kept = json.dumps(list(Memory.objects.values_list("content", "metadata")))
     assert "[github-token:" in kept
     assert value not in kept + json.dumps(list(AuditPayload.objects.values_list("payload", flat=True)))
+
+
+def test_the_seal_covers_a_groups_texts_and_the_group_of_a_memory(
+    tmp_path: Path, lines: list[dict[str, Any]]
+) -> None:
+    for line in lines:
+        row = line.get("row", {})
+        if line["kind"] == "group" and row["slug"] == "ledger":
+            row["instructions"] = ORDER
+            garden = {**row, "id": str(uuid4()), "slug": "garden", "guard": "", "instructions": ""}
+        elif line["kind"] == "memory" and row["content"] == ORDER:
+            row["group"] = "garden"
+    lines.insert(1, {"kind": "group", "row": garden})
+    restore_export(operator(), write(tmp_path, lines))
+    assert trusts()[ORDER] == "quarantined"
+    assert "[injected-instruction:" in Group.objects.get(slug="ledger").instructions
+
+
+def test_every_text_of_a_line_is_read(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+    """Texts are those columns that no format, choice or reference restricts."""
+    values = secret_samples()
+    secret = values["github-token"]
+    thread = {
+        "id": str(uuid4()), "name": "talk", "group": "ledger", "created_at": "2026-01-01T00:00:00+00:00",
+        "title": f"About {secret}", "url": f"https://talk.example/?key={secret}", "platform": values["npm-token"][:40],
+        "tags": [secret], "active_at": None, "deleted_at": None,
+    }  # fmt: skip
+    at = next(number for number, line in enumerate(lines) if line["kind"] == "memory")
+    lines[at]["row"]["anchor_commit"] = lines[at]["row"]["author_name"] = secret
+    lines.insert(at, {"kind": "thread", "row": thread})
+    restore_export(operator(), write(tmp_path, lines), is_own=True)
+    kept = Thread.objects.get(name="talk")
+    assert kept.title.startswith("About [github-token:")
+    texts = [kept.url, kept.platform, *kept.tags, *Memory.objects.values_list("anchor_commit", "author_name")]
+    assert secret not in str(texts)
+    assert values["npm-token"][:40] not in str(texts)

@@ -16,6 +16,7 @@ from memories.store import store
 from sources.captures.inbox import make_inbox
 from sources.captures.keep import MAX_TURNS
 from sources.captures.removed import BrowserCopies
+from tests.guard.samples import secret_samples
 from tests.loci_site.api.conversations.conftest import TURNS, Browser, conversation, pair_browser
 from tests.people import person
 
@@ -171,3 +172,12 @@ def test_a_first_capture_uses_the_group_that_another_has_just_made(browser: Brow
     assert group.slug == "bob-conversations"
     assert actor.roles[group.key] == "admin"
     assert Group.objects.filter(slug__startswith="bob-conv").count() == 1
+
+
+def test_an_id_with_a_secret_is_refused(browser: Browser) -> None:
+    token = secret_samples()["github-token"]
+    for sent in (conversation(*TURNS, id=token), conversation((token, *TURNS[0][1:]))):
+        status, body = browser.post("/captures", {"conversations": [sent]})
+        assert (status, body["code"]) == (422, "sensitive_text")
+        assert token not in str(body)
+    assert not Memory.objects.exists()
