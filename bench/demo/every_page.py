@@ -26,6 +26,7 @@ from sources.models import Artifact, Upload, UploadState
 LOOKS = ("light", "dark")
 WIDTHS = {"wide": (1440, 900), "phone": (390, 844)}
 TALLEST = 2600
+ALSO_AWAITED = AWAITED | {"graph-many": AWAITED["graph"], "sensitive": AWAITED["review"]}
 PALE = """axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['violations']}).then(found => found.violations
     .flatMap(rule => rule.nodes).slice(0, 4).map(node => node.html.slice(0, 120) + ' ' + node.any[0].message.slice(0, 110)))"""
 
@@ -120,8 +121,8 @@ def take(browser: Browser, address: str, name: str, folder: Path, *, looks: Iter
             browser.open(address, width=width, height=height, dark=look == "dark")
             if name in DONE:
                 browser.run(f"{{ {DONE[name]} }}")
-            if name in AWAITED:
-                browser.run(come(AWAITED[name]))
+            if name in ALSO_AWAITED:
+                browser.run(come(ALSO_AWAITED[name]))
             faults = list(browser.said)
             if (wide := browser.run("document.documentElement.scrollWidth")) > width:
                 faults.append(f"{wide} pixels wide")

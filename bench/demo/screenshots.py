@@ -109,7 +109,6 @@ AWAITED = {
     "palette": ".palette-option",
     "entity": ".graph-node",
     "graph": ".graph-node",
-    "graph-many": ".graph-node",
 }
 LONGEST_MS = 5000
 
