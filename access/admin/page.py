@@ -84,11 +84,10 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
 
 def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str]:
     """The labels of those of the names that are fields of the model."""
-    fields = {field.name: field for field in model._meta.get_fields()}
     return {
-        name: capfirst(in_words(fields[name].verbose_name))
-        for name in names
-        if hasattr(fields.get(name), "verbose_name")
+        field.name: capfirst(in_words(field.verbose_name))
+        for field in model._meta.fields
+        if field.name in {*names}
     }
 
 

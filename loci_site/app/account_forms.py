@@ -80,10 +80,10 @@ class OwnTokenForm(PeopleForm):
         super().__init__(data, initial={"scopes": [scope for scope in scopes if scope in (READ, WRITE)]})
         self.groups_by_slug = {group.slug: group for group in groups}
         choices = [(group.slug, group.title or group.slug) for group in groups]
-        self.fields["scopes"].choices = [
-            (scope, gettext("{name}: {value}").format(name=scope, value=in_words(SCOPES[scope])))
-            for scope in scopes
-        ]  # type: ignore[attr-defined]
+        told = [
+            gettext("{name}: {value}").format(name=scope, value=in_words(SCOPES[scope])) for scope in scopes
+        ]
+        self.fields["scopes"].choices = list(zip(scopes, told, strict=True))  # type: ignore[attr-defined]
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("None")), *choices]  # type: ignore[attr-defined]
         if not choices:

@@ -13,8 +13,8 @@ from uuid import UUID
 from zipfile import BadZipFile, ZipFile
 
 from django.conf import settings
-from django.utils.translation import gettext
 from django.db import connection
+from django.utils.translation import gettext
 
 from maintenance.backups.archive import DATABASE, STORES
 from maintenance.backups.folder import backups_folder

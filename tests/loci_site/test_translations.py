@@ -143,7 +143,7 @@ def test_states_types_and_counts_have_words_in_each_language() -> None:
 
 
 def test_one_english_word_with_two_meanings_has_two_translations() -> None:
-    for code, role, interface in (("de", "Verwalten", "Verwaltung"), ("zh-hans", "管理员", "管理")):
+    for code, role, interface in (("de", "Verwalten", "Verwaltung"), ("zh-hans", "管理员", "管理后台")):
         with translation.override(code):
             assert (in_words("admin"), interface_name("admin")) == (role, interface)
             assert gettext("From") != pgettext("origin of a setting", "From")
