@@ -1,14 +1,14 @@
 """The package's version and name; the build reads `__version__`."""
 
-from pathlib import Path
-from typing import Final
-
 __version__ = "0.3.0"
-DISTRIBUTION: Final = "loci-team-memory"  # `loci-memory` on the public index is another project
-_CHECKOUT: Final = Path(__file__).parents[1]
+DISTRIBUTION = "loci-team-memory"  # `loci-memory` on the public index is another project
+_FILE = __file__
 
 
 def install_extra(name: str) -> str:
     """The command that installs an extra of this Loci: of the checkout that it runs from, or of the package."""
-    is_checkout = (_CHECKOUT / "manage.py").is_file()
+    # Here, since loci-hook imports this module, and pathlib would take it as long as all the rest.
+    from pathlib import Path  # noqa: PLC0415
+
+    is_checkout = (Path(_FILE).parents[1] / "manage.py").is_file()
     return f"make extra NAME={name}" if is_checkout else f"pip install '{DISTRIBUTION}[{name}]'"

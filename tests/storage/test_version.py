@@ -12,7 +12,7 @@ def test_a_checkout_installs_the_packages_of_an_extra_and_no_second_loci(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert version.install_extra("oidc") == "make extra NAME=oidc"
-    monkeypatch.setattr(version, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(version, "_FILE", str(tmp_path / "storage" / "version.py"))
     assert version.install_extra("oidc") == "pip install 'loci-team-memory[oidc]'"
 
 
