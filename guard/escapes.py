@@ -1,6 +1,6 @@
 """Other readings of a text: escapes undone, tokens that are broken over lines or pieces joined, Base64 decoded.
 
-Each reading knows where its characters stand in the text. All patterns run in RE2, or consume what they match.
+Each reading maps its characters to their places in the text. All patterns run in RE2 or consume what they match.
 """
 
 import base64
@@ -95,7 +95,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def pieced_together(text: str) -> Reading | None:
-    """Candidates for tokens that stand in the text in pieces or in Base64, one after another; None without any."""
+    """Candidates for tokens written in pieces or in Base64, joined; None without any."""
     reading = Reading()
     for start, end in _CHAIN.spans(text) if _PARTS.search(text) is not None else ():
         if end - start >= MIN_TOKEN:
