@@ -104,7 +104,7 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 .venv/.installed-serve: requirements.lock | .venv/bin/python
 	@if [ .venv/.installed-dev -nt requirements.lock ] && [ .venv/.installed-dev -nt requirements-dev.lock ]; then :; \
 	else echo "Installing what Loci needs (once, about a minute)"; $(PIP) install --quiet --require-hashes -r requirements.lock; fi
-	@$(MAKE) .venv/bin/loci
+	@$(MAKE) --silent .venv/bin/loci
 	@touch $@
 
 # `pip install .` in .venv would put a second copy of Loci there, which no pull changes.
@@ -113,7 +113,7 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	@if compgen -G '.venv/lib/python*/site-packages/loci_*memory-*.dist-info' >/dev/null; then \
 		echo "Removing a second copy of Loci from .venv"; \
 		$(PIP) uninstall --yes --quiet loci-team-memory loci-memory; rm -f .venv/bin/loci; fi
-	@$(MAKE) .venv/bin/loci
+	@$(MAKE) --silent .venv/bin/loci
 
 # The `loci` command of this folder, as an installed Loci has it. The shell reads the second line, Python takes it for a
 # string: a shebang may hold neither spaces nor more than 127 characters.
@@ -135,7 +135,7 @@ export LOCI_SCRIPT
 .venv/.installed-dev: requirements-dev.lock | .venv/bin/python
 	@echo "Installing what Loci and its tests need (once, about a minute)"
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
-	@$(MAKE) .venv/bin/loci
+	@$(MAKE) --silent .venv/bin/loci
 	@touch $@
 
 # A sound model of the usual precision stays; another one, of an earlier checkout, is replaced.
