@@ -21,17 +21,19 @@ def ensure_home(home: Path) -> Path:
 
 def secret_key(home: Path) -> str:
     """Django's secret key of this installation, created once in LOCI_HOME/keys/django.key (mode 0600)."""
-    path = home / "keys" / "django.key"
-    if not path.exists():
-        write_once(ensure_home(home) / "keys" / "django.key", secrets.token_urlsafe(64))
-    return path.read_text(encoding="ascii").strip()
+    return read_key(home, "django.key", lambda: secrets.token_urlsafe(64))
 
 
 def guard_key(home: Path, first: Callable[[], bytes]) -> str:
     """The key of the guard's fingerprints in LOCI_HOME/keys/guard.key, in hex; backups contain it. `first` makes it once."""
-    path = home / "keys" / GUARD_KEY
+    return read_key(home, GUARD_KEY, lambda: first().hex())
+
+
+def read_key(home: Path, name: str, make: Callable[[], str]) -> str:
+    """The text of a key file in LOCI_HOME/keys, which `make` fills where it is missing."""
+    path = home / "keys" / name
     if not path.exists():
-        write_once(ensure_home(home) / "keys" / GUARD_KEY, first().hex())
+        write_once(ensure_home(home) / "keys" / name, make())
     return path.read_text(encoding="ascii", errors="replace").strip()
 
 

@@ -119,13 +119,17 @@ def guard_text(
         if is_label and len(_clean) < MAX_CLEAN:
             _clean.add(whole)
         return text, []
+    return apply_policy(text, without_name(found, before), policy, field=field, allowed=allowed)
+
+
+def without_name(found: Iterable[GuardFinding], before: str) -> list[GuardFinding]:
+    """Findings in a text that was searched with its name before it, with their spans in the text alone."""
     shift = len(before)
-    placed = [
-        GuardFinding(f.kind, (max(0, f.span[0] - shift), f.span[1] - shift), f.confidence)
-        for f in found
-        if f.span[1] > shift
+    return [
+        GuardFinding(each.kind, (max(0, each.span[0] - shift), each.span[1] - shift), each.confidence)
+        for each in found
+        if each.span[1] > shift
     ]
-    return apply_policy(text, placed, policy, field=field, allowed=allowed)
 
 
 def apply_policy(
@@ -313,12 +317,10 @@ def mask_all(
 
 def mask_text(text: str, policy: Policy, *, spares_instructions: bool = False, before: str = "") -> str:
     """A text with everything masked that the policy would not store; `before` names it, as the key of JSON does."""
-    shift = len(before)
     kept_out = [
-        GuardFinding(each.kind, (max(0, each.span[0] - shift), each.span[1] - shift), each.confidence)
-        for each in find_all(before + text)
-        if each.span[1] > shift
-        and STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
+        each
+        for each in without_name(find_all(before + text), before)
+        if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
         and not (spares_instructions and kind_of(each.kind).family is Family.INJECTION)
     ]
     return mask(text, kept_out, fingerprint=fingerprint, spells=False) if kept_out else text
