@@ -6,18 +6,15 @@ class MaintenanceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks, and what a purge clears: run changes, backups, copies of dry runs; at last its scan."""
+        """Register the system checks, and what a purge clears: backups, copies of dry runs; at last its scan."""
         from maintenance.backups.purge import ManagedBackups  # noqa: PLC0415 - as above
         from maintenance.backups.scan import ScannedFiles  # noqa: PLC0415 - as above
         from maintenance.cycle.compaction import checks  # noqa: F401, PLC0415 - importing registers them; models are ready only now
         from maintenance.dry_run import DryRunCopies  # noqa: PLC0415 - as above
-        from maintenance.purge_hooks import purge_run_changes  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import (  # noqa: PLC0415 - as above
             register_outside_copies,
-            register_purge_hook,
         )
 
-        register_purge_hook("run changes", purge_run_changes)
         register_outside_copies("backups", ManagedBackups())
         register_outside_copies("trials", DryRunCopies())
         register_outside_copies("scan", ScannedFiles())

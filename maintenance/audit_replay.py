@@ -13,13 +13,14 @@ from access.audit.chains import OLD, OWN, group_chain
 from access.audit.operations import Operation
 from access.audit.verify import front_anchor
 from access.errors import InvalidInput, NotFound, NotPermitted
-from access.models import AuditEntry
-from maintenance.cycle.recorder import unpack_batch
-from maintenance.models import RunChange
+from access.models import AuditEntry, RowChange
+from maintenance.cycle.recorder import step_change
 from memories.draft.registry import OLDER_VALUES
+from memories.lifecycle.undo.rows import unpack_batch
 from memories.models import Memory
-from memories.queries.snapshot import FIELDS, snapshot
+from memories.queries.snapshot import FIELDS, as_json, snapshot
 from memories.queries.versions import find_memory
+from storage.changes import moment_of
 
 # Recalls update these in batches without audit entries: they would outnumber all others.
 UNLOGGED = ("access_count", "last_accessed")
@@ -216,19 +217,20 @@ def read_decays(memory: Memory) -> Iterator[FieldChange]:
         payload_row__payload__last__gte=memory.key,
     ).select_related("payload_row")
     for entry in rows:
-        batch = RunChange.objects.filter(
-            run__id=str(entry.run),
-            table=Memory._meta.db_table,
+        batch = RowChange.objects.filter(
+            change=step_change(UUID(str(entry.run)), "decay"),
+            kept=Memory._meta.db_table,
             row=entry.payload_row.payload["first"],
-            is_batch=True,
+            op="b",
         ).first()
         if batch is None:
             yield FieldChange(entry.at, is_unknown=True)
             continue
-        before = dict(unpack_batch(batch.before or {"pk": []})).get(memory.key)
-        after = dict(unpack_batch(batch.after or {"pk": []})).get(memory.key)
-        if before is None or after is None:
+        fields = dict(unpack_batch(batch)).get(memory.key)
+        if fields is None:
             continue
+        before = {name: as_json(old) for name, (old, _) in fields.items()}
+        after = {name: as_json(new) for name, (_, new) in fields.items()}
         yield FieldChange(entry.at, before, after, entry.run)
-        if batch.undone_at is not None:
-            yield FieldChange(batch.undone_at, after, before, entry.run)
+        if batch.undone_by is not None:
+            yield FieldChange(moment_of(batch.undone_by), after, before, entry.run)

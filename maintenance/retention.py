@@ -16,13 +16,15 @@ from django.utils import timezone
 from access.actor import Actor
 from access.audit.retention import drop_log
 from access.errors import NotPermitted
-from maintenance.models import Run, RunChange, RunStatus
+from access.models import AuditEntry, RowChange
+from maintenance.models import Run, RunStatus
 from memories.language.plurals import format_count
 from memories.lifecycle.purge import purge_forgotten
 from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, RecallLog
 from memories.review.proposals import close_overdue
 from memories.search.schema import begin_purge, end_purge
 from memories.types import State
+from storage.changes import new_change
 from storage.postgresql.months import drop_month, is_parted, make_months, old_months
 
 BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
@@ -133,21 +135,18 @@ def enforce_retention(
 
 
 def expire_run_changes(this_pass: RetentionPass) -> StepReport:
-    """Destroy the changes of runs that are too old to be undone; the run and its counts stay."""
+    """Destroy what is kept of changes that are too old to be taken back; runs and their counts stay."""
     step = StepReport("runs")
-    old = Coalesce("finished_at", "started_at")
-    runs = Run.objects.annotate(ended=old).filter(
-        status__in=ENDED, ended__lt=this_pass.before(this_pass.limits.runs_days)
-    )
-    keys = list(runs.exclude(cursor__has_key=EXPIRED).order_by("key").values_list("key", flat=True))
+    before = this_pass.before(this_pass.limits.runs_days)
+    old = RowChange.objects.filter(change__lt=new_change(before.timestamp()))
     if this_pass.dry_run:
-        return _add_found(step, "run changes", RunChange.objects.filter(run__in=keys).count())
-    for number, key in enumerate(keys):
-        _destroy_in_batches(step, "run changes", RunChange.objects.filter(run=key))
-        run = Run.objects.get(pk=key)
+        return _add_found(step, "row changes", old.count())
+    _destroy_in_batches(step, "row changes", old)
+    ended = Coalesce("finished_at", "started_at")
+    runs = Run.objects.annotate(ended=ended).filter(status__in=ENDED, ended__lt=before)
+    for run in runs.exclude(cursor__has_key=EXPIRED).order_by("key"):
         run.cursor = {**run.cursor, EXPIRED: this_pass.now.isoformat()}
         run.save(update_fields=["cursor"])
-        this_pass.report("runs", number + 1, len(keys))
     return step
 
 
@@ -220,16 +219,20 @@ def sources_of_live(roots: Iterable[int]) -> set[int]:
 
 
 def roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
-    """Roots of the versions that a run forgot, where its changes are still kept for undoing it."""
-    rows = {key: root or key for key, root in chain.values_list("key", "root")}
-    changes = RunChange.objects.filter(
-        table=Memory._meta.db_table,
-        row__in=rows,
-        is_batch=False,
-        undone_at=None,
-        after__state=State.FORGOTTEN,
+    """Roots of the versions that a run forgot, where what it changed is still kept for undoing it."""
+    rows = {row.key: row for row in chain}
+    changes = RowChange.objects.filter(
+        kept=Memory._meta.db_table, row__in=rows, undone_by=None, vals__state__1=State.FORGOTTEN
+    ).values_list("change", flat=True)
+    of_runs = set(
+        AuditEntry.objects.filter(change__in=set(changes), run__in=Run.objects.values("id")).values_list(
+            "change", flat=True
+        )
     )
-    return {rows[row] for row in changes.values_list("row", flat=True)}
+    found = RowChange.objects.filter(
+        kept=Memory._meta.db_table, row__in=rows, undone_by=None, change__in=of_runs
+    ).values_list("row", flat=True)
+    return {rows[row].root_key for row in found}
 
 
 def expire_recalls(this_pass: RetentionPass) -> StepReport:

@@ -29,19 +29,24 @@ class MemoriesConfig(AppConfig):
         )
         from memories.lifecycle.regroup.narrow import narrow_memories, widen_back  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.part import move_part, undo_part  # noqa: PLC0415 - as above
+        from memories.lifecycle.undo.purged import purge_row_changes  # noqa: PLC0415 - as above
+        from memories.lifecycle.undo.tables import KeptRows  # noqa: PLC0415 - as above
         from memories.review import instructions  # noqa: F401, PLC0415 - registers itself
         from memories.review.moved_pairs import link_moved_pairs  # noqa: PLC0415 - as above
         from memories.search import checks  # noqa: F401, PLC0415 - registers itself
+        from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
         from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
         from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above
 
+        OTHER_SCHEMAS["changes"] = KeptRows()
         if link_moved_pairs not in AFTER_MOVE:
             AFTER_MOVE.append(link_moved_pairs)
         register_part_moves(move_part, undo_part, purge_left_behind)
         register_scope_changes(narrow=narrow_memories, widen_back=widen_back)
         register_group_text_check(check_group_text)
         register_purge_hook("checkpoints", purge_checkpoints)
+        register_purge_hook("row changes", purge_row_changes)
         register_purge_hook("proposals", purge_proposals)
         register_purge_hook("saved filters", purge_saved_filters)
         register_purge_hook("stored answers", purge_stored_answers)
@@ -54,8 +59,10 @@ class MemoriesConfig(AppConfig):
 
 def restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
     """Create missing virtual tables and triggers once the memories tables exist."""
-    from memories.search.schema import apply_index_schema  # noqa: PLC0415 - models are ready only now
+    from memories.lifecycle.undo.tables import KeptRows  # noqa: PLC0415 - models are ready only now
+    from memories.search.schema import apply_index_schema  # noqa: PLC0415 - as above
 
     connection = connections[using]
     if {"memories_memory", "memories_piece", "index_change"} <= set(connection.introspection.table_names()):
         apply_index_schema(connection)
+        KeptRows().apply(connection)

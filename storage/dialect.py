@@ -17,6 +17,7 @@ class Dialect(Protocol):
     in_list: str  # after a column: it is one of list_param()'s values
     assigns_keys: bool  # a writer's transaction knows the keys that its rows will get
     hold: str  # a statement that holds the name in its parameter until the transaction ends; empty where all is held
+    mark_change: str  # a statement that gives the transaction its change, in its parameter; empty where the connection knows it
     purge_leaves: tuple[
         str, ...
     ]  # where purged text stays after the commit, in words, and what an operator can do

@@ -31,6 +31,7 @@ from access.models import AuditEntry, AuditPayload
 from access.write_rate import count_writes
 from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson
+from storage.changes import current_change
 
 __all__ = [
     "INSTANCE", "OWN", "AuditEvent", "Operation", "append", "append_many", "append_rows", "find_row",
@@ -146,6 +147,7 @@ def build_columns(
         "group": [event.group for event in events],
         "subject": subjects,
         **{name: [value] * count for name, value in zip(_ACTOR_FIELDS, doer, strict=True)},
+        "change": [current_change()] * count,
         "digest": digests,
         "hash": hashes,
     }
@@ -192,6 +194,7 @@ def build_rows(
             token=actor.token_id,
             client=actor.client[:120],
             run=actor.run,
+            change=current_change(),
             digest=sealed.digest,
         )
         entry.hash = chain_hash(previous, entry)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from storage.call_state import CallState
+from storage.changes import apart
 
 
 class WrittenRow(NamedTuple):
@@ -14,33 +16,44 @@ class WrittenRow(NamedTuple):
     operation: str
 
 
-_WRITTEN: CallState[list[WrittenRow]] = CallState("loci_written_rows")
+@dataclass
+class Work:
+    """The number of the change that a piece of work is, and the log rows that it has appended so far."""
+
+    change: int
+    rows: list[WrittenRow] = field(default_factory=list)
+
+
+_WORK: CallState[Work] = CallState("loci_work")
 
 
 @contextmanager
-def collecting_rows() -> Iterator[list[WrittenRow]]:
-    """Collect the rows appended in the block; those of a transaction that is rolled back are among them."""
-    with _WRITTEN.holding([]) as rows:
-        yield rows
+def collecting_rows() -> Iterator[Work]:
+    """Do the block as a change of its own and collect the rows that it appends, those of a rolled back transaction too."""
+    with apart() as change, _WORK.holding(Work(change)) as work:
+        yield work
 
 
 def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
     """Add appended rows to the collection of the current work, if there is one."""
-    rows = _WRITTEN.get()
-    if rows is not None:
-        rows.extend(map(WrittenRow, keys, operations))
+    work = _WORK.get()
+    if work is not None:
+        work.rows.extend(map(WrittenRow, keys, operations))
 
 
 def row_count() -> int:
     """The number of rows collected so far."""
-    return len(_WRITTEN.get() or ())
+    work = _WORK.get()
+    return len(work.rows) if work is not None else 0
 
 
 def drop_rows_after(count: int) -> None:
     """Forget the rows collected after the first `count`: their transaction was rolled back."""
-    del (_WRITTEN.get() or [])[count:]
+    work = _WORK.get()
+    if work is not None:
+        del work.rows[count:]
 
 
-def collected_rows() -> tuple[WrittenRow, ...]:
-    """What the current work has appended so far."""
-    return tuple(_WRITTEN.get() or ())
+def current_work() -> Work:
+    """The current piece of work; an empty one outside of all."""
+    return _WORK.get() or Work(0)

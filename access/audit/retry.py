@@ -1,4 +1,4 @@
-"""Runs a write again that the database ended because it and another one waited for each other."""
+"""A whole write as one change, run again if the database ended it because it and another one waited for each other."""
 
 import random
 import time
@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from django.db import OperationalError, connection
 
 from access.audit.collect import drop_rows_after, row_count
+from storage.changes import changing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,24 +19,25 @@ LOST = frozenset({"40P01", "40001"})
 PAUSES_S = (0.02, 0.1, 0.3, 1.0)  # each halved or doubled at random, so that two do not meet again
 
 
-def retried(write: Callable[P, T]) -> Callable[P, T]:
-    """The function, run anew if its transaction lost to another; inside a larger transaction that one's owner does so.
+def one_change(write: Callable[P, T]) -> Callable[P, T]:
+    """The function as one change, or as a part of the change that is open; run anew if its transaction lost to another.
 
-    For whole writes alone, which read again what they decide by.
+    For whole writes, which read again what they decide by. Inside a larger transaction, that one's owner runs it anew.
     """
 
     @wraps(write)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         rows = row_count()
-        for pause in PAUSES_S:
-            try:
-                return write(*args, **kwargs)
-            except OperationalError as error:
-                if connection.in_atomic_block or not is_lost(error):
-                    raise
-                drop_rows_after(rows)
-            time.sleep(pause * random.uniform(0.5, 2))  # noqa: S311 - no secret
-        return write(*args, **kwargs)
+        with changing():
+            for pause in PAUSES_S:
+                try:
+                    return write(*args, **kwargs)
+                except OperationalError as error:
+                    if connection.in_atomic_block or not is_lost(error):
+                        raise
+                    drop_rows_after(rows)
+                time.sleep(pause * random.uniform(0.5, 2))  # noqa: S311 - no secret
+            return write(*args, **kwargs)
 
     return run
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
+from access.audit.retry import one_change
 from access.errors import Conflict
 from access.groups import find_group
 from access.models import Group
@@ -43,6 +44,7 @@ def register_scope_changes(*, narrow: ChangeScopes, widen_back: ChangeScopes) ->
     _changes.update(narrow=narrow, widen_back=widen_back)
 
 
+@one_change
 def narrow_group(actor: Actor, slug: str, *, undo: bool = False, dry_run: bool = False) -> ScopeChange:
     """Make a group's global memories its own, in every state; `undo` makes those global again. One transaction.
 

@@ -6,6 +6,7 @@ from access.models.group import CandidatePolicy, CaptureRule, Group, Membership,
 from access.models.identity import Identity
 from access.models.pairing import Pairing
 from access.models.preference import Preference, Theme
+from access.models.row_change import RowChange
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
 from access.models.token import ApiToken
@@ -24,6 +25,7 @@ __all__ = [
     "Pairing",
     "Preference",
     "Role",
+    "RowChange",
     "SavedFilter",
     "ScopeRule",
     "StoredAnswer",

@@ -28,6 +28,9 @@ class AuditEntry(models.Model):
     token = models.UUIDField(null=True)
     client = models.CharField(max_length=120, blank=True, default="")
     run = models.UUIDField(null=True)
+    change = models.BigIntegerField(
+        null=True
+    )  # what the row is a part of; not hashed, and null in a foreign chain
     digest = models.CharField(max_length=64)  # SHA-256 of salt + payload
     hash = models.CharField(max_length=64)  # SHA-256 of the previous hash and this row
 
@@ -40,6 +43,9 @@ class AuditEntry(models.Model):
             models.Index(name="memory_log_group", fields=["group", "key"]),
             models.Index(name="memory_log_at", fields=["at"]),
             models.Index(name="memory_log_run", fields=["run"], condition=models.Q(run__isnull=False)),
+            models.Index(
+                name="memory_log_change", fields=["change"], condition=models.Q(change__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from access.actor import Actor
-from access.audit.collect import collected_rows
+from access.audit.collect import current_work
 from memories.browse.serializers import change_json
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import undo_id_of
@@ -26,7 +26,7 @@ def answer_write(actor: Actor, body: dict[str, Any], *, status: int = 200) -> Ht
     """The result of a write, with the id that undoes it (null if nothing was written, or it cannot be undone)."""
     is_tried = bool(body.get("dry_run"))
     return answer(
-        body | {"undo": None if is_tried else undo_id_of(actor, collected_rows()) or None}, status=status
+        body | {"undo": None if is_tried else undo_id_of(actor, current_work()) or None}, status=status
     )
 
 

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
-from access.audit.collect import collected_rows
+from access.audit.collect import current_work
 from loci_site.hooks.repository import with_last_checkout
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers
@@ -82,7 +82,7 @@ def write_for_caller(
     def run() -> WrittenAnswer:
         body: dict[str, Any] = job(actor).structured_content or {}
         is_undoable = not (body.get("dry_run") or "undone" in body)
-        undo = undo_id_of(actor, collected_rows()) if is_undoable else ""
+        undo = undo_id_of(actor, current_work()) if is_undoable else ""
         return WrittenAnswer(200, body | {"undo": undo} if undo else body)
 
     done = write_once(actor, current_write(), run, in_one_transaction=in_one_transaction)

@@ -13,8 +13,8 @@ from typing import Any
 from django.db import transaction
 
 from access.actor import Actor
-from access.audit.collect import collected_rows, collecting_rows
-from access.audit.retry import retried
+from access.audit.collect import collecting_rows, current_work
+from access.audit.retry import one_change
 from access.errors import Conflict, InFlight, LociError
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
@@ -86,7 +86,7 @@ def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
             _IN_FLIGHT.discard(digest)
 
 
-@retried
+@one_change
 def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     """The job and its stored answer in one transaction. An error that the caller can act on does not undo what is logged."""
     refusal: LociError | None = None
@@ -110,7 +110,7 @@ def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) ->
         try:
             answer = job()
         except LociError as error:
-            if collected_rows():  # a refusal that was logged: the retry gets it too, and logs nothing
+            if current_work().rows:  # a refusal that was logged: the retry gets it too, and logs nothing
                 keep_answer(actor, write, status=error.status, answer=error.as_dict())
             raise
     keep_answer(actor, write, status=answer.status, answer=answer.body)

@@ -26,11 +26,12 @@ from maintenance.cycle.decay import Decay
 from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.promotion import Promote
-from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.recorder import Recorder, step_change
 from maintenance.cycle.step import Batch, Step, Turn
 from maintenance.models import Run, RunStatus
 from memories.models import Memory
 from memories.types import State
+from storage.changes import changing
 
 CYCLE: tuple[Step, ...] = (
     Decay(),
@@ -242,7 +243,7 @@ class CycleWorker:
     def _write(self, step: Step, group: Group, batch: Batch, *, began: float) -> None:
         """Write a batch, its undo information, its audit events and the run's position: all or nothing."""
         recorder = Recorder(self.actor, self.run, step.name)
-        with transaction.atomic():
+        with changing(step_change(self.run.id, step.name)), transaction.atomic():
             hold_groups([group.key])
             locked = time.perf_counter()  # the wait for other writers is over
             counts = Counter(dict(batch.write(recorder)))

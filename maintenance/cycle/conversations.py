@@ -134,7 +134,6 @@ def write_summary(turn: Turn, ready: ConversationSummary, recorder: Recorder) ->
     if restated_withdrawn(withdrawn, ready.prepared):
         return {}
     summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    recorder.record_created(summary, "state", "trust", "pinned", "updated_at")
     recorder.log(
         Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
     )

@@ -25,7 +25,7 @@ def create_link(
     """
     if source.root_key == target.root_key:
         return False
-    link, is_new = Link.objects.get_or_create(
+    _, is_new = Link.objects.get_or_create(
         kind=kind,
         source_id=source.root_key,
         target_id=target.root_key,
@@ -38,8 +38,6 @@ def create_link(
             "run": recorder.actor.run,
         },
     )
-    if is_new:
-        recorder.record_created(link, "status")
     return is_new
 
 
@@ -63,6 +61,4 @@ def create_links(
         )
         for root in roots
     ]
-    for link in Link.objects.bulk_create(links):
-        recorder.record_created(link, "status")
-    return len(links)
+    return len(Link.objects.bulk_create(links))

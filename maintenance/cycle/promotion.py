@@ -229,7 +229,6 @@ def propose_fact(
     """Insert the fact, with links to its possible duplicates and conflicts."""
     trust = trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
-    recorder.record_created(fact, "state", "trust", "pinned", "updated_at")
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:
         if neighbour.link_kind is not None:

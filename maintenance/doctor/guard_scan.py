@@ -8,29 +8,29 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
 
 from access import audit
 from access.actor import Actor
-from access.audit.chains import OWN
 from access.audit.operations import Operation
-from access.errors import LociError, NotFound, NotPermitted
+from access.errors import NotFound, NotPermitted
 from access.groups.guarding import find_all, policy_of
-from access.models import AuditEntry
 from guard import GuardTreatment, Policy, has_instruction
 from guard.policy import STRICTNESS
 from maintenance.embeddings.reading import read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
-from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
+from memories.lifecycle.undo.reverse import Reversed, Terms, in_parts, reverse
+from memories.lifecycle.undo.rows import rows_of
 from memories.models import Checkpoint, FindingStatus, IndexState, Memory, MemoryFinding
 from memories.queries.versions import parse_id
 from memories.store.policy import protection
 from memories.types import State, Trust
 from storage.canonical_json import canonical_json
+from storage.changes import change_of, changing, new_change
+from storage.ids import new_id
 
 BATCH_ROWS: Final = 200  # per transaction
 CURSOR: Final = "guard_scan"  # in index_state: the scan's id, the last key and how many were looked at
@@ -83,7 +83,13 @@ def scan_stored(
     """
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may scan what is stored.")
-    scan, last = (ScanReport(uuid4(), dry_run=True), 0) if dry_run else read_cursor()
+    scan, last = (ScanReport(new_id(), dry_run=True), 0) if dry_run else read_cursor()
+    with changing(change_of(scan.id)):
+        return scan_from(actor, scan, last, dry_run=dry_run, report=report)
+
+
+def scan_from(actor: Actor, scan: ScanReport, last: int, *, dry_run: bool, report: Report) -> ScanReport:
+    """Look at what comes after a memory's key, then at checkpoints and what other packages hold."""
     rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
     total = rows.filter(key__gt=last).count() + scan.looked_at
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
@@ -220,7 +226,7 @@ def record(actor: Actor, memory: Memory, fresh: Sequence[MemoryFinding], scan: S
 def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
     """Take a scan back: memories that it quarantined get their trust again, what it listed is listed no longer.
 
-    Returns how many memories got their trust again, and how many findings went. What somebody decided since stays.
+    Returns how many rows came back, and how many findings went. What a person decided since stays.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -229,56 +235,25 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may undo a scan.")
     scan = parse_id(id_)
-    found = MemoryFinding.objects.filter(scan=scan).select_related("memory__group")
-    checkpoints = Checkpoint.objects.filter(held=str(scan))
-    if not found.exists() and not checkpoints.exists():
+    change = change_of(scan)
+    rows, done = rows_of([change]), Reversed()
+    if not rows:
         raise NotFound("No scan of that id found anything.", hint="'loci guard scan' names the id.")
-    held = {each.memory.key: each.memory for each in found.filter(status=FindingStatus.HELD)}
-    restored = 0
-    with transaction.atomic():
-        for memory in held.values():
-            restored += give_trust_back(actor, memory, scan)
-        listed = found.exclude(status=FindingStatus.KEPT)
-        gone = listed.count()
-        listed.exclude(former_treatment="").update(
-            treatment=F("former_treatment"), former_treatment="", status=FindingStatus.TREATED, scan=None
-        )
-        listed.filter(former_treatment="").delete()
-        shown = checkpoints.update(held="")
-        payload = {"action": "undo", "restored": restored, "findings": gone, "checkpoints": shown}
-        audit.append(actor, Operation.GUARD, subject=f"scan:{scan}", payload=payload)
-    return restored, gone
-
-
-def give_trust_back(actor: Actor, memory: Memory, scan: UUID) -> bool:
-    """Reverse the row of the log by which the scan quarantined a memory; False if it has changed since."""
-    rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id, operation=Operation.TRUST)
-    for entry in rows.select_related("payload_row").order_by("-key"):
-        if str(entry.payload.get("reason", "")).startswith(f"scan {scan}:"):
-            if memory.state != State.LIVE:
-                return set_former_back(actor, memory, entry, f"scan {scan} was undone")
-            try:
-                REVERSALS[Operation.TRUST](RowUndo(actor, entry, memory, f"scan {scan} was undone"))
-            except LociError:
-                return False
-            return True
-    return False
-
-
-def set_former_back(actor: Actor, memory: Memory, entry: AuditEntry, reason: str) -> bool:
-    """Restore a former version's trust; False if it was changed since the scan."""
-    before, after = entry.payload["changes"]["trust"]
-    if memory.trust != after:
-        return False
-    change_fields(actor, memory, Operation.TRUST, {"trust": before}, (), reason=reason, dry_run=False)
-    return True
+    terms = Terms(f"scan {scan} was undone", partial=True, besides=frozenset({change}))
+    with changing(new_change()):
+        for part in in_parts(rows):
+            done.add(reverse(actor, part, terms))
+        with transaction.atomic():
+            payload = {"action": "undo", "restored": done.restored, "findings": done.hidden}
+            audit.append(actor, Operation.GUARD, subject=f"scan:{scan}", payload=payload)
+    return done.restored, done.hidden
 
 
 def read_cursor() -> tuple[ScanReport, int]:
     """The scan that was stopped, with the last key that it looked at; a new one if there is none."""
     value = IndexState.objects.filter(name=CURSOR).values_list("value", flat=True).first()
     if not value:
-        return ScanReport(uuid4()), 0
+        return ScanReport(new_id()), 0
     id_, last, *counts = value.split()
     looked_at, proposed, quarantined, noted, former = map(int, [*counts, "0"][:5])
     scan = ScanReport(UUID(id_), looked_at, Counter(), proposed, quarantined, noted, former, continued=True)

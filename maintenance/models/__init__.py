@@ -1,6 +1,6 @@
 """Tables of the maintenance package."""
 
 from maintenance.models.lock import JobLock
-from maintenance.models.run import Run, RunChange, RunStatus
+from maintenance.models.run import Run, RunStatus
 
-__all__ = ["JobLock", "Run", "RunChange", "RunStatus"]
+__all__ = ["JobLock", "Run", "RunStatus"]

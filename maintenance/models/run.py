@@ -47,30 +47,3 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"
-
-
-class RunChange(models.Model):
-    """One change of a run: a row's fields before and after. A row that the run created has no `before`.
-
-    A batch (`is_batch`) holds many rows in columns: `before` and `after` are `{"pk": [...], field: [...], ...}`, and
-    `row` is the first of them. Decay changes nearly every memory each day; one RunChange each would outgrow the store.
-    """
-
-    key = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="changes")
-    step = models.CharField(max_length=20)
-    table = models.CharField(max_length=40)
-    row = models.BigIntegerField()
-    is_batch = models.BooleanField(default=False)
-    before = models.JSONField(null=True)
-    after = models.JSONField(null=True)
-    undone_at = models.DateTimeField(null=True)
-
-    class Meta:
-        indexes = [
-            models.Index(name="run_change_order", fields=["run", "key"]),
-            models.Index(name="run_change_row", fields=["table", "row"]),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.table} {self.row}"

@@ -7,13 +7,17 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from access.actor import Actor
+from access.models import RowChange
 from maintenance.cycle import RunPlan, check_plan, run_cycle
-from maintenance.cycle.recorder import model_for_table, unpack_batch
+from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
-from maintenance.models import Run, RunChange
+from maintenance.models import Run
 from maintenance.runs.listing import run_json
 from memories.language.cleaning import first_words
+from memories.lifecycle.undo.rows import unpack_batch
+from memories.lifecycle.undo.tables import table_named
 from memories.models import Link, Memory
+from memories.queries.snapshot import as_json
 
 SHOWN_WORDS = 12
 MAX_CHANGES = 2_000  # listed in a preview; its counts cover all
@@ -61,26 +65,26 @@ def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
 
 def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[PreviewedChange, ...], int]:
     """`limit` rows that a run changed, in order, after the first `offset`; and their number in all."""
-    found: list[tuple[RunChange, int, FieldChanges]] = []
-    total = 0
-    for change in run.changes.order_by("key").iterator():
+    found: list[tuple[RowChange, int, FieldChanges]] = []
+    total, steps = 0, changes_of_run(run.id)
+    for change in RowChange.objects.filter(change__in=steps).order_by("key").iterator():
         for row, fields in unpack_change(change):
             total += 1
             if total > offset and len(found) < limit:
                 found.append((change, row, fields))
     names = {
-        table: describe_rows(table, [row for change, row, _ in found if change.table == table])
-        for table in {change.table for change, _, _ in found}
+        table: describe_rows(table, [row for change, row, _ in found if change.kept == table])
+        for table in {change.kept for change, _, _ in found}
     }
-    referenced = name_references([(change.table, fields) for change, _, fields in found])
+    referenced = name_references([(change.kept, fields) for change, _, fields in found])
     changes = []
     for change, row, fields in found:
-        id_, text = names[change.table].get(row, (str(row), ""))
+        id_, text = names[change.kept].get(row, (str(row), ""))
         shown = {
-            name: [referenced.get((change.table, name), {}).get(value, value) for value in values]
+            name: [referenced.get((change.kept, name), {}).get(value, value) for value in values]
             for name, values in fields.items()
         }
-        changes.append(PreviewedChange(change.step, change.table, id_, text, change.before is None, shown))
+        changes.append(PreviewedChange(steps[change.change], change.kept, id_, text, change.op == "i", shown))
     return tuple(changes), total
 
 
@@ -93,7 +97,7 @@ def name_references(rows: Sequence[tuple[str, FieldChanges]]) -> dict[tuple[str,
                 keys.setdefault((table, name), set()).update(v for v in values if isinstance(v, int))
     found = {}
     for (table, name), wanted in keys.items():
-        target = model_for_table(table)._meta.get_field(name.removesuffix("_id")).related_model
+        target = table_named(table).model._meta.get_field(name.removesuffix("_id")).related_model
         if isinstance(target, type) and issubclass(target, Model):
             found[table, name] = {
                 key: describe_row(row) for key, row in target._base_manager.in_bulk(wanted).items()
@@ -101,19 +105,18 @@ def name_references(rows: Sequence[tuple[str, FieldChanges]]) -> dict[tuple[str,
     return found
 
 
-def unpack_change(change: RunChange) -> Iterator[tuple[int, FieldChanges]]:
-    """The rows of one stored change with their fields; a batch holds several."""
-    before, after = change.before or {}, change.after or {}
-    if not change.is_batch:
-        yield change.row, {name: [before.get(name), value] for name, value in after.items()}
+def unpack_change(change: RowChange) -> Iterator[tuple[int, FieldChanges]]:
+    """The rows of one kept change with their fields; a batch holds several."""
+    if change.op == "b":
+        for key, fields in unpack_batch(change):
+            yield key, {name: [as_json(value) for value in pair] for name, pair in fields.items()}
         return
-    for (key, old), (_, new) in zip(unpack_batch(before), unpack_batch(after), strict=True):
-        yield key, {name: [old[name], new[name]] for name in new}
+    yield change.row, dict(change.vals or {})
 
 
 def describe_rows(table: str, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
     """The id and one line of text of each row that still exists, by key."""
-    model = model_for_table(table)
+    model = table_named(table).model
     rows: QuerySet[Any] = model._base_manager.all()
     if issubclass(model, Link):
         rows = rows.select_related("source", "target")  # a link's line quotes both

@@ -213,7 +213,7 @@ def apply_to_each(
         return done
     for memory in chosen:
         try:
-            with collecting_rows() as rows:
+            with collecting_rows() as work:
                 effect = action.apply(actor, memory, reason, given, dry_run)
         except LociError as refusal:
             text = Truncator(memory.content).chars(60)
@@ -221,7 +221,7 @@ def apply_to_each(
             continue
         done.changed += effect is BulkEffect.CHANGED
         done.queued += effect is BulkEffect.QUEUED
-        if rows and not dry_run and (undo_id := undo_id_of(actor, rows)):
+        if not dry_run and (undo_id := undo_id_of(actor, work)):
             done.undo_ids.append(undo_id)
     return done
 
@@ -312,7 +312,7 @@ def move_all(
         if not rows:
             continue
         try:
-            with collecting_rows() as written:
+            with collecting_rows() as work:
                 moved = move_chosen(actor, rows, given[0], reason=reason, dry_run=dry_run)
         except LociError as refusal:
             line = gettext("{count} of '{group}': {refusal}")
@@ -323,7 +323,7 @@ def move_all(
             gettext("“{text}”: {refusal}").format(text=texts.get(each.id, each.id), refusal=each.why)
             for each in moved.staying
         ]
-        if written and not dry_run and (undo_id := undo_id_of(actor, written)):
+        if not dry_run and (undo_id := undo_id_of(actor, work)):
             done.undo_ids.append(undo_id)
     return done
 

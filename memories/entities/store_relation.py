@@ -15,7 +15,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.guarding import guard_unreviewed
@@ -74,7 +74,7 @@ class RelationDraft:
     valid_to: datetime | None = None
 
 
-@retried
+@one_change
 def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """Relate two memories. Unknown names become entity memories; an existing relation is reinforced or ended.
 

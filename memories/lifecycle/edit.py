@@ -13,7 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput
 from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
@@ -84,7 +84,7 @@ class EditResult:
     findings: tuple[TextFinding, ...] = ()
 
 
-@retried
+@one_change
 def edit(
     actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
 ) -> EditResult:

@@ -1,26 +1,24 @@
 """Merging two memories into one: both stay as history, and the merge logs every move so that it can be undone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, ngettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
-from access.errors import Conflict, LociError
+from access.audit.retry import one_change
+from access.errors import Conflict
 from access.groups.locks import hold_groups
-from access.models import AuditEntry
 from memories.draft import EditDraft, clean_reason
-from memories.draft.registry import BY_NAME, MERGED, values_from_json
+from memories.draft.registry import BY_NAME, MERGED
 from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
 from memories.lifecycle.move_references import (
-    move_back,
     move_references,
-    moves_from_json,
     moves_to_json,
 )
 from memories.lifecycle.propose import change_or_propose
@@ -28,13 +26,11 @@ from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
     find_head,
-    require_person,
-    require_right,
     require_state,
     require_whole_id,
 )
 from memories.models import Link, LinkKind, Memory
-from memories.queries.snapshot import as_json, changes, snapshot
+from memories.queries.snapshot import changes, snapshot
 from memories.store.derived import DerivedChanges
 from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
@@ -45,6 +41,7 @@ COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
 UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
 
 
+@one_change
 def merge(
     actor: Actor,
     from_id: str | UUID,
@@ -227,122 +224,3 @@ def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
     """
     united = {name: merge_(getattr(source, name), getattr(into, name)) for name, merge_ in MERGED}
     return united | {"trust": into.trust} if into.outside and not source.outside else united
-
-
-@dataclass(frozen=True)
-class MergeUndo:
-    """The audit payload of a merge, and the survivor's former text as a prepared edit if the merge changed it."""
-
-    payload: dict[str, Any]
-    ready: PreparedEdit | None
-    why_not: str = ""
-
-
-def plan_undo(actor: Actor, merged: Memory) -> MergeUndo | None:
-    """Prepare the undoing of a merge, before any transaction.
-
-    None if the row only kept another wording of the memory, or if its audit payload is gone.
-
-    Raises:
-        NotPermitted: a person merged it, and the actor is no person or may not curate the group.
-    """
-    rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.MERGE, memory_id=merged.id)
-    entry = rows.select_related("payload_row").order_by("-key").first()
-    payload = entry.payload if entry is not None else {}
-    if "moved" not in payload:
-        return None
-    require_person(actor, "undo the merge of")
-    require_right(actor, merged, right=CURATE)
-    if payload["former"] is None:
-        return MergeUndo(payload, None)
-    into = Memory.objects.filter(id=payload["into"]).first()
-    former = Memory.objects.filter(id=payload["former"]).first()
-    if into is None or former is None or into.state != State.LIVE:
-        return MergeUndo(
-            payload,
-            None,
-            gettext("{payload} has changed since: it keeps its text").format(payload=payload["into"]),
-        )
-    try:
-        return MergeUndo(payload, prepare_edit(actor, into.id, EditDraft(content=former.content)))
-    except LociError as refusal:
-        return MergeUndo(
-            payload,
-            None,
-            gettext("{payload} keeps its text: {refusal}").format(payload=payload["into"], refusal=refusal),
-        )
-
-
-def restore_former_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[str, ...]:
-    """Write the survivor's former text as a new version; return the consequences.
-
-    Inside the transaction, before the merged memory is live again.
-    """
-    if undo.ready is None:
-        return (undo.why_not,) if undo.why_not else ()
-    try:
-        with transaction.atomic():
-            edited = carry_out_edit(actor, undo.ready, reason=reason, is_decided=True)
-    except Conflict as refusal:
-        return (
-            gettext("{payload} keeps its text: {refusal}").format(
-                payload=undo.payload["into"], refusal=refusal
-            ),
-        )
-    return (gettext("{id} has the text from before the merge").format(id=edited.memory.id),)
-
-
-def undo_merge_moves(actor: Actor, undo: MergeUndo) -> DerivedChanges:
-    """Move the references back and separate the united fields; anything changed since stays and is reported."""
-    stayed = move_back(moves_from_json(undo.payload["moved"]))
-    moved = len(undo.payload["moved"]) - len(stayed)
-    consequences = (
-        [ngettext("{moved} reference moves back", "{moved} references move back", moved).format(moved=moved)]
-        if moved
-        else []
-    )
-    consequences += [
-        gettext("{table} {key}: {field} has changed since and stays").format(
-            table=move.table, key=move.key, field=move.field
-        )
-        for move in stayed
-    ]
-    consequences += separate_fields(actor, undo)
-    payload = {"undone": moved, "stayed": moves_to_json(stayed)}
-    return DerivedChanges(1, tuple(consequences), payload)
-
-
-def separate_fields(actor: Actor, undo: MergeUndo) -> list[str]:
-    """Reset the survivor's fields that are still as the merge left them; return a line for each other one."""
-    into = Memory.objects.filter(id=undo.payload["into"]).first()
-    if into is None:
-        return [gettext("{payload} is gone").format(payload=undo.payload["into"])]
-    # The version with the former text inherited the united fields.
-    survivor = into.superseded_by if undo.ready is not None and into.superseded_by is not None else into
-    if survivor.state != State.LIVE:
-        return [
-            gettext("{id} is {state}: it keeps the fields from the merge").format(
-                id=survivor.id, state=pgettext("word", survivor.state)
-            )
-        ]
-    values, stayed = dict[str, Any](), list[str]()
-    for name, (before, after) in undo.payload["united"].items():
-        if as_json(getattr(survivor, name)) == after:
-            values |= values_from_json({name: before})
-        elif name != "last_accessed":  # a recall in between changes it
-            stayed.append(
-                gettext("{id}: {name} has changed since and stays").format(id=survivor.id, name=name)
-            )
-    values["access_count"] = max(0, survivor.access_count - undo.payload["access_count"])
-    before = snapshot(survivor)
-    Memory.objects.filter(pk=survivor.pk).update(**values, updated_at=timezone.now())
-    survivor.refresh_from_db()
-    refresh_around([survivor])  # tags are searched as words
-    audit.append(
-        actor,
-        Operation.RESTORE,
-        memory_id=survivor.id,
-        group=survivor.group.id,
-        payload={"changes": changes(before, snapshot(survivor)), "parted": True},
-    )
-    return stayed

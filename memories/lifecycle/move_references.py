@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
 from django.db.models import Model, Q
 from django.utils import timezone
 
@@ -39,29 +38,9 @@ def move_references(root: int, to: int) -> list[ReferenceMove]:
     return [*moves, *move_links(root, to)]
 
 
-def move_back(moves: Iterable[ReferenceMove]) -> list[ReferenceMove]:
-    """Undo the moves, last first, where the row is unchanged since; return the moves that could not be undone."""
-    return [move for move in reversed(list(moves)) if not undo_move(move)]
-
-
 def moves_to_json(moves: Iterable[ReferenceMove]) -> list[dict[str, Any]]:
     """The moves as an audit payload."""
     return [asdict(move) for move in moves]
-
-
-def moves_from_json(payload: Iterable[dict[str, Any]]) -> list[ReferenceMove]:
-    """The moves of an audit payload."""
-    return [ReferenceMove(**each) for each in payload]
-
-
-def undo_move(move: ReferenceMove) -> bool:
-    """Undo one move by compare-and-set; True if it was undone."""
-    rows = _TABLES[move.table]._default_manager.filter(pk=move.key, **{move.field: move.after})
-    try:
-        with transaction.atomic():
-            return rows.update(**{move.field: move.before}) == 1
-    except IntegrityError:  # another row has taken its place
-        return False
 
 
 def move_relations(root: int, to: int) -> list[ReferenceMove]:

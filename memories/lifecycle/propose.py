@@ -78,17 +78,18 @@ def change_or_propose(
     confidence: float | None = None,
     reached: Callable[[], list[Memory]] = list,
     preview: Callable[[], ChangeResult] | None = None,
+    why: str = "",
 ) -> ChangeResult:
     """Carry a change out, or record it as a proposal if the table of memories.store.policy says that it waits.
 
     `run(dry_run)` carries it out; a proposal is made only of a change that would succeed. `preview` tells what approving
     it would do, if that differs from a dry run. `reached` are other memories that it would withdraw: a protected one
-    makes it wait too.
+    makes it wait too. `why`: the caller's own reason to wait.
 
     Raises:
         NotPermitted: the table refuses the change.
     """
-    why = held_back(actor, change, memory, confidence=confidence)
+    why = why or held_back(actor, change, memory, confidence=confidence)
     if not why and not actor.is_person:
         why = next(
             (

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, WRITE, Actor, Via
 from access.audit.operations import Operation
+from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput
 from access.groups.locks import hold_groups
 from memories.draft import Draft, EditDraft, clean_reason
@@ -67,6 +68,7 @@ class Replacement:
     consequences: tuple[str, ...] = ()
 
 
+@one_change
 def retract(
     actor: Actor,
     id_: str | UUID,

@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import one_change
 from access.errors import Conflict
 from memories.lifecycle.move_references import move_references, moves_to_json
 from memories.lifecycle.propose import change_or_propose
@@ -21,6 +22,7 @@ from memories.store.policy import Change
 from memories.types import Scope, State, Trust, Type
 
 
+@one_change
 def supersede(
     actor: Actor, old_id: str | UUID, by_id: str | UUID, *, reason: str = "", dry_run: bool = False
 ) -> ChangeResult:

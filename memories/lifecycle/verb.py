@@ -8,7 +8,6 @@ from uuid import UUID
 
 from access.actor import Actor
 from access.audit.operations import Operation
-from access.audit.retry import retried
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.types import State, Trust
@@ -75,7 +74,6 @@ class Verb:
     log_color: str = ""
     people_right: str = ""
 
-    @retried
     def apply(
         self,
         actor: Actor,

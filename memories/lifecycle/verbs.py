@@ -16,6 +16,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import one_change
 from access.errors import Conflict
 from access.groups.locks import hold_groups
 from memories.draft import clean_reason
@@ -80,6 +81,7 @@ __all__ = [
 ]
 
 
+@one_change
 def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Hide a memory from recall; it can be restored for maintenance.retention_days."""
     row = find_memory(actor, id_)
@@ -122,6 +124,7 @@ def _forget(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Chan
         )  # fmt: skip
 
 
+@one_change
 def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Mark a memory as doubtful: recall returns it with a label until a person decides."""
     memory = find_head(actor, id_, right=WRITE)
@@ -133,6 +136,7 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     return change_fields(actor, memory, Operation.DISPUTE, new, consequences, reason=reason, dry_run=dry_run)
 
 
+@one_change
 def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Confirm a memory; only a person with the right to curate can."""
     memory = find_head(actor, id_, right=CURATE)
@@ -149,6 +153,7 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     )  # fmt: skip
 
 
+@one_change
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Activate a candidate, disputed, rejected or quarantined memory; for curators."""
     consequence = gettext("recall returns it; the memory that it was written to replace is superseded")
@@ -158,6 +163,7 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     )  # fmt: skip
 
 
+@one_change
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators.
 
@@ -169,6 +175,7 @@ def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     return _set_trust(actor, id_, Trust.REJECTED, reason=reason, dry_run=dry_run)
 
 
+@one_change
 def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Keep a text away from agents: no answer, pack or context contains it; people see it marked. For curators.
 
@@ -178,16 +185,19 @@ def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool
     return _set_trust(actor, id_, Trust.QUARANTINED, consequence, reason=reason, dry_run=dry_run)
 
 
+@one_change
 def pin(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Protect a memory from decay and cleanup and put it into every context pack. An agent's pin waits for a curator."""
     return _set_pin(actor, id_, pinned=True, reason=reason, dry_run=dry_run)
 
 
+@one_change
 def unpin(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Undo a pin."""
     return _set_pin(actor, id_, pinned=False, reason=reason, dry_run=dry_run)
 
 
+@one_change
 def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Destroy all versions of a memory: text, words, vectors, log payloads. Irreversible.
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_noop
 from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice
@@ -94,7 +94,7 @@ class Choice:
     at_once: bool = False
 
 
-@retried
+@one_change
 def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> DecisionResult:
     """Carry a decision out; with `dry_run` only return the consequences.
 

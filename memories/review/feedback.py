@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access.actor import Actor
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import InvalidInput
 from memories.browse.recalls import find_recall, recall_id
 from memories.models import Feedback, FeedbackVerdict, Memory, RecallLog
@@ -34,7 +34,7 @@ class GivenFeedback:
     is_new: bool
 
 
-@retried
+@one_change
 def give_feedback(
     actor: Actor, *, used: Sequence[str] = (), wrong: Sequence[str] = (), recall: str = ""
 ) -> list[GivenFeedback]:

@@ -5,7 +5,7 @@ instructions: a newer text of the same file replaces the one that was accepted.
 """
 
 import hashlib
-from typing import Any, Final
+from typing import Final
 
 from django.utils.translation import gettext, gettext_noop
 
@@ -14,7 +14,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups import GroupChange, check_texts, update_group
 from access.groups.guarding import mask_all, policy_of
-from access.models import AuditEntry, Group
+from access.models import Group
 from memories.lifecycle.propose import ProposalKind, log_proposal, propose, register_kind
 from memories.lifecycle.target import ChangeResult
 from memories.models import Proposal, ProposalStatus
@@ -123,20 +123,6 @@ def change_as_curator(actor: Actor, proposal: Proposal, text: str) -> None:
         right=CURATE,
         details={"proposal": str(proposal.id)},
     )
-
-
-def undo_instructions(actor: Actor, proposal: Proposal, entry: AuditEntry) -> tuple[str, ...]:
-    """Set the instructions back to what they were before the proposal was accepted.
-
-    Raises:
-        Conflict: somebody has changed them since.
-    """
-    changes: dict[str, Any] = entry.payload.get("changes", {})
-    before, after = changes["instructions"]
-    if proposal.group.instructions != after:
-        raise Conflict(gettext("The instructions have changed since."), hint=gettext("Nothing was changed."))
-    change_as_curator(actor, proposal, before)
-    return (gettext("the group's instructions are as before"),)
 
 
 def name_of(proposal: Proposal) -> str:

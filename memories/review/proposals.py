@@ -26,12 +26,11 @@ from memories.lifecycle.propose import (
     ProposalKind,
     is_stale,
     log_proposal,
-    memory_version,
     memory_version_now,
     register_kind,
     waiting_proposals,
 )
-from memories.lifecycle.restore import undo_retraction
+from memories.lifecycle.restore import carry_out as carry_out_restore
 from memories.lifecycle.retract import retract
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import VERBS
@@ -130,23 +129,6 @@ def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: s
     return log_proposal(actor, proposal, status.value, reason=reason)
 
 
-def reopen(actor: Actor, entry: AuditEntry, payload: dict[str, Any]) -> tuple[str, ...]:
-    """Reopen a decided proposal; after the change itself was undone, it is about the current version."""
-    proposal = find_proposal(actor, payload["proposal"], right=CURATE)
-    decided = (ProposalStatus.APPROVED, ProposalStatus.REJECTED)
-    new: dict[str, Any] = {"status": ProposalStatus.WAITING, "closed_at": None, "closed_by": ""}
-    if proposal.memory is not None and proposal.status == ProposalStatus.APPROVED:
-        head = head_of(proposal.memory)
-        new |= {"memory": head, "version": memory_version(head)}
-    elif proposal.memory is None:
-        new |= {"version": KINDS[proposal.verb].version(proposal)}
-    reopened = Proposal.objects.filter(pk=proposal.pk, status=payload["action"], status__in=decided)
-    if reopened.update(**new) != 1:
-        raise Conflict("The proposal has changed since.", hint="Nothing was changed.")
-    log_proposal(actor, proposal, "reopened", undone=entry.name)
-    return (gettext("the proposal waits again"),)
-
-
 def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
     """Close the waiting proposals that have expired or are stale; returns their number. One transaction for each."""
     rows = Proposal.objects.filter(status=ProposalStatus.WAITING).select_related(*RELATED).order_by("key")
@@ -221,11 +203,9 @@ def run_retraction(actor: Actor, proposal: Proposal, reason: str) -> ChangeResul
 
 
 def run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
-    """Restore a former version, or undo a retraction."""
+    """Restore a former version, or take a retraction back."""
     version = find_memory(actor, proposal.arguments["version"])
-    if version.state == State.RETRACTED:
-        return undo_retraction(actor, version, reason=reason, dry_run=False)
-    return VERBS["restore"].apply(actor, version.id, reason=reason)
+    return carry_out_restore(actor, version, reason=reason, dry_run=False)
 
 
 def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:

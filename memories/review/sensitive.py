@@ -10,7 +10,6 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups.guarding import mask_found
-from access.models import AuditEntry
 from guard import kind_of
 from memories.draft import EditDraft, clean_reason
 from memories.lifecycle.edit import EditResult, edit
@@ -83,22 +82,6 @@ def keep_text(actor: Actor, id_: str | UUID, *, reason: str) -> tuple[Memory, in
     }
     audit.append(actor, Operation.GUARD, memory_id=memory.id, group=memory.group.id, payload=payload)
     return memory, len(findings)
-
-
-def undo_keep(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
-    """List the findings again that a row of the log says were kept."""
-    kept = MemoryFinding.objects.filter(
-        memory__id=entry.memory_id or UUID(int=0),
-        kind__in=entry.payload.get("kinds", []),
-        status=FindingStatus.KEPT,
-    )
-    if entry.payload.get("action") != FindingStatus.KEPT or not kept.exists():
-        raise Conflict("It was undone already, or the memory is gone.", hint="Nothing was changed.")
-    first = kept.select_related("memory__group")[0].memory
-    kept.update(status=FindingStatus.OPEN, settled_by="")
-    payload = {"action": FindingStatus.OPEN, "undone": entry.name}
-    audit.append(actor, Operation.GUARD, memory_id=first.id, group=first.group.id, payload=payload)
-    return (gettext("it is listed as sensitive again"),)
 
 
 def find_open(actor: Actor, id_: str | UUID) -> tuple[Memory, list[MemoryFinding]]:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -53,8 +54,18 @@ class OtherSchema:
             run_files(connection, self.files, self.folder)
 
 
-# Those that the store has beside the search's own: backups and `doctor` know them.
-OTHER_SCHEMAS: dict[str, OtherSchema] = {}
+class SchemaPart(Protocol):
+    """Objects of a database that the store has besides the search's own."""
+
+    def statements(self, vendor: str) -> tuple[SqlStatement, ...]:
+        """Its statements for a database vendor, in order."""
+
+    def apply(self, connection: BaseDatabaseWrapper) -> None:
+        """Create what is missing. Idempotent; in the caller's transaction."""
+
+
+# Backups and `doctor` know them.
+OTHER_SCHEMAS: dict[str, SchemaPart] = {}
 
 
 @lru_cache

@@ -11,7 +11,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.guarding import guard_unreviewed, mask_words
@@ -41,7 +41,7 @@ class CheckpointResult:
     warning: str = ""
 
 
-@retried
+@one_change
 def save_checkpoint(
     actor: Actor,
     *,

@@ -16,7 +16,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding
@@ -125,7 +125,7 @@ class StoreResult:
     next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
 
 
-@retried
+@one_change
 def store(actor: Actor, draft: Draft) -> StoreResult:
     """Check a text, compare it with what is stored, and write it with its log row in one transaction.
 

@@ -18,7 +18,7 @@ from django.db import OperationalError, transaction
 from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.groups.guarding import count_kinds
@@ -291,7 +291,7 @@ def refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
             log_refusal(actor, wanted_slug(actor, pending.draft.group))
 
 
-@retried
+@one_change
 def write_batch(
     actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool, hold: Callable[[Draft], str]
 ) -> None:

@@ -96,6 +96,8 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
     Change.PURGE: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, REFUSED)},
     Change.JUDGE: _CURATED | {ActorKind.AGENT: Rule(REFUSED, REFUSED)},
 }
+# Changes that put another text over a memory.
+_OVER: Final = frozenset({Change.SUPERSEDE, Change.EDIT, Change.RESTORE_VERSION})
 # A policy holds back changes of memories that recall returns; a candidate that nobody has approved may be withdrawn.
 COUNTED: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED})
 
@@ -115,6 +117,8 @@ def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: fl
     """
     kind = actor_kind(actor, memory.group_id)
     rule = RULES[change][kind]
+    if memory.trust == Trust.QUARANTINED and change in _OVER and kind is not ActorKind.CURATOR:
+        return Verdict(QUEUED, "it is in quarantine, so a curator decides about what replaces it")
     if rule.protected is not None and (by_whom := protection(memory)):
         return Verdict(rule.protected, f"{by_whom}, so a curator decides about changes by agents")
     if rule.plain is not NOW:

@@ -26,6 +26,7 @@ from sources.importing.importer import LineRules, Waiting
 from sources.importing.lines import LineFault, StrictStop
 from sources.importing.relations import import_relation
 from sources.importing.reports import PROPOSED, RELATED, SAMPLE_TEXTS, LinesReport, sample_of
+from storage.changes import change_of, changing
 from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
@@ -119,6 +120,10 @@ class DraftIntake:
 
     def take(self, part: DraftBatch, *, on_progress: Callable[[int], object] | None) -> None:
         """Store a batch's drafts, then its relations; propose its instructions."""
+        with changing(change_of(self.run)):
+            self._take(part, on_progress=on_progress)
+
+    def _take(self, part: DraftBatch, *, on_progress: Callable[[int], object] | None) -> None:
         result = store_many(
             self.actor,
             part.drafts if self.rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
@@ -189,7 +194,8 @@ class DraftIntake:
         has_changed = self.counts.total() > self.counts[Outcome.UNCHANGED]
         if has_changed and not self.dry_run:
             payload = {"counts": dict(self.counts)}
-            audit.append(self.actor, Operation.IMPORT, subject=f"source:{source}", payload=payload)
+            with changing(change_of(self.run)):
+                audit.append(self.actor, Operation.IMPORT, subject=f"source:{source}", payload=payload)
         counts = self.counts
         return LinesReport(
             source=source,

@@ -18,6 +18,7 @@ class PostgresqlDialect:
     in_list = "= ANY(%s)"
     assigns_keys = False
     hold = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+    mark_change = "SELECT set_config('loci.change', %s, true)"
     purge_leaves: tuple[str, ...] = (
         "PostgreSQL's files hold deleted rows until the operator runs VACUUM (FULL); its write-ahead log, replicas and"
         " dumps hold them as long as they are kept",

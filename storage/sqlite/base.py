@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
+from storage.changes import current_change
 from storage.encryption import KeyProblem, database_key
 from storage.encryption.pages import PLAIN_HEADER
 from storage.faults import report_failed_commit
@@ -44,6 +45,7 @@ class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a 
         except KeyProblem as problem:
             raise _backend.Database.OperationalError(str(problem)) from problem
         super().__init__(database, *args, **options)
+        self.create_function("loci_change", 0, current_change)
         if key is None:
             return
         self.execute(QUIET)

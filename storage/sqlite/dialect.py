@@ -19,6 +19,7 @@ class SqliteDialect:
     in_list = "IN (SELECT value FROM json_each(%s))"
     assigns_keys = True
     hold = ""
+    mark_change = ""
     purge_leaves: tuple[str, ...] = ()
     has_tag = "EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)"
 

@@ -295,7 +295,6 @@ def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[s
 
 def record_summary(turn: Turn, summary: Memory, sources: Sequence[Memory], recorder: Recorder) -> None:
     """Record the new summary for undo and the audit log, and link it to its sources."""
-    recorder.record_created(summary, "state", "trust", "pinned", "updated_at")
     recorder.log(
         Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
     )

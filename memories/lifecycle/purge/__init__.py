@@ -39,6 +39,7 @@ from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
+from storage.changes import keeping_nothing
 from storage.dialect import dialect
 
 ROWS_AT_ONCE = 500
@@ -99,7 +100,7 @@ def purge_rows(
     # Folding the whole log takes seconds, so do it before the write lock; later rows are folded under the lock.
     logged = find_logged_recalls(find_purge_targets(*memories).rows)
     begin_purge(connection)
-    with transaction.atomic():
+    with keeping_nothing(), transaction.atomic():
         hold_groups([memories[0].group_id])
         doomed = find_purge_targets(*memories)
         chain = doomed.rows
@@ -131,7 +132,7 @@ def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = 
     """
     begin_purge(connection)
     gone = 0
-    with transaction.atomic():
+    with keeping_nothing(), transaction.atomic():
         for id_ in ids:
             memory = Memory.objects.filter(id=id_).select_related("group", "thread").first()
             if memory is not None:  # else this copy does not have it, or it went with another one
@@ -193,7 +194,7 @@ def purge_forgotten(
 def _purge_batch(
     actor: Actor, memories: Sequence[Memory], *, reason: str, logged: "LoggedRecalls"
 ) -> Certificate:
-    with transaction.atomic():
+    with keeping_nothing(), transaction.atomic():
         # Read again under the lock: somebody may have restored one meanwhile.
         still = Memory.objects.filter(key__in=[memory.key for memory in memories], state=State.FORGOTTEN)
         rows = with_wordings([version for memory in still for version in versions_of(memory)])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Max
 from django.utils import timezone
@@ -23,7 +22,6 @@ BATCH_ROWS = 500
 Place = tuple[Thread, int | None]  # a thread of the target, and the position there
 # Called with the memories that came to a group, in the move's transaction; a package above adds its own.
 AFTER_MOVE: list[Callable[[Actor, Sequence[Memory]], tuple[str, ...]]] = []
-Positions = Mapping[UUID, int | None]  # by memory id; where a memory was before
 
 
 def carry_out_move(
@@ -31,19 +29,13 @@ def carry_out_move(
     plan: MovePlan,
     *,
     reason: str = "",
-    positions: Positions | None = None,
-    is_undo: bool = False,
 ) -> tuple[str, ...]:
-    """Move what the plan names in the caller's transaction, which holds both groups; lines on what followed.
-
-    `positions` are the wanted places in threads, where they differ from the present ones. An undo leaves no record that
-    sends later imports of the target here.
-    """
+    """Move what the plan names in the caller's transaction, which holds both groups; lines on what followed."""
     rows, roots = plan.rows, [root for family in plan.moving for root in family.roots]
     if not rows:
         return ()
     old_threads = {row.thread_id for row in rows if row.thread_id is not None}
-    places = new_places(rows, plan.target, positions or {})
+    places = new_places(rows, plan.target)
     for at in range(0, len(rows), BATCH_ROWS):
         write_rows(actor, rows[at : at + BATCH_ROWS], plan, places, reason=reason)
     for some in chunks(roots):
@@ -53,13 +45,13 @@ def carry_out_move(
     waiting = Proposal.objects.filter(status=ProposalStatus.WAITING, group=plan.source)
     for keys in chunks([row.pk for row in rows]):
         waiting.filter(memory__in=keys).update(group=plan.target)
-    record_sources(rows, plan.source, plan.target, is_undo=is_undo)
+    record_sources(rows, plan.source, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
     heads = [family.head for family in plan.moving]
-    return () if is_undo else tuple(line for follow in AFTER_MOVE for line in follow(actor, heads))
+    return tuple(line for follow in AFTER_MOVE for line in follow(actor, heads))
 
 
-def new_places(rows: Sequence[Memory], target: Group, positions: Positions) -> dict[int, Place]:
+def new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:
     """The place of each row that has a thread: the target's thread of that name, at the same position if it is free."""
     placed = [(row, row.thread) for row in rows if row.thread is not None]
     if not placed:
@@ -73,7 +65,7 @@ def new_places(rows: Sequence[Memory], target: Group, positions: Positions) -> d
     last = {row["thread"]: row["last"] for row in stored.values("thread").annotate(last=Max("position"))}
     places, by_root = dict[int, Place](), dict[tuple[int, int | None], int | None]()
     for row, thread in sorted(placed, key=lambda pair: (pair[0].position or 0, pair[0].key)):
-        there, wanted = threads[target.key, thread.name], positions.get(row.id, row.position)
+        there, wanted = threads[target.key, thread.name], row.position
         known = (row.root_key, wanted)
         if known not in by_root:  # the versions of a memory share its place
             by_root[known] = wanted
@@ -140,7 +132,7 @@ def move_relations(keys: Sequence[int], plan: MovePlan) -> None:
     Relation.objects.filter(pk__in=moved).update(group=plan.target, updated_at=timezone.now())
 
 
-def record_sources(rows: Sequence[Memory], source: Group, target: Group, *, is_undo: bool = False) -> None:
+def record_sources(rows: Sequence[Memory], source: Group, target: Group) -> None:
     """Record where later imports of these sources find their memories; one record for each former group."""
     named = {(row.source, row.source_ref) for row in rows if row.source_ref}
     for some in chunks(sorted(named)):
@@ -152,7 +144,6 @@ def record_sources(rows: Sequence[Memory], source: Group, target: Group, *, is_u
         ended = [row.pk for row in mine if row.group_id in (source.key, target.key)]
         MovedSource.objects.filter(pk__in=ended).delete()
         MovedSource.objects.filter(pk__in=onward).update(to=target)
-        if not is_undo:
-            MovedSource.objects.bulk_create(
-                MovedSource(group=source, source=name, source_ref=ref, to=target) for name, ref in some
-            )
+        MovedSource.objects.bulk_create(
+            MovedSource(group=source, source=name, source_ref=ref, to=target) for name, ref in some
+        )

@@ -1,7 +1,6 @@
 """Moving one memory to another group, and back."""
 
-from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -9,19 +8,19 @@ from django.utils.translation import gettext, ngettext
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import one_change
 from access.errors import Conflict, NotPermitted
 from access.groups import check_access, find_group
 from access.groups.locks import hold_groups
-from access.models import AuditEntry, Group
+from access.models import Group
 from memories.draft import clean_reason
-from memories.lifecycle.regroup.carry_out import Positions, carry_out_move
-from memories.lifecycle.regroup.families import KEYS_AT_ONCE, chunks, families_of
+from memories.lifecycle.regroup.carry_out import carry_out_move
+from memories.lifecycle.regroup.families import families_of
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
 from memories.lifecycle.regroup.traces import find_traces
 from memories.lifecycle.target import ChangeResult, find_head, require_person
-from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory, Proposal, ProposalStatus
+from memories.models import Link, Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import RELATED_ROWS
-from memories.queries.versions import head_of
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import Scope
 
@@ -49,6 +48,7 @@ def find_target(actor: Actor, source: Group, slug: str) -> Group:
     return target
 
 
+@one_change
 def move(
     actor: Actor,
     id_: str | UUID,
@@ -151,61 +151,3 @@ def describe_ties(plan: MovePlan) -> list[str]:
         line = gettext("a later import of its source into '{source}' updates it in '{target}'")
         lines.append(line.format(source=source.slug, target=target.slug))
     return lines
-
-
-def move_back(
-    actor: Actor, memories: Sequence[Memory], to: str, *, positions: Positions, reason: str
-) -> tuple[str, ...]:
-    """Move memories of one group back to where they came from, in the caller's transaction; all of them or none.
-
-    Raises:
-        NotPermitted, GroupNotFound: the actor may not curate both groups any more.
-        Conflict: the former group would not take one of them now.
-    """
-    if not memories:
-        return ()
-    source = memories[0].group
-    target = find_target(actor, source, to)
-    hold_groups(sorted((source.key, target.key)))
-    plan = plan_move(families_of(read_heads([row.key for row in memories], source)), source, target)
-    if plan.staying:
-        first = plan.staying[0]
-        raise Conflict(stays_line(first.id, source, first.why), hint=gettext("Nothing was changed."))
-    carry_out_move(actor, plan, reason=reason, positions=positions, is_undo=True)
-    count = len(plan.moving)
-    line = ngettext("it is in '{group}' again", "{count} memories are in '{group}' again", count)
-    return (line.format(count=count, group=target.slug),)
-
-
-def undo_moves(
-    actor: Actor, entries: Iterable[AuditEntry], *, reason: str, field: str = ""
-) -> tuple[str, ...]:
-    """Move back what these rows of the log say came to a group, inside the caller's transaction."""
-    came = [row for row in entries if "group" in row.payload.get("changes", {})]
-    by_id = {row.memory_id: row.payload["changes"] for row in came if row.memory_id is not None}
-    rows = [
-        row for some in chunks(by_id) for row in Memory.objects.filter(id__in=some).select_related("group")
-    ]
-    routes = {tuple(changes["group"]) for changes in by_id.values()}
-    if len(routes) != 1 or any(row.group.slug != by_id[row.id]["group"][1] for row in rows):
-        raise Conflict(
-            gettext("Something of it has been moved on, or purged."),
-            hint=gettext("Nothing was changed. Move what is left by itself."),
-            field=field,
-        )
-    [(former, _)] = routes
-    heads = {head.key: head for head in (head_of(row) for row in rows if row.superseded_by_id is None)}
-    positions = {id_: both["position"][0] for id_, both in by_id.items() if id_ and "position" in both}
-    left = next(iter(heads.values())).group if heads else None
-    lines = move_back(actor, list(heads.values()), former, positions=positions, reason=reason)
-    if left is not None:
-        delete_open_links({head.root_key for head in heads.values()}, left, since=min(row.at for row in came))
-    return lines
-
-
-def delete_open_links(roots: Collection[int], group: Group, *, since: datetime) -> None:
-    """Delete the open duplicates and conflicts that memories got in a group that they were in by mistake."""
-    found = Link.objects.filter(status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS, created_at__gte=since)
-    for some in chunks(roots, KEYS_AT_ONCE // 2):
-        found.filter(source__in=some, target__group=group).delete()
-        found.filter(target__in=some, source__group=group).delete()

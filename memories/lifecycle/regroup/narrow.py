@@ -1,6 +1,6 @@
 """A group's global memories become its own, and global again: the rows behind access.groups.narrowing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from django.db.models import Q
 from django.utils import timezone
@@ -10,13 +10,16 @@ from access.actor import Actor
 from access.audit import AuditEvent, Operation
 from access.groups.narrowing import StayingMemory
 from access.models import AuditEntry, Group
+from memories.lifecycle.undo.reverse import Terms, reverse
+from memories.lifecycle.undo.rows import FormerRow
+from memories.lifecycle.undo.tables import MEMORY
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store.search_columns import filter_tokens, refresh_around
-from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Type
 
 BATCH_ROWS = 500
+UNDONE = "the group was made global again"
 Staying = dict[int, StayingMemory]
 
 
@@ -37,27 +40,26 @@ def widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ..
 
     A memory stays if its text is live as a global one, was withdrawn since, or if a newer version is the group's own.
     """
-    narrowed = Memory.objects.select_related("superseded_by").filter(
-        group=group, scope=Scope.GROUP, id__in=narrowed_ids(group)
-    )
-    rows = list(narrowed.order_by("key"))
-    staying = staying_twins(group, rows, scope=Scope.GLOBAL)
-    staying |= staying_withdrawn(group, rows)
-    own = {row.key for row in rows if row.key not in staying}
-    # The newest first: what stays keeps its former versions.
-    for row in reversed(rows):
-        successor = row.superseded_by
-        if (
-            row.key in own
-            and successor is not None
-            and successor.scope == Scope.GROUP
-            and successor.key not in own
-        ):
-            own.discard(row.key)
-            staying[row.key] = StayingMemory(row.id, f"its newer version {successor.id} is the group's own")
-    changing = [row for row in rows if row.key in own]
-    change_scopes(actor, group, changing, scope=Scope.GLOBAL)
-    return len(changing), tuple(staying.values())
+    narrowed = Memory.objects.filter(group=group, scope=Scope.GROUP, id__in=narrowed_ids(group))
+    rows = {
+        row.key: row for row in narrowed.order_by("-key")
+    }  # the newest first: what stays keeps its former versions
+    changed, staying = 0, Staying()
+    for row in rows.values():
+        successor = row.superseded_by_id
+        if successor in staying or (successor is not None and successor not in rows and is_own(successor)):
+            staying[row.key] = StayingMemory(row.id, "a newer version of it is the group's own")
+            continue
+        values = {"scope": (Scope.GLOBAL, Scope.GROUP)}
+        done = reverse(actor, [FormerRow(MEMORY, row.key, values=values)], Terms(UNDONE, partial=True))
+        changed += done.restored
+        staying |= {each.row: StayingMemory(row.id, each.why) for each in done.kept}
+    return changed, tuple(staying.values())
+
+
+def is_own(key: int) -> bool:
+    """True if the memory is its group's own."""
+    return Memory.objects.filter(key=key, scope=Scope.GROUP).exists()
 
 
 def narrowed_ids(group: Group) -> list[str]:
@@ -83,17 +85,6 @@ def staying_twins(group: Group, rows: Sequence[Memory], *, scope: str) -> Stayin
         )
         for row in rows
         if row.state == State.LIVE and (row.type, row.content_hash) in twins
-    }
-
-
-def staying_withdrawn(group: Group, rows: Iterable[Memory]) -> Staying:
-    """The live rows whose text was withdrawn where they would be seen."""
-    live = [row for row in rows if row.state == State.LIVE]
-    found = find_all_withdrawn((group.key, Scope.GLOBAL, row.content) for row in live)
-    return {
-        row.key: StayingMemory(row.id, "its text was withdrawn elsewhere")
-        for row, withdrawn in zip(live, found, strict=True)
-        if withdrawn is not None
     }
 
 

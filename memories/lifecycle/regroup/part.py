@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
+from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
 from access.groups.locks import hold_groups
@@ -19,17 +20,20 @@ from access.models import AuditEntry, Group
 from access.unstorable_text import refuse_unstorable
 from memories.draft import check_choice, check_tags, clean_reason
 from memories.lifecycle.regroup.carry_out import carry_out_move
-from memories.lifecycle.regroup.families import chunks, families_of
-from memories.lifecycle.regroup.moving import find_target, read_heads, undo_moves
+from memories.lifecycle.regroup.families import families_of
+from memories.lifecycle.regroup.moving import find_target, read_heads
 from memories.lifecycle.regroup.plan import MovePlan, plan_move
 from memories.lifecycle.regroup.traces import find_traces
 from memories.lifecycle.target import require_person
+from memories.lifecycle.undo.reverse import Terms, reverse
+from memories.lifecycle.undo.rows import rows_of
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import State, Type
+from storage.changes import change_of, changing
 from storage.ids import new_id
 
 FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
@@ -75,8 +79,9 @@ def move_heads(
     reason = clean_reason(reason)
     for group in (source, target):
         refuse_withdrawn_reason(actor, group, reason)
-    actor = replace(actor, run=new_id())
-    with transaction.atomic():
+    run_id = new_id()
+    actor = replace(actor, run=run_id)
+    with changing(change_of(run_id)), transaction.atomic():
         hold_groups(sorted((source.key, target.key)))
         plan = plan_move(families_of(heads()), source, target)
         notes = describe_part(plan)
@@ -84,7 +89,7 @@ def move_heads(
         if plan.moving:
             log_part(actor, plan.source, plan.target, len(plan.moving), is_undo=False)
         transaction.set_rollback(dry_run)
-    run = actor.run if plan.moving and not dry_run else None
+    run = run_id if plan.moving and not dry_run else None
     moved, rows = len(plan.moving), len(plan.rows)
     return PartMove(source.slug, target.slug, moved, rows, plan.staying, notes, run, dry_run=dry_run)
 
@@ -146,28 +151,33 @@ def log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo:
         )  # fmt: skip
 
 
+@one_change
 def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> PartMove:
     """Move back what one run moved away from a group; all of it or nothing."""
     source = find_group(actor, slug, right=CURATE)
     require_person(actor, "move")
-    rows = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE)
-    left = rows.filter(group=source.id).exclude(memory_id=None)
-    came = list(rows.exclude(group=source.id).order_by("key").select_related("payload_row"))
-    if not left.exists() or not came:
+    change = change_of(run)
+    came = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE).exclude(
+        group=source.id
+    )
+    first, rows = came.order_by("key").first(), rows_of([change])
+    left = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE, group=source.id)
+    if first is None or not left.exists():
         raise NotFound(
             f"No move from '{source.slug}' has the run {run}.",
             hint="The move's answer names its run.",
             field="run",
         )
-    if not all(hasattr(row, "payload_row") for row in came):  # a purge takes what the undo needs
+    if not rows or any(row.is_memory and not Memory.objects.filter(key=row.row).exists() for row in rows):
         line = gettext("Something of it has been moved on, or purged.")
         raise Conflict(line, hint=gettext("Nothing was changed. Move what is left by itself."), field="run")
-    target = Group.objects.get(id__in=[came[0].group])
-    actor = replace(actor, run=new_id())
+    target = Group.objects.get(id=first.group)
+    undoing = replace(actor, run=new_id())
     with transaction.atomic():
-        undo_moves(actor, came, reason=UNDONE, field="run")
-        ids = [row.memory_id for row in came if row.memory_id]
-        moved = sum(Memory.objects.filter(id__in=some, state=State.LIVE).count() for some in chunks(ids))
-        log_part(actor, target, source, moved, is_undo=True)
+        moved = Memory.objects.filter(
+            key__in=[row.row for row in rows if row.is_memory], state=State.LIVE
+        ).count()
+        reverse(undoing, rows, Terms(UNDONE, right=CURATE, field="run"))
+        log_part(undoing, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)
-    return PartMove(target.slug, source.slug, moved, len(came), is_undo=True, dry_run=dry_run)
+    return PartMove(target.slug, source.slug, moved, len(rows), is_undo=True, dry_run=dry_run)

@@ -1,21 +1,52 @@
 """Undo of a single write: its answer carries an undo id, with which the same token takes it back for 24 hours."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
-from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext
 
+from access import audit
 from access.actor import Actor
-from access.audit.collect import WrittenRow
+from access.audit.collect import Work
 from access.audit.operations import Operation
-from access.audit.retry import retried
-from memories.lifecycle.undo.undo_id import make_undo_id
-from memories.lifecycle.undo.write import find_write, telling_operation
-from memories.lifecycle.undo.write_undo import WRITE_UNDO
+from access.audit.retry import one_change
+from access.errors import Conflict, NotFound
+from access.models import AuditEntry, RowChange
+from memories.lifecycle.undo.reverse import Terms, reverse
+from memories.lifecycle.undo.rows import rows_of
+from memories.lifecycle.undo.undo_id import is_genuine, make_undo_id, read_undo_id
+from memories.models import Memory
+from memories.store.policy import Change, held_back
 
-__all__ = ["UndoneWrite", "undo_id_of", "undo_write"]
+__all__ = ["UNDO_HOURS", "UndoneWrite", "undo_id_of", "undo_write"]
+
+UNDO: Final = "undo"  # the argument that errors name
+UNDO_HOURS: Final = 24
+REASON: Final = "the write was undone"
+# Which row of a write says what it was, the most telling first, and the change of the trust table that it was.
+TELLING: Final[dict[Operation, Change | None]] = {
+    Operation.RELATE: None,
+    Operation.CHECKPOINT: None,
+    Operation.PROPOSE: None,
+    Operation.MOVE: None,
+    Operation.MERGE: None,
+    Operation.RETRACT: Change.RETRACT,
+    Operation.RESTORE: Change.RESTORE,
+    Operation.EDIT: Change.LABEL,
+    Operation.FORGET: Change.FORGET,
+    Operation.DISPUTE: Change.DISPUTE,
+    Operation.PIN: None,
+    Operation.UNPIN: None,
+    Operation.STORE: Change.STORE,
+    Operation.REINFORCE: None,
+    Operation.TRUST: None,
+    Operation.SUPERSEDE: Change.SUPERSEDE,
+}
+# A purge destroyed the values; a whole conversation is moved, or brought back, as a whole.
+NEVER: Final = frozenset({Operation.PURGE, Operation.THREAD})
 
 
 @dataclass(frozen=True)
@@ -27,29 +58,75 @@ class UndoneWrite:
     consequences: tuple[str, ...]
 
 
-def undo_id_of(actor: Actor, rows: Sequence[WrittenRow]) -> str:
-    """The undo id of a write that appended these log rows; empty if it cannot be undone, such as a purge."""
-    if telling_operation(row.operation for row in rows) is None:
+def undo_id_of(actor: Actor, work: Work) -> str:
+    """The undo id of a write; empty if it cannot be undone, such as a purge, or changed nothing."""
+    operations = {row.operation for row in work.rows}
+    if not operations or operations & NEVER or not operations & TELLING.keys():
         return ""
-    return make_undo_id(actor, [row.key for row in rows])
+    if not RowChange.objects.filter(change=work.change).exists():
+        return ""
+    return make_undo_id(actor, work.change)
 
 
-@retried
+@one_change
 def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     """Undo a write of the same token, less than 24 hours old. One transaction: all of it or nothing.
 
     Raises:
         InvalidInput, NotFound: the id names no write of this token.
-        Conflict: it is too old, somebody else built on it since, or a policy, verification or pin stands against it.
+        Conflict: it is too old, was built on since, or a policy, verification or pin stands against it.
         NotPermitted: the actor may no longer write there.
     """
-    with transaction.atomic():
-        write = find_write(actor, undo_id)
-        lines = WRITE_UNDO[write.operation](actor, write)
-    stays = tuple(
-        gettext("the group '{partition}' stays").format(partition=row.subject.partition(":")[2])
-        for row in write.of(Operation.GROUP)
-        if row.payload.get("action") == "create"
+    mark, change = read_undo_id(undo_id)
+    entries = find_write(actor, mark, change)
+    operation = next(each for each in TELLING if each in {entry.operation for entry in entries})
+    refuse_held(actor, TELLING[operation], entries)
+    rows = rows_of([change])
+    if not rows:
+        raise Conflict("It was undone already.", hint="Nothing was changed.", field=UNDO)
+    done = reverse(actor, rows, Terms(REASON, field=UNDO))
+    stays = [
+        gettext("the group '{partition}' stays").format(partition=entry.subject.partition(":")[2])
+        for entry in entries
+        if entry.operation == Operation.GROUP and entry.payload.get("action") == "create"
+    ]
+    ids = dict.fromkeys(entry.memory_id for entry in entries if entry.memory_id is not None)
+    return UndoneWrite(operation.value, tuple(ids), tuple(dict.fromkeys((*done.lines, *stays))))
+
+
+def find_write(actor: Actor, mark: bytes, change: int) -> list[AuditEntry]:
+    """The log rows of the write that an undo id names.
+
+    Raises:
+        NotFound: it is no write of this token.
+        Conflict: it is older than UNDO_HOURS, or its text was purged.
+    """
+    entries = AuditEntry.objects.filter(
+        origin=audit.OWN, change=change, actor=actor.name, token=actor.token_id
     )
-    ids = dict.fromkeys(row.memory_id for row in write.rows if row.memory_id is not None)
-    return UndoneWrite(write.operation.value, tuple(ids), tuple(dict.fromkeys((*lines, *stays))))
+    found = list(entries.order_by("key").select_related("payload_row"))
+    if not found or not is_genuine(mark, actor, change):
+        raise NotFound(
+            "No write of this token has that undo id.",
+            hint="Pass 'undo' of the answer to your own write.",
+            field=UNDO,
+        )
+    if found[0].at <= timezone.now() - timedelta(hours=UNDO_HOURS):
+        raise Conflict(
+            f"An undo id is good for {UNDO_HOURS} hours.", hint="Use a verb, or ask a curator.", field=UNDO
+        )
+    if not all(hasattr(entry, "payload_row") for entry in found):
+        raise Conflict("This write cannot be undone any more: its text was purged.", field=UNDO)
+    return found
+
+
+def refuse_held(actor: Actor, change: Change | None, entries: list[AuditEntry]) -> None:
+    """Raise Conflict with the reason if the write itself would wait for a curator today."""
+    ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
+    for memory in Memory.objects.filter(id__in=ids).select_related("group") if change is not None else ():
+        if change is not None and (why := held_back(actor, change, memory)):
+            raise Conflict(
+                f"It cannot be undone: {why}.",
+                hint="Nothing was changed. Ask a curator of the group.",
+                field=UNDO,
+            )

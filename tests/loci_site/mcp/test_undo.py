@@ -14,7 +14,6 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from access.tokens import actor_for_user
 from memories.lifecycle import verbs
 from memories.lifecycle.undo.write import TELLING
-from memories.lifecycle.undo.write_undo import WRITE_UNDO
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.models import Checkpoint, Memory, Proposal, Tombstone

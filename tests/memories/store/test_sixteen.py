@@ -12,7 +12,7 @@ from access.actor import Actor
 from access.audit import append
 from access.audit.collect import collected_rows, collecting_rows
 from access.audit.operations import Operation
-from access.audit.retry import retried
+from access.audit.retry import one_change
 from access.audit.verify import is_log_whole
 from access.models import Group
 from maintenance.cycle import RunPlan, run_cycle
@@ -147,7 +147,7 @@ def test_a_write_that_lost_to_another_runs_again(alice: User) -> None:
     both_hold_one = threading.Barrier(2)
     runs = Counter[str]()
 
-    @retried
+    @one_change
     def take(first: str, second: str) -> str:
         runs[first] += 1
         with transaction.atomic():
@@ -165,7 +165,7 @@ def test_a_write_that_lost_to_another_runs_again(alice: User) -> None:
 def test_rows_of_the_lost_attempt_are_not_part_of_the_answer(alice: User) -> None:
     runs = 0
 
-    @retried
+    @one_change
     def write() -> None:
         nonlocal runs
         runs += 1

@@ -1,0 +1,603 @@
+"""Reversal: the one function that takes a change back, whoever made it and whatever it was.
+
+Undo of a write, of a decision in the Review, of a run, an import or a move, and the verb `restore`, choose rows and call
+`reverse()`. It writes rows itself, so it is a change that can be reversed in its turn.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model, Q
+from django.utils import timezone
+from django.utils.translation import gettext, pgettext
+
+from access import audit
+from access.actor import CURATE, WRITE, Actor
+from access.audit import AuditEvent, Operation
+from access.errors import Conflict, LociError
+from access.groups.locks import hold_groups
+from access.models import AuditEntry, Group, RowChange
+from memories.lifecycle.target import require_right
+from memories.lifecycle.undo.admit import admit_again, with_values
+from memories.lifecycle.undo.rows import FormerRow, pack_batch, unpack_batch
+from memories.lifecycle.undo.tables import DELETED, MEMORY, RANKS, STAYS, table_named
+from memories.models import Checkpoint, Link, Memory, Proposal, Tombstone
+from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
+from memories.queries.versions import head_of, versions_of
+from memories.store.derived import find_reach, withdraw_derived
+from memories.store.search_columns import filter_tokens, refresh_around
+from memories.store.threads import refresh_threads
+from memories.types import State, Trust
+from relations.models import Relation, RelationEvidence
+from storage.bulk.update import write_columns
+from storage.changes import changing, current_change, keeping_nothing
+
+ROWS_AT_ONCE: Final = 50  # per transaction of a large change
+# Columns that say whether a memory counts and where: a row that another change touched there since was built on.
+DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
+
+
+@dataclass(frozen=True)
+class StayingRow:
+    """A row that a reversal left as it is, and why."""
+
+    table: str
+    row: int
+    id: str
+    why: str
+
+
+@dataclass
+class Reversed:
+    """What a reversal did: rows put back, rows hidden or closed that the change had made, those left, consequences."""
+
+    restored: int = 0
+    hidden: int = 0
+    kept: list[StayingRow] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    memories: list[UUID] = field(default_factory=list)
+    carried: list[UUID] = field(default_factory=list)  # versions that edits made since, put back as well
+
+    def add(self, other: "Reversed") -> None:
+        """Add what another part of the same reversal did."""
+        self.restored += other.restored
+        self.hidden += other.hidden
+        self.kept += other.kept
+        self.lines += other.lines
+        self.memories += other.memories
+        self.carried += other.carried
+
+
+def changed_since(memory: Memory, *, field: str = "") -> Conflict:
+    """The error of undoing something whose result is no longer there."""
+    return Conflict(
+        f"{memory.id} has changed since: it is {memory.state} and {memory.trust}.",
+        hint="Nothing was changed. It was undone already, or something else changed the memory.",
+        field=field,
+    )
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a reversal.
+
+    `partial`: what changed since stays and is listed; else it is a Conflict and nothing happens, as it is for the memories
+    whose keys are `required`. `force`: it is put back
+    all the same, unless a person decided about it. `right` is what the actor needs in each memory's group. `besides` are
+    changes that count as this one's, such as the others of the same run. `field` is the argument that errors name.
+    """
+
+    reason: str
+    partial: bool = False
+    required: frozenset[int] = frozenset()
+    force: bool = False
+    right: str = WRITE
+    besides: frozenset[int] = frozenset()
+    field: str = ""
+
+
+def reverse(actor: Actor, rows: Sequence[FormerRow], terms: Terms) -> Reversed:
+    """Take back what changes did to these rows, in one transaction.
+
+    1. hold the groups; check the rights, and that nothing was built on the rows since
+    2. take back the rows that refer to memories, hide the memories that the change made, put the others' fields back
+    3. admit what counts again: it never has more trust than it had, keeps what the guard found, and an end that passed
+       meanwhile has passed
+    4. log each memory; all of it is a change that can be reversed itself
+
+    Raises:
+        Conflict: a row has changed or is in use since, or may not count again (without `partial`).
+        NotPermitted: the actor may not write in a group.
+    """
+    with changing(), transaction.atomic():
+        work = _Reversal(actor, terms)
+        work.hold(rows)
+        for row in sorted(rows, key=work.rank):
+            work.take_back(row)
+        work.finish()
+    return work.done
+
+
+def in_parts(rows: Sequence[FormerRow]) -> Iterator[list[FormerRow]]:
+    """The rows of a large change for short transactions, the last first; what belongs to one new memory stays together."""
+    made = {row.row for row in rows if row.is_memory and row.made}
+    links = [row.row for row in rows if row.made and row.table.model is Link]
+    homes = {
+        key: source if source in made else target
+        for some in range(0, len(links), ROWS_AT_ONCE)
+        for key, source, target in Link.objects.filter(key__in=links[some : some + ROWS_AT_ONCE]).values_list(
+            "key", "source", "target"
+        )
+    }
+    units: dict[tuple[str, int], list[FormerRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: -row.last):
+        home = row.values.get("superseded_by_id", (None, None))[1] if row.is_memory else homes.get(row.row)
+        units[(MEMORY.name, home) if home in made else (row.table.name, row.row)].append(row)
+    part = list[FormerRow]()
+    for unit in units.values():
+        part += unit
+        if len(part) >= ROWS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def reverse_batch(actor: Actor, batch: RowChange, terms: Terms) -> Reversed:
+    """Put back what one update of many rows changed, but for rows that have changed since. One transaction; not logged."""
+    model, done = table_named(batch.kept).model, Reversed()
+    with changing(), transaction.atomic():
+        pairs = dict(unpack_batch(batch))
+        found = model._base_manager.in_bulk(list(pairs))
+        fitting: dict[int, dict[str, tuple[Any, Any]]] = {}
+        for key, values in pairs.items():
+            row = found.get(key)
+            if row is None or not (
+                terms.force or all(getattr(row, n) == new for n, (_, new) in values.items())
+            ):
+                why = "deleted since" if row is None else "changed since"
+                done.kept.append(StayingRow(batch.kept, key, str(getattr(row, "id", "")), why))
+            else:
+                fitting[key] = values
+            if (
+                isinstance(row, Memory)
+                and (head := _carrying_version(row, values, force=terms.force)) is not None
+            ):
+                fitting[head.pk] = values
+                done.carried.append(head.id)
+        if fitting:
+            _swap(model, fitting)
+        RowChange.objects.filter(pk=batch.pk).update(undone_by=current_change())
+    done.restored = len(fitting) - len(done.carried)
+    return done
+
+
+def _carrying_version(memory: Memory, values: Mapping[str, tuple[Any, Any]], *, force: bool) -> Memory | None:
+    """The version that counts, if edits since carried a batch's values on to it."""
+    if memory.superseded_by_id is None:
+        return None
+    head = head_of(memory)
+    carries = force or all(getattr(head, name) == new for name, (_, new) in values.items())
+    return head if carries and head.root_key == memory.root_key else None
+
+
+def _swap(model: type[Model], rows: Mapping[int, Mapping[str, tuple[Any, Any]]]) -> None:
+    """Write the former values of rows as a batch of its own."""
+    names = list(next(iter(rows.values())))
+    old = {name: [values[name][0] for values in rows.values()] for name in names}
+    new = {name: [values[name][1] for values in rows.values()] for name in names}
+    with keeping_nothing():
+        write_columns(model, list(rows), old)
+    RowChange.objects.create(
+        change=current_change(),
+        op="b",
+        kept=model._meta.db_table,
+        row=next(iter(rows)),
+        vals=pack_batch(list(rows), new, old),
+    )
+
+
+class _Reversal:
+    """One reversal under way."""
+
+    def __init__(self, actor: Actor, terms: Terms) -> None:
+        self.actor, self.terms, self.done = actor, terms, Reversed()
+        self.now = timezone.now()
+        self.memories: dict[int, Memory] = {}
+        self._taken: list[FormerRow] = []
+        self._events: list[AuditEvent] = []
+        self._revived_roots: dict[int, Memory] = {}
+        self._touched: list[Memory] = []
+        self._left_threads: set[int] = set()
+
+    def hold(self, rows: Sequence[FormerRow]) -> None:
+        """Hold the groups of the rows' memories, then read those; find the chains in which an earlier version returns."""
+        keys = [row.row for row in rows if row.is_memory]
+        wanted = Memory.objects.filter(key__in=keys)
+        groups = set(wanted.values_list("group_id", flat=True))
+        groups |= {value for row in rows for value in row.values.get("group_id", ()) if row.is_memory}
+        hold_groups(groups)
+        self.memories = wanted.select_related(*RELATED_ROWS).in_bulk()
+        for row in rows:
+            memory = self.memories.get(row.row) if row.is_memory else None
+            if memory is not None and _comes_back(row):
+                root = row.values.get("root_id", (memory.root_id, None))[0] or memory.key
+                self._revived_roots[root] = memory
+
+    def rank(self, row: FormerRow) -> tuple[int, int, int]:
+        """The order: referring rows, memories that the change made, those that stop counting, those that count again."""
+        if not row.is_memory:
+            return RANKS[row.table.name], 0, -row.last
+        stage = 0 if row.made else 2 if _comes_back(row) else 1
+        return RANKS[MEMORY.name], stage, -row.last
+
+    def take_back(self, row: FormerRow) -> None:
+        """Take one row back, or note why it stays; without `partial` that is an error."""
+        try:
+            with transaction.atomic():
+                self._take_back(row)
+        except IntegrityError:
+            refusal: LociError = Conflict(
+                gettext("Another row has taken its place."), hint="Nothing was changed."
+            )
+        except LociError as error:
+            refusal = error
+        else:
+            return
+        if not self.terms.partial or (row.is_memory and row.row in self.terms.required):
+            raise refusal
+        found = row.table.model._base_manager.filter(pk=row.row).first()
+        id_ = str(getattr(found, "id", row.row))
+        self.done.kept.append(StayingRow(row.table.name, row.row, id_, refusal.message))
+
+    def _take_back(self, row: FormerRow) -> None:
+        if row.is_memory:
+            memory = self.memories.get(row.row)
+            if memory is None:
+                raise Conflict(gettext("It was purged since."), field=self.terms.field)
+            self._hide(row, memory) if row.made else self._put_back(row, memory)
+        elif row.made:
+            self._close(row)
+        elif row.removed:
+            row.table.model(pk=row.row, **row.before()).save(force_insert=True)
+            self.done.restored += 1
+        else:
+            self._set(row)
+        self._taken.append(row)
+
+    # --- rows that refer to memories
+
+    def _close(self, row: FormerRow) -> None:
+        """Delete or close a row that the change made."""
+        found = row.table.model._base_manager.filter(pk=row.row).first()
+        made = row.table.made
+        if found is None or made == STAYS:
+            return
+        self._require_right(found)
+        if isinstance(found, Link) and any(kept.row == found.source_id for kept in self.done.kept):
+            raise Conflict(gettext("Its memory stays."))
+        if self._is_decided(found, row):
+            raise Conflict(
+                gettext("A person has decided about it since."),
+                hint="Nothing was changed.",
+                field=self.terms.field,
+            )
+        if made == DELETED:
+            found.delete()
+        elif callable(made):
+            type(found)._base_manager.filter(pk=row.row).update(**made(self.actor, self.now))
+        self.done.hidden += 1
+        self._tell(found, is_made=True)
+
+    def _is_decided(self, found: Model, row: FormerRow) -> bool:
+        """True if another change touched a row since this one made it."""
+        return self._later_changes(row, found._meta.db_table).exists()
+
+    def _set(self, row: FormerRow) -> None:
+        """Put the columns of a row back that still have the values which the change gave them."""
+        found = row.table.model._base_manager.filter(pk=row.row).first()
+        if found is None:
+            raise Conflict(gettext("It was deleted since."), field=self.terms.field)
+        self._require_right(found)
+        new = self._fitting(found, row)
+        type(found)._base_manager.filter(pk=row.row).update(**new)
+        self.done.restored += 1
+        self._tell(found, is_made=False)
+
+    def _fitting(self, found: Model, row: FormerRow) -> dict[str, Any]:
+        """The former values of the columns that nothing changed since; with `partial`, the others stay and are named.
+
+        Raises:
+            Conflict: a column changed since that may not stay alone, or any without `partial`.
+        """
+        changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
+        if changed and (not self.terms.partial or DECIDED & set(changed) or len(changed) == len(row.values)):
+            if isinstance(found, Memory):
+                raise changed_since(found, field=self.terms.field)
+            raise Conflict(
+                gettext("It has changed since."), hint=gettext("Nothing was changed."), field=self.terms.field
+            )
+        id_ = str(getattr(found, "id", row.row))
+        for name in changed:
+            why = gettext("{name} has changed since").format(name=name)
+            self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
+        new = {name: old for name, (old, _) in row.values.items() if name not in changed}
+        if "access_count" in new:  # recalls since stay counted
+            old, after = row.values["access_count"]
+            new["access_count"] = max(0, found.access_count - (after - old))
+        return new
+
+    def _require_right(self, found: Model) -> None:
+        group = getattr(found, "group_id", None)
+        if group is not None and not isinstance(found, Memory):
+            self._require_in(group)
+
+    def _require_in(self, group: int) -> None:
+        if not self.actor.may(self.terms.right, group):
+            require_right(self.actor, Memory(group=Group.objects.get(pk=group)), right=self.terms.right)
+
+    def _tell(self, found: Model, *, is_made: bool) -> None:
+        """Log what was done to a row that is no memory, and say it."""
+        event, line = told(found, is_made=is_made, reason=self.terms.reason)
+        if event is not None:
+            self._events.append(event)
+        if line:
+            self.done.lines.append(line)
+
+    # --- memories
+
+    def _hide(self, row: FormerRow, memory: Memory) -> None:
+        """Hide a memory that the change made, as if it had not been stored; a version goes behind the one that returns."""
+        require_right(self.actor, memory, right=self.terms.right)
+        is_wording = memory.state == State.MERGED
+        if not is_wording and (memory.state != State.LIVE or head_of(memory).key != memory.key):
+            raise changed_since(memory, field=self.terms.field)
+        self._refuse_built_on(row, memory)
+        former = self._revived_roots.get(memory.root_key)
+        new: dict[str, Any] = {
+            "state": State.FORGOTTEN,
+            "superseded_by": None,
+            "retired_at": self.now,
+            "source_ref": "",
+        }
+        if former is not None and former.key != memory.key and not is_wording:
+            new |= {"state": State.SUPERSEDED, "superseded_by": former}
+        reach = find_reach(memory, [memory])
+        line = (
+            gettext("the wording {id} is hidden")
+            if is_wording
+            else gettext("{id} is hidden, as if it had not been stored")
+        )
+        self._write(memory, new, Operation.FORGET)
+        withdraw_derived(self.actor, reach)
+        self.done.hidden += 1
+        self.done.lines.append(line.format(id=memory.id))
+
+    def _refuse_built_on(self, row: FormerRow, memory: Memory) -> None:
+        """Raise Conflict if something led to a new memory, or another person or agent changed it, since it was made."""
+        if any(DECIDED & set(later.vals or ()) for later in self._later_changes(row, MEMORY.name)):
+            raise changed_since(memory, field=self.terms.field)
+        ids = {memory.id, *(version.id for version in versions_of(memory))}
+        entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=ids)
+        mine = self._own_changes(row)
+        last = entries.filter(change__in=mine).order_by("-key").first()
+        later = entries.filter(key__gt=last.key) if last is not None else entries.none()
+        other = later.exclude(actor=self.actor.name, token=self.actor.token_id).exclude(change__in=mine)
+        if (by := other.order_by("key").first()) is not None:
+            raise Conflict(
+                f"Somebody else has changed {memory.id} since: {Operation(by.operation).label}.",
+                hint="Nothing was changed. Inspect the memory, and correct it as it is now.",
+                field=self.terms.field,
+            )
+        if use := self._use_of(memory):
+            raise Conflict(
+                f"{memory.id} is in use since: {use}.",
+                hint="Nothing was changed. Undo that first.",
+                field=self.terms.field,
+            )
+
+    def _use_of(self, memory: Memory) -> str:
+        """What leads to a memory that is a chain of its own, in words; empty if nothing does."""
+        coming_back = [key for key, row in self.memories.items() if row.key != memory.key]
+        leading = Memory.objects.filter(superseded_by=memory).exclude(pk__in=coming_back)
+        if memory.root_id is None:
+            current = Relation.objects.filter(retired_at=None)
+            if current.filter(Q(subject=memory) | Q(object=memory)).exists():
+                return gettext("a relation leads to it")
+            if RelationEvidence.objects.filter(memory=memory, relation__retired_at=None).exists():
+                return gettext("it is evidence of a relation")
+        return gettext("another memory became part of it or leads to it") if leading.exists() else ""
+
+    def _put_back(self, row: FormerRow, memory: Memory) -> None:
+        """Put a memory's columns back, in the version that counts too if an edit carried them on."""
+        require_right(self.actor, memory, right=self.terms.right)
+        if "group_id" in row.values:
+            for group in row.values["group_id"]:
+                if not self.actor.may(CURATE, group):
+                    self._require_in(group)
+        if (
+            self.terms.force
+            and memory.state in (State.RETRACTED, State.SUPERSEDED, State.MERGED)
+            and _comes_back(row)
+        ):
+            raise Conflict(gettext("It is {state} since.").format(state=pgettext("word", memory.state)))
+        is_label = not row.values.keys().isdisjoint({"trust", "pinned"}) and "state" not in row.values
+        if is_label and memory.state != State.LIVE and not self.terms.partial:
+            raise changed_since(memory, field=self.terms.field)
+        new = self._fitting(memory, row)
+        if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
+            new |= admit_again(self.actor, memory, new, self.now)
+        if _comes_back(row):
+            new["decayed_at"] = self.now  # the memory does not pay for the time it was away
+            new |= admit_again(self.actor, memory, new, self.now)
+        operation = _operation(row)
+        carried = self._versions_with(row, memory)
+        self._write(memory, new, operation)
+        for version in carried:
+            self.done.carried.append(version.id)
+            self._write(version, {name: old for name, (old, _) in row.values.items()}, operation)
+        self.done.restored += 1
+        self.done.lines += describe(memory, row)
+
+    def _versions_with(self, row: FormerRow, memory: Memory) -> list[Memory]:
+        """The version that counts, if an edit since carried this row's values on to it."""
+        if memory.superseded_by_id is None or not set(row.values) <= CARRIED_BY_EDITS:
+            return []
+        head = head_of(memory)
+        carries = head.root_key == memory.root_key and all(
+            _is_as_left(head, row, name) for name in row.values
+        )
+        return [head] if carries else []
+
+    def _write(self, memory: Memory, new: dict[str, Any], operation: Operation) -> None:
+        """Write a memory's columns and log the difference."""
+        before = snapshot(memory)
+        if "thread_id" in new and memory.thread_id is not None:
+            self._left_threads.add(memory.thread_id)
+        values = {**new, "updated_at": self.now} | ({"state_changed_at": self.now} if "state" in new else {})
+        if not new.keys().isdisjoint({"scope", "group_id"}):
+            values["filter"] = filter_tokens(with_values(memory, new))
+        Memory.objects.filter(pk=memory.pk).update(**values)
+        fresh = Memory.objects.select_related(*RELATED_ROWS).get(pk=memory.pk)
+        self.memories[memory.pk] = fresh
+        for name in vars(fresh):
+            if not name.startswith("_"):
+                setattr(memory, name, getattr(fresh, name))
+        memory._state.fields_cache.clear()
+        differences = changes(before, snapshot(fresh))
+        payload = {"changes": differences, "reason": self.terms.reason, "undone": True}
+        if operation == Operation.MOVE and "group" in differences:
+            former = Group.objects.get(slug=differences["group"][0])
+            left = {"moved_to": fresh.group.slug, "reason": self.terms.reason}
+            self._events.append(AuditEvent(operation, fresh.id, former.id, payload=left))
+        self._events.append(AuditEvent(operation, fresh.id, fresh.group.id, payload=payload))
+        self._touched.append(fresh)
+        self.done.memories.append(fresh.id)
+
+    # --- the end
+
+    def finish(self) -> None:
+        """Refresh what searches read, mark what was taken back, and log."""
+        refresh_around(self._touched)
+        refresh_threads(sorted(self._left_threads))
+        taken = [row for row in self._taken if row.last]
+        for row in taken:
+            RowChange.objects.filter(
+                kept=row.table.name, row=row.row, key__range=(row.first, row.last)
+            ).exclude(op="b").filter(change__in=self._own_changes(row)).update(undone_by=current_change())
+        # Reversing a reversal: what it took back stands again.
+        RowChange.objects.filter(undone_by__in={row.change for row in taken} - {0, None}).update(
+            undone_by=None
+        )
+        audit.append_many(self.actor, self._events)
+
+    def _own_changes(self, row: FormerRow) -> frozenset[int]:
+        return self.terms.besides | {row.change}
+
+    def _later_changes(self, row: FormerRow, table: str) -> Any:
+        """What other changes did to the row since and was not taken back."""
+        rows = RowChange.objects.filter(kept=table, row=row.row)
+        undoing = rows.exclude(undone_by=None).values("undone_by")
+        later = rows.filter(key__gt=row.last, undone_by=None).exclude(change__in=self._own_changes(row))
+        return later.exclude(change=current_change() or 0).exclude(change__in=undoing).exclude(op="b")
+
+
+# Columns that a new version takes from the one before it.
+CARRIED_BY_EDITS: Final = frozenset(
+    {"confidence", "decayed_at", "importance", "pinned", "tags", "metadata", "expires_at"}
+)
+
+
+def _comes_back(row: FormerRow) -> bool:
+    """True if the row is live after its reversal and was not before it."""
+    before, after = row.values.get("state", (None, None))
+    if before == State.LIVE and after != State.LIVE:
+        return True
+    was, now = row.values.get("trust", (None, None))
+    hidden = (Trust.REJECTED, Trust.QUARANTINED, Trust.CANDIDATE)
+    return now in hidden and was is not None and was not in hidden
+
+
+def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
+    """True if the row's column still has the value that the change gave it."""
+    return name in COUNTERS or getattr(found, name) == row.values[name][1]
+
+
+COUNTERS: Final = frozenset({"decayed_at", "access_count"})  # these change by themselves
+
+
+def _operation(row: FormerRow) -> Operation:
+    """The operation by which the log tells that a row's values came back."""
+    before, _ = row.values.get("state", (None, None))
+    if before is not None:
+        return Operation.RESTORE if before == State.LIVE else Operation.FORGET
+    if "group_id" in row.values:
+        return Operation.MOVE
+    if "scope" in row.values:
+        return Operation.NARROW
+    if "trust" in row.values:
+        return Operation.TRUST
+    if "pinned" in row.values:
+        return Operation.PIN if row.values["pinned"][0] else Operation.UNPIN
+    return Operation.EDIT
+
+
+def describe(memory: Memory, row: FormerRow) -> list[str]:
+    """What came back, in a sentence."""
+    match _operation(row):
+        case Operation.RESTORE:
+            return [gettext("{id} is current again").format(id=memory.id)]
+        case Operation.MOVE:
+            return [gettext("it is in '{group}' again").format(group=memory.group.slug)]
+        case Operation.TRUST:
+            return [gettext("it is {before} again").format(before=pgettext("word", memory.trust))]
+        case Operation.PIN:
+            return [gettext("it is pinned again")]
+        case Operation.UNPIN:
+            return [gettext("the pin is gone")]
+        case Operation.FORGET:
+            return [
+                gettext("{id} is {state} again").format(id=memory.id, state=pgettext("word", memory.state))
+            ]
+        case _:
+            return [gettext("its fields are as before")]
+
+
+def told(found: Model, *, is_made: bool, reason: str) -> tuple[AuditEvent | None, str]:
+    """The log row, and the sentence, of taking back a row that is no memory."""
+    if isinstance(found, Relation):
+        line = gettext("the relation is gone") if is_made else gettext("the relation is as before")
+        payload = {"outcome": "undone", "reason": reason}
+        return AuditEvent(Operation.RELATE, None, found.group.id, f"relation:{found.id}", payload), line
+    if isinstance(found, Checkpoint):
+        line = gettext("the checkpoint is gone; the one before it is the newest again")
+        return AuditEvent(
+            Operation.CHECKPOINT, None, found.group.id, f"checkpoint:{found.id}", {"action": "undone"}
+        ), line
+    if isinstance(found, Proposal):
+        action = "withdrawn" if is_made else "reopened"
+        line = gettext("the proposal is withdrawn") if is_made else gettext("the proposal waits again")
+        id_ = found.memory.id if found.memory is not None else None
+        payload = {"proposal": str(found.id), "verb": found.verb, "action": action, "reason": reason}
+        return AuditEvent(Operation.PROPOSE, id_, found.group.id, found.subject, payload), line
+    if isinstance(found, Tombstone):
+        action = "lifted" if is_made else "laid"
+        payload = {"kind": found.kind, "reason": reason, "action": action}
+        return AuditEvent(
+            Operation.LIFT, found.memory_id, found.group.id, f"tombstone:{found.id}", payload
+        ), ""
+    if isinstance(found, Link) and not is_made:
+        found.refresh_from_db()
+        payload = {"action": found.status, "kind": found.kind, "link": str(found.id), "undone": True}
+        line = gettext("the link is open again") if found.status == "open" else ""
+        return AuditEvent(Operation.LINK, found.source.id, found.source.group.id, "", payload), line
+    if isinstance(found, Group):
+        payload = {"action": "instructions", "reason": reason, "undone": True}
+        return AuditEvent(Operation.GROUP, None, found.id, f"group:{found.slug}", payload), gettext(
+            "the instructions are as before"
+        )
+    return None, ""

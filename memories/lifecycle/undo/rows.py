@@ -1,0 +1,156 @@
+"""Reads what changes did to rows: what the triggers kept, or for changes of 0.3.0, what the log says of them."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from access.audit.operations import Operation
+from access.errors import Conflict
+from access.models import AuditEntry, RowChange
+from memories.lifecycle.undo.tables import MEMORY, ReversibleTable, table_named
+from memories.models import Memory
+from memories.queries.snapshot import as_json
+
+# Operations of 0.3.0 whose log row has every value that comes back.
+_MADE: Final = frozenset({Operation.STORE})
+_CHANGED: Final = frozenset(
+    {
+        Operation.TRUST, Operation.VERIFY, Operation.PIN, Operation.UNPIN, Operation.FORGET, Operation.REINFORCE, Operation.EDIT,
+        Operation.SUPERSEDE, Operation.MERGE,
+    }
+)  # fmt: skip
+_KEYS: Final = {"superseded_by": "superseded_by_id", "root": "root_id"}
+_BOOKKEEPING: Final = frozenset({"updated_at", "state_changed_at", "access_count", "last_accessed"})
+
+
+@dataclass
+class FormerRow:
+    """What a change did to one row: `made` or `removed` it, or changed columns, `{name: (before, after)}`."""
+
+    table: ReversibleTable
+    row: int
+    first: int = 0  # keys of the kept rows that this one is made of
+    last: int = 0
+    made: bool = False
+    removed: bool = False
+    values: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    change: int = 0
+
+    @property
+    def is_memory(self) -> bool:
+        """True for a row of a memory."""
+        return self.table is MEMORY
+
+    def before(self) -> dict[str, Any]:
+        """The values that come back."""
+        return {name: old for name, (old, _) in self.values.items()}
+
+
+def rows_of(changes: Collection[int]) -> list[FormerRow]:
+    """What the changes did to each row and was not taken back, in all: a row that they touched twice is one."""
+    found: dict[tuple[str, int], FormerRow] = {}
+    kept = RowChange.objects.filter(change__in=list(changes), undone_by=None).exclude(op="b").order_by("key")
+    for entry in kept.iterator():
+        add_change(found, entry)
+    return [row for row in found.values() if is_left(row)]
+
+
+def add_change(found: dict[tuple[str, int], FormerRow], entry: RowChange) -> None:
+    """Add one kept change of a row to those before it."""
+    table = table_named(entry.kept)
+    row = found.setdefault((entry.kept, entry.row), FormerRow(table, entry.row, first=entry.key))
+    row.last, row.change = entry.key, entry.change
+    if entry.op == "i":
+        row.made = True
+    elif entry.op == "d":
+        row.removed = True
+        row.values = {
+            name: (row.values.get(name, (table.typed(name, old), None))[0], None)
+            for name, (old, _) in (entry.vals or {}).items()
+        }
+    else:
+        for name, (old, new) in (entry.vals or {}).items():
+            first = row.values.get(name, (table.typed(name, old), None))[0]
+            row.values[name] = (first, table.typed(name, new))
+
+
+def is_left(row: FormerRow) -> bool:
+    """True if the changes left the row otherwise than they found it."""
+    if row.made or row.removed:
+        return not (row.made and row.removed)
+    row.values = {name: pair for name, pair in row.values.items() if pair[0] != pair[1]}
+    return bool(row.values)
+
+
+def pack_batch(
+    keys: Sequence[int], before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """The values of one update of many rows as JSON; a column of one repeated value is stored as that value."""
+    packed = {name: [_pack(before[name]), _pack(after[name])] for name in before}
+    return {"pk": list(keys), **packed}
+
+
+def _pack(values: Sequence[Any]) -> Any:
+    listed = [as_json(value) for value in values]
+    is_constant = all(value == listed[0] for value in listed) and not isinstance(listed[0], list)
+    return listed[0] if is_constant else listed
+
+
+def unpack_batch(entry: RowChange) -> Iterator[tuple[int, dict[str, tuple[Any, Any]]]]:
+    """`(key, {column: (before, after)})` for each row of a batch, with the model's types."""
+    vals, table = dict(entry.vals or {}), table_named(entry.kept)
+    keys = vals.pop("pk")
+    for at, key in enumerate(keys):
+        pairs = {name: [_at(values, at) for values in pair] for name, pair in vals.items()}
+        yield (
+            key,
+            {name: (table.typed(name, old), table.typed(name, new)) for name, (old, new) in pairs.items()},
+        )
+
+
+def _at(values: Any, at: int) -> Any:
+    return values[at] if isinstance(values, list) else values
+
+
+def rows_of_log(entries: Sequence[AuditEntry]) -> list[FormerRow]:
+    """What changes of 0.3.0 did to memories, from their log rows.
+
+    Raises:
+        Conflict: the log does not say it, or a purge destroyed what it says.
+    """
+    rows = list[FormerRow]()
+    for entry in entries:
+        if not hasattr(entry, "payload_row"):
+            raise Conflict("This change cannot be taken back any more: its text was purged.")
+        memory = Memory.objects.filter(id=entry.memory_id).only("key").first() if entry.memory_id else None
+        changed = entry.payload.get("changes", {})
+        if memory is not None and entry.operation in _MADE:
+            rows.append(FormerRow(MEMORY, memory.key, made=True))
+        elif memory is not None and entry.operation in _CHANGED and changed and "moved" not in entry.payload:
+            rows.append(FormerRow(MEMORY, memory.key, values=dict(_columns(changed))))
+        else:
+            label = Operation(entry.operation).value
+            raise Conflict(
+                f"'{label}' was done by Loci 0.3.0, which kept too little to take it back.",
+                hint="Nothing was changed. Inspect the memory, and use a verb.",
+            )
+    return rows
+
+
+def _columns(changed: dict[str, list[Any]]) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    for name, (old, new) in changed.items():
+        if name in _KEYS:
+            keys = {
+                str(id_): key
+                for id_, key in Memory.objects.filter(id__in=filter(None, (old, new))).values_list(
+                    "id", "key"
+                )
+            }
+            yield _KEYS[name], (keys.get(old), keys.get(new))
+        elif name in MEMORY.columns and name not in _BOOKKEEPING:
+            yield name, (MEMORY.typed(name, old), MEMORY.typed(name, new))
+
+
+def changes_of(entries: Iterable[AuditEntry]) -> frozenset[int]:
+    """The numbers of the changes that log rows are parts of; none for those of 0.3.0."""
+    return frozenset(entry.change for entry in entries if entry.change is not None)
