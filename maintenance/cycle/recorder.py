@@ -73,7 +73,7 @@ class Recorder:
         with keeping_nothing():
             write_columns(model, keys, columns)
         vals = pack_batch(keys, before, columns)
-        change = current_change()
+        change = current_change() or 0
         self._batches.append(
             RowChange(change=change, op="b", kept=model._meta.db_table, row=keys[0], vals=vals)
         )

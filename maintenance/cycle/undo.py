@@ -17,7 +17,8 @@ from access.models import RowChange
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
-from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms, in_parts, reverse, reverse_batch
+from memories.lifecycle.undo.large import in_parts, reverse_batch
+from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
 from memories.models import Memory
 from memories.types import State
@@ -192,7 +193,7 @@ def take_back(actor: Actor, run: Run, *, force: bool) -> Reversed:
         for part in in_parts(rows_of(changes)):
             done.add(reverse(actor, part, terms))
         for batch in standing_changes(run).filter(op="b").order_by("-key"):
-            done.add(reverse_batch(actor, batch, terms))
+            done.add(reverse_batch(batch, terms))
         with transaction.atomic():
             standing = Run.objects.filter(pk=run.pk).exclude(status=RunStatus.UNDONE)
             if not standing.update(status=RunStatus.UNDONE, undone_at=timezone.now(), undone_by=actor.name):

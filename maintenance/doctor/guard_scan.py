@@ -22,7 +22,8 @@ from guard.policy import STRICTNESS
 from maintenance.embeddings.reading import read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
 from memories.lifecycle.target import change_fields
-from memories.lifecycle.undo.reverse import Reversed, Terms, in_parts, reverse
+from memories.lifecycle.undo.large import in_parts
+from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
 from memories.models import Checkpoint, FindingStatus, IndexState, Memory, MemoryFinding
 from memories.queries.versions import parse_id

@@ -19,8 +19,8 @@ from memories.draft import clean_reason
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, find_version, require_person, require_right
 from memories.lifecycle.undo import UNDO_HOURS
-from memories.lifecycle.undo.reverse import FormerRow, Reversed, Terms, reverse
-from memories.lifecycle.undo.rows import rows_of
+from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
+from memories.lifecycle.undo.rows import FormerRow, rows_of
 from memories.lifecycle.undo.tables import MEMORY, table_named
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.snapshot import changes, snapshot
@@ -89,7 +89,10 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
         transaction.set_rollback(dry_run)
     count = 0 if dry_run else done.restored + done.hidden
     stays = (gettext("{id} stays as it is: {why}").format(id=row.id, why=row.why) for row in done.kept)
-    lines = tuple(dict.fromkeys((consequence_of(memory), *done.lines, *stays)))
+    told = gettext("{id} is current again").format(id=memory.id)
+    lines = tuple(
+        dict.fromkeys((consequence_of(memory), *(line for line in done.lines if line != told), *stays))
+    )
     return ChangeResult(
         Operation.RESTORE.value,
         memory.id,

@@ -12,7 +12,8 @@ from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry
-from memories.lifecycle.undo.reverse import Reversed, Terms, in_parts, reverse
+from memories.lifecycle.undo.large import in_parts
+from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
 from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
 from sources.importing.relations import UNDO_SUBJECT, is_undone
 from storage.changes import changing, new_change

@@ -162,7 +162,7 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
     )
     first, rows = came.order_by("key").first(), rows_of([change])
     left = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE, group=source.id)
-    if first is None or not left.exists():
+    if first is None or first.group is None or not left.exists():
         raise NotFound(
             f"No move from '{source.slug}' has the run {run}.",
             hint="The move's answer names its run.",

@@ -4,14 +4,13 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 `reverse()`. It writes rows itself, so it is a change that can be reversed in its turn.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext, pgettext
 
@@ -23,9 +22,10 @@ from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group, RowChange
 from memories.lifecycle.target import require_right
 from memories.lifecycle.undo.admit import admit_again, with_values
-from memories.lifecycle.undo.rows import FormerRow, pack_batch, unpack_batch
-from memories.lifecycle.undo.tables import DELETED, MEMORY, RANKS, STAYS, table_named
-from memories.models import Checkpoint, Link, Memory, Proposal, Tombstone
+from memories.lifecycle.undo.rows import FormerRow
+from memories.lifecycle.undo.tables import DELETED, MEMORY, RANKS, STAYS
+from memories.lifecycle.undo.words import describe, operation_of, told
+from memories.models import Link, Memory
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
@@ -33,8 +33,7 @@ from memories.store.search_columns import filter_tokens, refresh_around
 from memories.store.threads import refresh_threads
 from memories.types import State, Trust
 from relations.models import Relation, RelationEvidence
-from storage.bulk.update import write_columns
-from storage.changes import changing, current_change, keeping_nothing
+from storage.changes import changing, current_change
 
 ROWS_AT_ONCE: Final = 50  # per transaction of a large change
 # Columns that say whether a memory counts and where: a row that another change touched there since was built on.
@@ -120,85 +119,6 @@ def reverse(actor: Actor, rows: Sequence[FormerRow], terms: Terms) -> Reversed:
             work.take_back(row)
         work.finish()
     return work.done
-
-
-def in_parts(rows: Sequence[FormerRow]) -> Iterator[list[FormerRow]]:
-    """The rows of a large change for short transactions, the last first; what belongs to one new memory stays together."""
-    made = {row.row for row in rows if row.is_memory and row.made}
-    links = [row.row for row in rows if row.made and row.table.model is Link]
-    homes = {
-        key: source if source in made else target
-        for some in range(0, len(links), ROWS_AT_ONCE)
-        for key, source, target in Link.objects.filter(key__in=links[some : some + ROWS_AT_ONCE]).values_list(
-            "key", "source", "target"
-        )
-    }
-    units: dict[tuple[str, int], list[FormerRow]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: -row.last):
-        home = row.values.get("superseded_by_id", (None, None))[1] if row.is_memory else homes.get(row.row)
-        units[(MEMORY.name, home) if home in made else (row.table.name, row.row)].append(row)
-    part = list[FormerRow]()
-    for unit in units.values():
-        part += unit
-        if len(part) >= ROWS_AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part
-
-
-def reverse_batch(actor: Actor, batch: RowChange, terms: Terms) -> Reversed:
-    """Put back what one update of many rows changed, but for rows that have changed since. One transaction; not logged."""
-    model, done = table_named(batch.kept).model, Reversed()
-    with changing(), transaction.atomic():
-        pairs = dict(unpack_batch(batch))
-        found = model._base_manager.in_bulk(list(pairs))
-        fitting: dict[int, dict[str, tuple[Any, Any]]] = {}
-        for key, values in pairs.items():
-            row = found.get(key)
-            if row is None or not (
-                terms.force or all(getattr(row, n) == new for n, (_, new) in values.items())
-            ):
-                why = "deleted since" if row is None else "changed since"
-                done.kept.append(StayingRow(batch.kept, key, str(getattr(row, "id", "")), why))
-            else:
-                fitting[key] = values
-            if (
-                isinstance(row, Memory)
-                and (head := _carrying_version(row, values, force=terms.force)) is not None
-            ):
-                fitting[head.pk] = values
-                done.carried.append(head.id)
-        if fitting:
-            _swap(model, fitting)
-        RowChange.objects.filter(pk=batch.pk).update(undone_by=current_change())
-    done.restored = len(fitting) - len(done.carried)
-    return done
-
-
-def _carrying_version(memory: Memory, values: Mapping[str, tuple[Any, Any]], *, force: bool) -> Memory | None:
-    """The version that counts, if edits since carried a batch's values on to it."""
-    if memory.superseded_by_id is None:
-        return None
-    head = head_of(memory)
-    carries = force or all(getattr(head, name) == new for name, (_, new) in values.items())
-    return head if carries and head.root_key == memory.root_key else None
-
-
-def _swap(model: type[Model], rows: Mapping[int, Mapping[str, tuple[Any, Any]]]) -> None:
-    """Write the former values of rows as a batch of its own."""
-    names = list(next(iter(rows.values())))
-    old = {name: [values[name][0] for values in rows.values()] for name in names}
-    new = {name: [values[name][1] for values in rows.values()] for name in names}
-    with keeping_nothing():
-        write_columns(model, list(rows), old)
-    RowChange.objects.create(
-        change=current_change(),
-        op="b",
-        kept=model._meta.db_table,
-        row=next(iter(rows)),
-        vals=pack_batch(list(rows), new, old),
-    )
 
 
 class _Reversal:
@@ -295,7 +215,7 @@ class _Reversal:
 
     def _is_decided(self, found: Model, row: FormerRow) -> bool:
         """True if another change touched a row since this one made it."""
-        return self._later_changes(row, found._meta.db_table).exists()
+        return bool(self._later_changes(row, found._meta.db_table))
 
     def _set(self, row: FormerRow) -> None:
         """Put the columns of a row back that still have the values which the change gave them."""
@@ -326,7 +246,7 @@ class _Reversal:
             why = gettext("{name} has changed since").format(name=name)
             self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
         new = {name: old for name, (old, _) in row.values.items() if name not in changed}
-        if "access_count" in new:  # recalls since stay counted
+        if isinstance(found, Memory) and "access_count" in new:  # recalls since stay counted
             old, after = row.values["access_count"]
             new["access_count"] = max(0, found.access_count - (after - old))
         return new
@@ -434,7 +354,7 @@ class _Reversal:
         if _comes_back(row):
             new["decayed_at"] = self.now  # the memory does not pay for the time it was away
             new |= admit_again(self.actor, memory, new, self.now)
-        operation = _operation(row)
+        operation = operation_of(row)
         carried = self._versions_with(row, memory)
         self._write(memory, new, operation)
         for version in carried:
@@ -498,7 +418,7 @@ class _Reversal:
     def _own_changes(self, row: FormerRow) -> frozenset[int]:
         return self.terms.besides | {row.change}
 
-    def _later_changes(self, row: FormerRow, table: str) -> Any:
+    def _later_changes(self, row: FormerRow, table: str) -> QuerySet[RowChange]:
         """What other changes did to the row since and was not taken back."""
         rows = RowChange.objects.filter(kept=table, row=row.row)
         undoing = rows.exclude(undone_by=None).values("undone_by")
@@ -528,76 +448,3 @@ def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
 
 
 COUNTERS: Final = frozenset({"decayed_at", "access_count"})  # these change by themselves
-
-
-def _operation(row: FormerRow) -> Operation:
-    """The operation by which the log tells that a row's values came back."""
-    before, _ = row.values.get("state", (None, None))
-    if before is not None:
-        return Operation.RESTORE if before == State.LIVE else Operation.FORGET
-    if "group_id" in row.values:
-        return Operation.MOVE
-    if "scope" in row.values:
-        return Operation.NARROW
-    if "trust" in row.values:
-        return Operation.TRUST
-    if "pinned" in row.values:
-        return Operation.PIN if row.values["pinned"][0] else Operation.UNPIN
-    return Operation.EDIT
-
-
-def describe(memory: Memory, row: FormerRow) -> list[str]:
-    """What came back, in a sentence."""
-    match _operation(row):
-        case Operation.RESTORE:
-            return [gettext("{id} is current again").format(id=memory.id)]
-        case Operation.MOVE:
-            return [gettext("it is in '{group}' again").format(group=memory.group.slug)]
-        case Operation.TRUST:
-            return [gettext("it is {before} again").format(before=pgettext("word", memory.trust))]
-        case Operation.PIN:
-            return [gettext("it is pinned again")]
-        case Operation.UNPIN:
-            return [gettext("the pin is gone")]
-        case Operation.FORGET:
-            return [
-                gettext("{id} is {state} again").format(id=memory.id, state=pgettext("word", memory.state))
-            ]
-        case _:
-            return [gettext("its fields are as before")]
-
-
-def told(found: Model, *, is_made: bool, reason: str) -> tuple[AuditEvent | None, str]:
-    """The log row, and the sentence, of taking back a row that is no memory."""
-    if isinstance(found, Relation):
-        line = gettext("the relation is gone") if is_made else gettext("the relation is as before")
-        payload = {"outcome": "undone", "reason": reason}
-        return AuditEvent(Operation.RELATE, None, found.group.id, f"relation:{found.id}", payload), line
-    if isinstance(found, Checkpoint):
-        line = gettext("the checkpoint is gone; the one before it is the newest again")
-        return AuditEvent(
-            Operation.CHECKPOINT, None, found.group.id, f"checkpoint:{found.id}", {"action": "undone"}
-        ), line
-    if isinstance(found, Proposal):
-        action = "withdrawn" if is_made else "reopened"
-        line = gettext("the proposal is withdrawn") if is_made else gettext("the proposal waits again")
-        id_ = found.memory.id if found.memory is not None else None
-        payload = {"proposal": str(found.id), "verb": found.verb, "action": action, "reason": reason}
-        return AuditEvent(Operation.PROPOSE, id_, found.group.id, found.subject, payload), line
-    if isinstance(found, Tombstone):
-        action = "lifted" if is_made else "laid"
-        payload = {"kind": found.kind, "reason": reason, "action": action}
-        return AuditEvent(
-            Operation.LIFT, found.memory_id, found.group.id, f"tombstone:{found.id}", payload
-        ), ""
-    if isinstance(found, Link) and not is_made:
-        found.refresh_from_db()
-        payload = {"action": found.status, "kind": found.kind, "link": str(found.id), "undone": True}
-        line = gettext("the link is open again") if found.status == "open" else ""
-        return AuditEvent(Operation.LINK, found.source.id, found.source.group.id, "", payload), line
-    if isinstance(found, Group):
-        payload = {"action": "instructions", "reason": reason, "undone": True}
-        return AuditEvent(Operation.GROUP, None, found.id, f"group:{found.slug}", payload), gettext(
-            "the instructions are as before"
-        )
-    return None, ""

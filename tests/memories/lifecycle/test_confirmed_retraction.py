@@ -42,7 +42,7 @@ def test_the_agent_cannot_undo_what_a_curator_confirmed(
     assert (done.id, done.state) == (memory.id, State.RETRACTED)
     mark = Tombstone.objects.get(memory_id=memory.id, lifted_at=None)
     assert (mark.author_name, mark.reason) == (person(alice).name, "he left")
-    with pytest.raises(Conflict, match="Somebody else has changed"):
+    with pytest.raises(Conflict, match="A person has decided about it since"):
         undo_write(helper, undo)
     with pytest.raises(Conflict, match="is retracted"):
         verbs.restore(helper, memory.id)

@@ -60,4 +60,5 @@ def test_an_undone_approval_of_a_correction_gives_the_former_text_back(alice: Us
     ).memory
     assert queued is not None
     undone(approve, person(alice), queued)
-    assert Memory.objects.get(state="live").content == TEXT
+    assert (fresh(old).state, fresh(old).trust) == ("live", "active")
+    assert (fresh(queued).state, fresh(queued).trust) == ("live", "candidate")

@@ -154,10 +154,14 @@ def test_restore_refuses_a_twin_of_a_live_text(alice: User, memory: Memory) -> N
         verbs.restore(person(alice), memory.id)
 
 
-def test_what_is_restored_after_its_time_lives_on(alice: User, memory: Memory) -> None:
+def test_what_is_restored_after_its_end_has_expired_and_lives_on_when_restored_again(
+    alice: User, memory: Memory
+) -> None:
     Memory.objects.filter(pk=memory.pk).update(
         state="forgotten", expires_at=timezone.now() - timedelta(days=1)
     )
+    assert verbs.restore(person(alice), memory.id).state == "expired"
+    assert not is_recalled(alice)
     verbs.restore(person(alice), memory.id)
     assert is_recalled(alice)
 

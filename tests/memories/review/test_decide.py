@@ -97,7 +97,7 @@ def test_a_dismissed_link_is_open_again(alice: User, pair: tuple[Memory, Memory,
     take_back(person(alice), done.entries)
     link.refresh_from_db()
     assert (link.status, link.settled_by, link.settled_at) == ("open", "", None)
-    with pytest.raises(Conflict, match="has changed since"):
+    with pytest.raises(Conflict, match="undone already"):
         take_back(person(alice), done.entries)
 
 
@@ -113,7 +113,7 @@ def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
     assert len(done.entries) == 2
     assert done.id == old.id
     said = take_back(person(alice), done.entries).consequences
-    assert said == ("the link is open again", "both are live again")
+    assert said == (f"{old.id} is current again", "the link is open again")
     assert (fields(old), fields(new)) == was
     link.refresh_from_db()
     assert link.status == "open"
@@ -165,12 +165,13 @@ def test_approving_a_correction_replaces_and_brings_the_former_text_back(alice: 
     old = kept(person(alice), OLD, group="ledger", scope="group")
     queued = keep(agent(alice), NEW, group="ledger", scope="group", supersedes=old.id).memory
     assert queued is not None
+    standing_before = standing(old)
     done = decide(person(alice), ReviewDecision("approve", queued.id))
     assert (standing(queued), fresh(old).state) == (("live", "active"), "superseded")
     take_back(person(alice), done.entries)
-    live = Memory.objects.get(state="live")
-    assert (live.content, live.version) == (OLD, 3)
-    assert fresh(queued).state == "superseded"
+    assert standing(old) == standing_before
+    assert standing(queued) == ("live", "candidate")
+    assert Link.objects.get().status == "open"
 
 
 def test_replacing_what_the_candidate_was_written_to_replace_is_one_decision(
@@ -201,12 +202,12 @@ def test_a_merge_is_taken_apart(alice: User, ledger: Group, content: str) -> Non
     assert (live.content, live.tags, live.confidence) == (two.content, [], 0.9)
 
 
-def test_an_edit_is_taken_back_by_a_newer_version(alice: User, waits: Memory) -> None:
+def test_an_edit_is_taken_back_by_the_former_version(alice: User, waits: Memory) -> None:
     done = decide(person(alice), ReviewDecision("edit", waits.id, content="It waits no more."))
     assert Memory.objects.get(state="live").trust == "candidate"
     take_back(person(alice), done.entries)
     live = Memory.objects.get(state="live")
-    assert (live.content, live.version, live.trust) == ("It waits.", 3, "candidate")
+    assert (live.content, live.version, live.trust) == ("It waits.", 1, "candidate")
 
 
 def test_an_edit_and_its_approval_are_one_decision(alice: User, waits: Memory) -> None:

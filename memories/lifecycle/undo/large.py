@@ -1,0 +1,98 @@
+"""Large changes, such as runs and imports: taken back in short transactions, and updates of many rows at once."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Model
+
+from access.models import RowChange
+from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms
+from memories.lifecycle.undo.rows import FormerRow, pack_batch, unpack_batch
+from memories.lifecycle.undo.tables import MEMORY, table_named
+from memories.models import Link, Memory
+from memories.queries.versions import head_of
+from storage.bulk.update import write_columns
+from storage.changes import changing, current_change, keeping_nothing
+
+ROWS_AT_ONCE: Final = 50  # per transaction
+
+
+def in_parts(rows: Sequence[FormerRow]) -> Iterator[list[FormerRow]]:
+    """The rows of a large change for short transactions, the last first; what belongs to one new memory stays together."""
+    made = {row.row for row in rows if row.is_memory and row.made}
+    links = [row.row for row in rows if row.made and row.table.model is Link]
+    homes = {
+        key: source if source in made else target
+        for some in range(0, len(links), ROWS_AT_ONCE)
+        for key, source, target in Link.objects.filter(key__in=links[some : some + ROWS_AT_ONCE]).values_list(
+            "key", "source", "target"
+        )
+    }
+    units: dict[tuple[str, int], list[FormerRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: -row.last):
+        home = row.values.get("superseded_by_id", (None, None))[1] if row.is_memory else homes.get(row.row)
+        units[(MEMORY.name, home) if home in made else (row.table.name, row.row)].append(row)
+    part = list[FormerRow]()
+    for unit in units.values():
+        part += unit
+        if len(part) >= ROWS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def reverse_batch(batch: RowChange, terms: Terms) -> Reversed:
+    """Put back what one update of many rows changed, but for rows that have changed since. One transaction; not logged."""
+    model, done = table_named(batch.kept).model, Reversed()
+    with changing(), transaction.atomic():
+        pairs = dict(unpack_batch(batch))
+        found = model._base_manager.in_bulk(list(pairs))
+        fitting: dict[int, dict[str, tuple[Any, Any]]] = {}
+        for key, values in pairs.items():
+            row = found.get(key)
+            if row is None or not (
+                terms.force or all(getattr(row, n) == new for n, (_, new) in values.items())
+            ):
+                why = "deleted since" if row is None else "changed since"
+                done.kept.append(StayingRow(batch.kept, key, str(getattr(row, "id", "")), why))
+            else:
+                fitting[key] = values
+            if (
+                isinstance(row, Memory)
+                and (head := _carrying_version(row, values, force=terms.force)) is not None
+            ):
+                fitting[head.pk] = values
+                done.carried.append(head.id)
+        if fitting:
+            _swap(model, fitting)
+        RowChange.objects.filter(pk=batch.pk).update(undone_by=current_change())
+    done.restored = len(fitting) - len(done.carried)
+    return done
+
+
+def _carrying_version(memory: Memory, values: Mapping[str, tuple[Any, Any]], *, force: bool) -> Memory | None:
+    """The version that counts, if edits since carried a batch's values on to it."""
+    if memory.superseded_by_id is None:
+        return None
+    head = head_of(memory)
+    carries = force or all(getattr(head, name) == new for name, (_, new) in values.items())
+    return head if carries and head.root_key == memory.root_key else None
+
+
+def _swap(model: type[Model], rows: Mapping[int, Mapping[str, tuple[Any, Any]]]) -> None:
+    """Write the former values of rows as a batch of its own."""
+    names = list(next(iter(rows.values())))
+    old = {name: [values[name][0] for values in rows.values()] for name in names}
+    new = {name: [values[name][1] for values in rows.values()] for name in names}
+    with keeping_nothing():
+        write_columns(model, list(rows), old)
+    RowChange.objects.create(
+        change=current_change() or 0,
+        op="b",
+        kept=model._meta.db_table,
+        row=next(iter(rows)),
+        vals=pack_batch(list(rows), new, old),
+    )
