@@ -125,6 +125,10 @@ def rows_to_restore(memory: Memory) -> list[FormerRow]:
         return [*tombstones_of(memory), own_row(memory)]
     found = rows_of([taken.change])
     own = [row for row in found if row.is_memory and row.row == memory.key]
+    own[0].values["decayed_at"] = (
+        timezone.now(),
+        memory.decayed_at,
+    )  # it does not pay for the time it was away
     is_of_run = AuditEntry.objects.filter(change=taken.change, run__isnull=False).exists()
     return own if is_of_run else found
 
@@ -133,6 +137,7 @@ def own_row(memory: Memory) -> FormerRow:
     """The memory's row as it counts, where nothing tells what it was before."""
     values = {
         "state": (State.LIVE, memory.state),
+        "decayed_at": (timezone.now(), memory.decayed_at),
         "retired_at": (None, memory.retired_at),
         "superseded_by_id": (None, memory.superseded_by_id),
     }
@@ -171,10 +176,8 @@ def rows_of_version(version: Memory, head: Memory) -> list[FormerRow]:
 
 def consequence_of(memory: Memory) -> str:
     """Whether recall returns the memory now."""
-    if memory.state == State.EXPIRED:
-        return gettext(
-            "its end has passed meanwhile, so it is expired; restore it again to keep it without an end"
-        )
+    if memory.expires_at is not None and memory.expires_at <= timezone.now():
+        return gettext("its end has passed: recall returns it once that is changed")
     if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
         return gettext("it is {trust}: recall does not return it yet").format(
             trust=pgettext("word", memory.trust)

@@ -18,6 +18,12 @@ from memories.review.proposals import find_proposal
 
 MAX_ENTRIES: Final = 6  # a decision names at most three
 FIELD: Final = "entries"
+DECISIONS: Final = frozenset(
+    {
+        Operation.TRUST, Operation.VERIFY, Operation.MERGE, Operation.SUPERSEDE, Operation.EDIT, Operation.FORGET,
+        Operation.RETRACT, Operation.PIN, Operation.UNPIN, Operation.LINK, Operation.GUARD,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,6 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
         raise NotFound("The audit log has no such row about a memory that you may see.", field=FIELD)
     memory = find_memory(actor, entry.memory_id, field=FIELD)
     require_right(actor, memory, right=CURATE)
-    if entry.operation == Operation.PURGE or not hasattr(entry, "payload_row"):
+    if entry.operation not in DECISIONS or not hasattr(entry, "payload_row"):
         raise Conflict(f"'{entry.operation}' cannot be undone from here.", hint="Nothing was changed.")
     return entry

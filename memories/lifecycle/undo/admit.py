@@ -1,7 +1,6 @@
 """What a memory must pass to count again: its text is not withdrawn or live elsewhere, and the guard looks once more."""
 
 from copy import copy
-from datetime import datetime
 from typing import Any
 
 from access.actor import Actor
@@ -14,11 +13,11 @@ from memories.models import FindingStatus, Memory, MemoryFinding
 from memories.types import State, Trust
 
 
-def admit_again(actor: Actor, memory: Memory, new: dict[str, Any], now: datetime) -> dict[str, Any]:
+def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, Any]:
     """Check that a memory may count again with these columns; return the columns that come out differently.
 
-    A text that the guard would hold today, and that no person has kept, goes to quarantine; one whose end has passed
-    meanwhile has expired.
+    A text that the guard would hold today, and that no person has kept, goes to quarantine. An end that passed meanwhile
+    has passed: recall asks for the time.
 
     Raises:
         Conflict: its text was withdrawn, or is live elsewhere; a later version counts; its group became private.
@@ -31,12 +30,10 @@ def admit_again(actor: Actor, memory: Memory, new: dict[str, Any], now: datetime
         check_not_withdrawn(actor, as_new)
     if new.get("state", memory.state) == State.LIVE:
         check_no_live_copy(as_new)
-    ended = as_new.expires_at is not None and as_new.expires_at <= now and new.get("state") == State.LIVE
-    changed = {"state": State.EXPIRED, "retired_at": now} if ended else {}
     trust = new.get("trust", memory.trust)
     if trust == Trust.QUARANTINED or _was_kept(memory):
-        return changed
-    return changed | ({"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {})
+        return {}
+    return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
 
 
 def with_values(memory: Memory, new: dict[str, Any]) -> Memory:

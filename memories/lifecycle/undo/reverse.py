@@ -299,8 +299,11 @@ class _Reversal:
 
     def _refuse_built_on(self, row: FormerRow, memory: Memory) -> None:
         """Raise Conflict if something led to a new memory, or another person or agent changed it, since it was made."""
-        if any(DECIDED & set(later.vals or ()) for later in self._later_changes(row, MEMORY.name)):
-            raise changed_since(memory, field=self.terms.field)
+        for later in self._later_changes(row, MEMORY.name):
+            # Of a run or an import stays what anybody changed since, in any way.
+            touched = set(later.vals or ()) - COUNTERS
+            if touched and (self.terms.partial or DECIDED & touched):
+                raise changed_since(memory, field=self.terms.field)
         ids = {memory.id, *(version.id for version in versions_of(memory))}
         entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=ids)
         mine = self._own_changes(row)
@@ -350,10 +353,9 @@ class _Reversal:
             raise changed_since(memory, field=self.terms.field)
         new = self._fitting(memory, row)
         if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
-            new |= admit_again(self.actor, memory, new, self.now)
+            new |= admit_again(self.actor, memory, new)
         if _comes_back(row):
-            new["decayed_at"] = self.now  # the memory does not pay for the time it was away
-            new |= admit_again(self.actor, memory, new, self.now)
+            new |= admit_again(self.actor, memory, new)
         operation = operation_of(row)
         carried = self._versions_with(row, memory)
         self._write(memory, new, operation)

@@ -12,7 +12,9 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
+from memories.draft import EditDraft
 from memories.lifecycle import target, verbs
+from memories.lifecycle.edit import edit
 from memories.models import Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from tests.memories.builders import fresh, keep, kept
@@ -154,15 +156,15 @@ def test_restore_refuses_a_twin_of_a_live_text(alice: User, memory: Memory) -> N
         verbs.restore(person(alice), memory.id)
 
 
-def test_what_is_restored_after_its_end_has_expired_and_lives_on_when_restored_again(
+def test_what_is_restored_after_its_end_counts_again_with_a_new_end(
     alice: User, memory: Memory
 ) -> None:
     Memory.objects.filter(pk=memory.pk).update(
         state="forgotten", expires_at=timezone.now() - timedelta(days=1)
     )
-    assert verbs.restore(person(alice), memory.id).state == "expired"
-    assert not is_recalled(alice)
     verbs.restore(person(alice), memory.id)
+    assert not is_recalled(alice)
+    edit(person(alice), memory.id, EditDraft(expires_at=timezone.now() + timedelta(days=1)))
     assert is_recalled(alice)
 
 
