@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pprint import pformat
 from random import Random
 from typing import Any, Final
@@ -17,6 +17,7 @@ from tests.changes.oracle import (
     Undoable,
     first,
     log_is_whole,
+    nothing_hidden_is_recalled,
     real_recall_agrees,
     refusal_changes_nothing,
     store_is_well,
@@ -247,11 +248,12 @@ class Walk:
     run: Run
     oracle: Oracle = field(default_factory=Oracle)
     offers: list[Undoable] = field(default_factory=list)
+    seen: Rows | None = None  # the tables after the last step
     last_by_agents: str = ""
 
     def take(self, step: Step) -> Iterator[Fault]:
         """Take a step; yield its faults."""
-        before = self.rows()
+        before = self.seen = self.rows() if self.seen is None else replace(self.seen, at=self.world.now())
         undone = self.offers.pop(-1 - step[2] % len(self.offers)) if step[1] == "undo" and self.offers else None
         if step[1] == "undo":
             if undone is None:
@@ -277,7 +279,7 @@ class Walk:
         except (DatabaseError, AssertionError, ValueError, KeyError, AttributeError, TypeError) as error:
             yield Fault(f"{step[1]} fails with {type(error).__name__}", str(error)[:200])
             return
-        after = self.rows()
+        after = self.seen = self.rows()
         self.note(step, undone)
         if undone:
             yield from undo_restores(undone, before, after)
@@ -299,6 +301,7 @@ class Walk:
 
     def last_look(self, *, is_whole: bool) -> Iterator[Fault]:
         """What is looked at once, at the end."""
+        yield from nothing_hidden_is_recalled(self.world, self.rows())
         yield from log_is_whole()
         if is_whole:
             yield from real_recall_agrees(self.world, self.rows())

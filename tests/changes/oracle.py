@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 
 from memories.types import RELATION_SOURCE
 from tests.changes.rows import COMPARED, COUNTING, Row, Rows, has_ended, has_passed, rank, root_of
-from tests.changes.world import DAYS, GROUPS, PEOPLE, PRIVATE, TEXTS, Offer, Step, World, doctor_faults, is_log_unbroken
+from tests.changes.world import DAYS, GROUPS, PEOPLE, PRIVATE, SOURCE, TEXTS, Offer, Step, World, doctor_faults, is_log_unbroken
+
+
+EVERYWHERE = tuple((who, group) for who in ("agent", "curator") for group in GROUPS if (who, group) != ("agent", PRIVATE))
 
 
 class Fault(NamedTuple):
@@ -35,11 +38,13 @@ class Oracle:
 
     def judge(self, world: World, step: Step, before: Rows, after: Rows) -> Iterator[Fault]:
         """The faults of a step that was carried out."""
-        yield from nothing_hidden_is_recalled(world, after)
+        yield from nothing_hidden_is_recalled(world, after, (("agent", "ledger"),))
         yield from trust_rises_by_people_alone(self.ceilings, step, before, after)
         yield from nothing_that_counts_vanishes(world, step, before, after)
         yield from no_plan_leaves_a_gap(step, before, after)
         yield from one_version_counts(step, after)
+        yield from no_conflict_disappears(step, before, after)
+        yield from file_is_followed(world, step, after)
 
 
 # 1. An undo that was offered restores everything.
@@ -155,33 +160,25 @@ def touched_roots(before: Rows, after: Rows) -> set[int]:
 # 2. What is hidden stays hidden.
 
 
-def nothing_hidden_is_recalled(world: World, after: Rows) -> Iterator[Fault]:
+def nothing_hidden_is_recalled(
+    world: World, after: Rows, where: Iterable[tuple[str, str]] = EVERYWHERE
+) -> Iterator[Fault]:
     """No actor's recall may return what is quarantined, withdrawn, waiting, or of a group that is closed to it."""
-    marks = {name[1][0] for name in after.others if name[0] == "tombstone" and name[1]}
-    for who in ("agent", "curator"):
-        for group in GROUPS:
-            if who == "agent" and group == PRIVATE:
-                continue
-            for key in world.may_recall(who, group):
-                yield from hidden_row(world, who, group, after.memories[key], marks)
+    barred = {name[2][0] for name in after.others if name[0] == "tombstone"}
+    for who, group in where:
+        for key in world.may_recall(who, group):
+            yield from hidden_row(world, who, group, after.memories[key], barred)
 
 
-def hidden_row(world: World, who: str, group: str, row: Row, barred: set[int]) -> Iterator[Fault]:
+def hidden_row(world: World, who: str, group: str, row: Row, barred: set[Any]) -> Iterator[Fault]:
     """The fault of a row that recall may return and must not."""
     shown = f"{who} in {group}: {shown_row(row)}"
     if row["trust"] in ("quarantined", "rejected", "candidate") or row["state"] not in ("live", "superseded"):
         yield Fault(f"recall returns what is {row['trust']} and {row['state']}", shown)
     if row["scope"] != "global" and row["group_id"] != world.groups[group].key:
         yield Fault("recall returns a memory of another group", shown)
-    if root_of(row) in barred and row["state"] == "live" and is_barred(world, row):
+    if row["id"] in barred and row["state"] == "live":
         yield Fault("recall returns a text that is barred", shown)
-
-
-def is_barred(world: World, row: Row) -> bool:
-    """True if a tombstone in force is about this very row."""
-    from memories.models import Tombstone  # noqa: PLC0415
-
-    return Tombstone.objects.filter(memory_id=row["id"], lifted_at=None).exists()
 
 
 def real_recall_agrees(world: World, after: Rows) -> Iterator[Fault]:
@@ -260,8 +257,9 @@ def named_roots(step: Step, before: Rows) -> set[int]:
     who, verb, *arguments = step
     if who not in PEOPLE or verb != "purge":
         return set()
-    text = TEXTS[arguments[0].partition("/")[0]]
-    return {root_of(row) for row in before.memories.values() if row["content"] == text}
+    text, _, which = arguments[0].partition("/")
+    rows = [row for row in before.memories.values() if row["content"] == TEXTS[text]]
+    return {root_of((min if which else max)(rows, key=lambda row: row["key"]))} if rows else set()
 
 
 # 5. No plan leaves a gap.
@@ -344,6 +342,34 @@ def one_version_counts(step: Step, after: Rows) -> Iterator[Fault]:
     for row in after.memories.values():
         if row["state"] == "compacted" and row["superseded_by_id"] is None:
             yield Fault(f"{step[1]} leaves a compacted memory without its summary", shown_row(row))
+
+
+def no_conflict_disappears(step: Step, before: Rows, after: Rows) -> Iterator[Fault]:
+    """A conflict between two memories that both count stays open, unless a person decides about the link itself."""
+    if step[1] in ("review link", "undo of review link"):
+        return
+    for name, value in before.others.items():
+        table, roots, kind = name
+        if table == "link" and kind == "conflict" and value == "open" and after.others.get(name) == "settled":
+            ends = [row for root in roots for row in after.standing(root, after.at) if row["state"] == "live"]
+            if len(ends) == 2 and all(row["trust"] in COUNTING for row in ends):
+                yield Fault(f"{step[1]} settles a conflict, and both memories count", " / ".join(map(shown_row, ends)))
+
+
+def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
+    """An imported line is what its memory says now, or waits, unless a person or an agent changed the memory by hand."""
+    if step[1] != "import":
+        return
+    by_import = world.actor("import").name
+    for ref, text in step[2].items():
+        chains = {root_of(row) for row in after.memories.values() if (row["source"], row["source_ref"]) == (SOURCE, ref)}
+        rows = [row for root in chains for row in after.chains[root]]
+        is_waiting = any(row["content"] == TEXTS[text] and row["trust"] == "candidate" for row in after.memories.values())
+        current = [row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key]
+        if rows and not is_waiting and all(row["author_name"] == by_import for row in rows):
+            for row in current:
+                if row["content"] != TEXTS[text]:
+                    yield Fault("import does not follow its file", shown_row(row))
 
 
 # How rows are shown in a report.

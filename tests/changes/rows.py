@@ -21,7 +21,7 @@ COMPARED = (
 )  # fmt: skip
 READ = (
     "key", "id", *COMPARED, "source_ref", "fold_hash", "root_id", "superseded_by_id", "version", "retired_at",
-    "valid_to_known_at",
+    "valid_to_known_at", "author_name",
 )  # fmt: skip
 Row = dict[str, Any]
 
@@ -134,7 +134,7 @@ def other_rows(memories: dict[int, Row]) -> Iterable[tuple[tuple[Any, ...], Any]
         yield ("link", ends, link["kind"]), link["status"]
     for mark in Tombstone.objects.filter(lifted_at=None).values("memory_id", "kind", "group_id", "hmac"):
         about = (by_id.get(mark["memory_id"], 0),)
-        yield ("tombstone", about, (mark["kind"], mark["group_id"], mark["hmac"])), "stands"
+        yield ("tombstone", about, (mark["memory_id"], mark["kind"], mark["group_id"], mark["hmac"])), "stands"
     for proposal in Proposal.objects.values("id", "memory_id", "status"):
         about = (roots.get(proposal["memory_id"] or 0, 0),)
         yield ("proposal", about, proposal["id"]), proposal["status"]
