@@ -29,7 +29,39 @@ from tests.changes.world import TEXTS, Kept, Nothing, Step, World, new_world
 
 POLICIES: Final = ("none", "none", "below", "agents", "all")
 AGENTS: Final = ("agent", "agent", "second")
-LENGTHS: Final = (4, 6, 8, 10, 12, 14)
+LENGTHS: Final = (2, 4, 6, 8, 10, 12)
+# How often chance takes each step.
+WEIGHTS: Final = {
+    "store": 16, "edit": 8, "forget": 3, "restore": 4, "retract": 5, "dispute": 2, "pin": 2, "merge": 2, "supersede": 4,
+    "relate": 2, "checkpoint": 1, "undo": 24, "verify": 2, "approve": 1, "reject": 1, "quarantine": 1, "unpin": 1, "purge": 1,
+    "lift": 1, "move": 2, "review": 2, "review two": 1, "review edit": 1, "review many": 1, "review link": 2,
+    "review proposal": 3, "import": 6, "cycle": 2, "retention": 1, "days": 5,
+}  # fmt: skip
+JUDGED: Final = ("verify", "approve", "reject", "quarantine", "unpin", "purge", "lift")  # by curators
+BY_AGENTS: Final = (
+    "store", "edit", "forget", "restore", "retract", "dispute", "pin", "merge", "supersede", "relate", "checkpoint", "undo",
+)  # fmt: skip
+PAIRS: Final = tuple((one, other) for one in BY_AGENTS for other in BY_AGENTS)
+FIELDS: Final = {
+    "type": ("semantic", "episodic", "procedural"),
+    "group": ("ledger", "garden", "vault"),
+    "scope": ("global", "group"),
+    "thread": ("t",),
+    "tags": (("red",), ("red", "blue"), ()),
+    "metadata": ({"ticket": 7}, {}),
+    "confidence": (0.03, 0.3, 0.95),
+    "importance": (1, 9, 10),
+    "source": ("minutes", "https://example.com/page"),
+    "valid_from": (-400, -30, -1, 5, 30),
+    "valid_to": (-10, 3, 60),
+    "expires_at": (1, 10, 60),
+    "outside": (True,),
+    "anchor_commit": ("abc1234",),
+}
+STORED: Final = (*FIELDS, "supersedes", "supersedes", "supersedes", "valid_from")
+EDITED: Final = (
+    "content", "content", "content", "type", "valid_from", "tags", "importance", "expires_at", "metadata", "anchor_commit",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,18 +92,22 @@ class Run:
 
 def make_history(seed: int) -> History:
     """The history of a seed."""
-    return History(Random(seed).choice(POLICIES), tuple(make_steps(Random(f"steps {seed}"))))
+    return History(Random(seed).choice(POLICIES), tuple(make_steps(Random(f"steps {seed}"), PAIRS[seed % len(PAIRS)])))
 
 
-def make_steps(chance: Random) -> Iterator[Step]:
-    """Steps about few texts, so that they meet; each begins with a text that is stored."""
+def make_steps(chance: Random, pair: tuple[str, str]) -> Iterator[Step]:
+    """Steps about few texts, so that they meet; somewhere an agent does the two things of the pair after each other."""
     texts = chance.sample(list(TEXTS), k=chance.choice((2, 3, 4)))
     if chance.random() < 0.5:  # near pairs, more often than chance has them
         texts[:2] = chance.choice((("port", "port2"), ("port", "PORT"), ("nas", "nases"), ("altos", "altos2")))
     known = Texts(texts)
-    yield store_step(chance, known)
-    for _ in range(chance.choice(LENGTHS)):
-        yield chance.choices(MAKERS, WEIGHTS)[0](chance, known)
+    yield make_step(chance, known, "store")
+    length = chance.choice(LENGTHS)
+    place = chance.randrange(length)
+    for at in range(length):
+        if at == place:
+            yield from (make_step(chance, known, verb, chance.choice(AGENTS)) for verb in pair)
+        yield make_step(chance, known, chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0])
 
 
 @dataclass
@@ -92,131 +128,62 @@ class Texts:
         return chance.choice(self.written) + chance.choice(("", "", "", "", "/first"))
 
 
-def someone(chance: Random) -> str:
-    """An actor that writes one text at a time."""
-    return chance.choice((*AGENTS, "curator"))
-
-
 def fields_of(chance: Random, texts: Texts, names: Sequence[str], most: int) -> dict[str, Any]:
     """A few fields of a draft or an edit."""
-    choices: dict[str, Sequence[Any]] = {
-        "type": ("semantic", "episodic", "procedural"),
-        "group": ("ledger", "garden", "vault"),
-        "scope": ("global", "group"),
-        "thread": ("t",),
-        "position": (0, 3),
-        "tags": (("red",), ("red", "blue"), ()),
-        "metadata": ({"ticket": 7}, {}),
-        "confidence": (0.03, 0.3, 0.95),
-        "importance": (1, 9, 10),
-        "source": ("minutes", "https://example.com/page"),
-        "supersedes": texts.written or texts.all,
-        "valid_from": (-400, -30, -1, 5, 30),
-        "valid_to": (-10, 3, 60),
-        "expires_at": (1, 10, 60),
-        "outside": (True,),
-        "anchor_commit": ("abc1234",),
-        "content": texts.all,
-    }
-    chosen = chance.sample(list(names), k=min(len(names), chance.randint(0, most)))
-    return {name: chance.choice(choices[name]) for name in chosen}
+    choices: dict[str, Sequence[Any]] = FIELDS | {"supersedes": texts.written or texts.all, "content": texts.all}
+    chosen = chance.sample(names, k=chance.randint(0, most))
+    found = {name: chance.choice(choices[name]) for name in chosen}
+    if "content" in found:
+        texts.written.append(found["content"])
+    return found
 
 
-STORED: Final = (
-    "type", "group", "scope", "thread", "tags", "metadata", "confidence", "importance", "source", "supersedes", "supersedes",
-    "supersedes", "valid_from", "valid_from", "valid_to", "expires_at", "outside", "anchor_commit",
-)  # fmt: skip
-EDITED: Final = (
-    "content", "content", "content", "type", "valid_from", "tags", "importance", "expires_at", "metadata", "anchor_commit",
-)  # fmt: skip
-
-
-def store_step(chance: Random, texts: Texts) -> Step:
-    fields = fields_of(chance, texts, STORED, 4)
-    if fields.get("thread") and chance.random() < 0.3:
-        fields["position"] = chance.choice((0, 3))
-    return (someone(chance), "store", texts.write(chance), fields)
-
-
-def edit_step(chance: Random, texts: Texts) -> Step:
-    at, fields = texts.target(chance), fields_of(chance, texts, EDITED, 3)
-    if "content" in fields or not fields:
-        fields["content"] = texts.write(chance)
-    return (someone(chance), "edit", at, fields)
-
-
-def verb_step(chance: Random, texts: Texts) -> Step:
-    verb = chance.choice(("forget", "forget", "restore", "restore", "dispute", "pin"))
-    return (someone(chance), verb, texts.target(chance))
-
-
-def retract_step(chance: Random, texts: Texts) -> Step:
-    return (someone(chance), "retract", texts.target(chance), *chance.choice(((), (), (texts.write(chance),))))
-
-
-def judge_step(chance: Random, texts: Texts) -> Step:
-    verb = chance.choice(("verify", "verify", "approve", "reject", "quarantine", "unpin", "purge", "lift"))
-    return ("curator", verb, texts.target(chance))
-
-
-def pair_step(chance: Random, texts: Texts) -> Step:
-    verb = chance.choice(("merge", "supersede", "supersede"))
-    more = (texts.write(chance),) if verb == "merge" and chance.random() < 0.3 else ()
-    return (someone(chance), verb, texts.target(chance), texts.target(chance), *more)
-
-
-def move_step(chance: Random, texts: Texts) -> Step:
-    return ("curator", "move", texts.target(chance), chance.choice(("garden", "vault", "ledger")))
-
-
-def relate_step(chance: Random, texts: Texts) -> Step:
-    proof = chance.choice(((), (texts.target(chance),)))
-    return (someone(chance), "relate", *chance.choice((("Anna", "Bruno"), ("Bruno", "Anna"))), *proof)
-
-
-def checkpoint_step(chance: Random, texts: Texts) -> Step:
-    return (someone(chance), "checkpoint", chance.choice(("", "t")))
-
-
-def review_step(chance: Random, texts: Texts) -> Step:
-    match chance.randrange(6):
-        case 0:
-            return ("curator", "review link", chance.choice(("dismiss", "merge", "supersede")), chance.randrange(2))
-        case 1:
-            return ("curator", "review proposal", chance.choice(("approve", "approve", "reject")), chance.randrange(2))
-        case 2:
-            verb = chance.choice(("approve", "reject", "quarantine", "keep"))
-            return ("curator", "review many", verb, *dict.fromkeys(texts.target(chance) for _ in range(2)))
-        case 3:
-            verb = chance.choice(("merge", "supersede"))
-            return ("curator", "review", verb, texts.target(chance), texts.target(chance))
-        case 4:
+def make_step(chance: Random, texts: Texts, verb: str, who: str = "") -> Step:
+    """A step with this verb, with arguments that chance chooses."""
+    who = who or chance.choice((*AGENTS, "curator"))
+    pick = chance.choice
+    match verb:
+        case "store":
+            fields = fields_of(chance, texts, STORED, 4)
+            fields |= {"position": pick((0, 3))} if "thread" in fields and chance.random() < 0.3 else {}
+            return (who, verb, texts.write(chance), fields)
+        case "edit":
+            return (who, verb, texts.target(chance), fields_of(chance, texts, EDITED, 3) or {"content": texts.write(chance)})
+        case "retract":
+            return (who, verb, texts.target(chance), *pick(((), (), (pick(texts.all),))))
+        case "merge":
+            return (who, verb, texts.target(chance), texts.target(chance), *pick(((), (), (pick(texts.all),))))
+        case "supersede":
+            return (who, verb, texts.target(chance), texts.target(chance))
+        case "relate":
+            return (who, verb, *pick((("Anna", "Bruno"), ("Bruno", "Anna"))), *pick(((), (texts.target(chance),))))
+        case "checkpoint":
+            return (who, verb, pick(("", "t")))
+        case "undo":
+            return ("", verb, pick((0, 0, 0, 1, 2)))
+        case "move":
+            return ("curator", verb, texts.target(chance), pick(("garden", "vault", "ledger")))
+        case "import":
+            refs = pick((("line 1",), ("line 1",), ("line 1", "line 2")))
+            return ("import", verb, {ref: texts.write(chance) for ref in refs}, pick(("ledger", "ledger", "garden")))
+        case "days":
+            return ("job", verb, pick((0.1, 2, 7, 40, 200)))
+        case "cycle" | "retention":
+            return ("job", verb)
+        case "review link":
+            return ("curator", verb, pick(("dismiss", "merge", "supersede")), pick((0, 1)))
+        case "review proposal":
+            return ("curator", verb, pick(("approve", "approve", "reject")), pick((0, 1)))
+        case "review many":
+            judged = pick(("approve", "reject", "quarantine", "keep"))
+            return ("curator", verb, judged, *dict.fromkeys(texts.target(chance) for _ in range(2)))
+        case "review two":
+            return ("curator", "review", pick(("merge", "supersede")), texts.target(chance), texts.target(chance))
+        case "review edit":
             return ("curator", "review", "edit", texts.target(chance), "", texts.write(chance))
-    return ("curator", "review", chance.choice(("approve", "approve", "reject", "quarantine")), texts.target(chance))
-
-
-def import_step(chance: Random, texts: Texts) -> Step:
-    refs = chance.choice((("line 1",), ("line 1",), ("line 1", "line 2")))
-    return ("import", "import", {ref: texts.write(chance) for ref in refs}, chance.choice(("ledger", "ledger", "garden")))
-
-
-def job_step(chance: Random, texts: Texts) -> Step:
-    return chance.choice((("job", "cycle"), ("job", "cycle"), ("job", "retention")))
-
-
-def days_step(chance: Random, texts: Texts) -> Step:
-    return ("job", "days", chance.choice((0.1, 2, 7, 40, 200)))
-
-
-def undo_step(chance: Random, texts: Texts) -> Step:
-    return ("", "undo", chance.choice((0, 0, 0, 1, 2)))
-
-
-MAKERS: Final = (
-    store_step, edit_step, verb_step, retract_step, judge_step, pair_step, move_step, relate_step, checkpoint_step, review_step,
-    import_step, job_step, days_step, undo_step,
-)  # fmt: skip
-WEIGHTS: Final = (16, 8, 9, 5, 7, 6, 2, 2, 1, 8, 6, 3, 5, 24)
+        case "review":
+            return ("curator", verb, pick(("approve", "approve", "reject", "quarantine")), texts.target(chance))
+    return ("curator" if verb in JUDGED else who, verb, texts.target(chance))
 
 
 # Running one.
@@ -255,7 +222,8 @@ class Walk:
         """Take a step; yield its faults."""
         before = self.seen = self.rows() if self.seen is None else replace(self.seen, at=self.world.now())
         undone = self.offers.pop(-1 - step[2] % len(self.offers)) if step[1] == "undo" and self.offers else None
-        if step[1] == "undo":
+        verb: str = step[1]
+        if verb == "undo":
             if undone is None:
                 return
             step = (undone.offer.who, f"undo of {undone.offer.what}")
@@ -268,6 +236,7 @@ class Walk:
             return
         except LociError as refusal:
             self.run.refused += 1
+            self.note_pair(step[0], verb)
             if undone:
                 yield from undo_is_not_refused(undone, before, refusal.message)
             yield from refusal_changes_nothing(step, before, self.rows())
@@ -280,7 +249,9 @@ class Walk:
             yield Fault(f"{step[1]} fails with {type(error).__name__}", str(error)[:200])
             return
         after = self.seen = self.rows()
-        self.note(step, undone)
+        self.run.steps += 1
+        self.run.undone += undone is not None
+        self.note_pair(step[0], verb)
         if undone:
             yield from undo_restores(undone, before, after)
         yield from self.oracle.judge(self.world, step, before, after)
@@ -290,14 +261,12 @@ class Walk:
         """The tables now."""
         return read_rows(self.world.now())
 
-    def note(self, step: Step, undone: Undoable | None) -> None:
-        """Count the step."""
-        self.run.steps += 1
-        self.run.undone += undone is not None
-        if step[0] in ("agent", "second"):
+    def note_pair(self, who: str, verb: str) -> None:
+        """Count what agents do after each other, refusals too."""
+        if who in AGENTS:
             if self.last_by_agents:
-                self.run.pairs[self.last_by_agents, step[1]] += 1
-            self.last_by_agents = step[1]
+                self.run.pairs[self.last_by_agents, verb] += 1
+            self.last_by_agents = verb
 
     def last_look(self, *, is_whole: bool) -> Iterator[Fault]:
         """What is looked at once, at the end."""

@@ -76,8 +76,6 @@ def differing(before: Rows, then: Rows, root: int) -> Iterator[str]:
             yield "the new memory live"
         return
     if len(was) != len(is_):
-        if len(was) > len(is_) and all(row["state"] == "expired" and has_ended(row, then.at) for row in newest(then, root)):
-            return  # its end has come meanwhile
         yield "a memory withdrawn" if len(was) > len(is_) else "a withdrawn memory live"
         return
     for old, new in zip(was, is_, strict=True):
@@ -89,7 +87,8 @@ def differing(before: Rows, then: Rows, root: int) -> Iterator[str]:
     if not was:
         for row in before.chains[root]:
             current = then.memories.get(row["key"])
-            if current is None or (current["state"], current["trust"]) != (row["state"], row["trust"]):
+            same = current is not None and (current["state"], current["trust"]) == (row["state"], row["trust"])
+            if not same and not has_ended(row, then.at):
                 yield "another state of what is withdrawn"
     if before.refs(root) - then.refs(root):
         yield "the source_ref lost"
@@ -102,11 +101,6 @@ def what_differs(name: str, old: Row, new: Row) -> str:
     return {"content": "another text", "type": "another text", "state": "another state"}.get(
         name, "other times" if name in DAYS else "other fields"
     )
-
-
-def newest(rows: Rows, root: int) -> list[Row]:
-    """The row of the highest number, in a list; empty without the chain."""
-    return sorted(rows.chains.get(root, ()), key=lambda row: row["key"])[-1:]
 
 
 def other_rows_are_back(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
@@ -142,6 +136,9 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     roots = touched_roots(undone.before, undone.after)
     if any(undone.after.last_logged(root) != now.last_logged(root) for root in roots):
         return
+    texts = {row["fold_hash"] for root in roots for row in now.chains.get(root, ())}
+    if texts & (now.barred - (undone.after.barred - undone.before.barred)):
+        return  # a text that is withdrawn elsewhere does not come back
     about = {name for rows in (undone.after, now) for name in rows.others if not roots or roots & {*name[1]} or not name[1]}
     if all(undone.after.others.get(name) == now.others.get(name) for name in about):
         yield Fault(f"undo of {offer.what} is offered and refused", why)
@@ -211,8 +208,9 @@ def trust_rises_by_people_alone(
             continue
         most = ceilings.get(name)
         is_let_in = verb in ("store", "edit", "import", "relate") and most == rank("candidate") and row["trust"] == "active"
+        waits = row["key"] not in before.memories and row["trust"] == "candidate"
         is_new = most is None and rank(row["trust"]) <= rank("active")
-        if not (is_new or is_let_in) and (most is None or rank(row["trust"]) > most):
+        if not (is_new or is_let_in or waits) and (most is None or rank(row["trust"]) > most):
             was = "nothing" if most is None else f"rank {most}"
             yield Fault(f"{verb} by {kind_of(who)} makes a text {row['trust']}", f"{shown_row(row)} had {was}")
         ceilings[name] = max(rank(row["trust"]), -1 if most is None else most)
@@ -366,7 +364,8 @@ def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
         rows = [row for root in chains for row in after.chains[root]]
         is_waiting = any(row["content"] == TEXTS[text] and row["trust"] == "candidate" for row in after.memories.values())
         current = [row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key]
-        if rows and not is_waiting and all(row["author_name"] == by_import for row in rows):
+        is_barred = any(row["content"] == TEXTS[text] and row["fold_hash"] in after.barred for row in after.memories.values())
+        if rows and not is_waiting and not is_barred and all(row["author_name"] == by_import for row in rows):
             for row in current:
                 if row["content"] != TEXTS[text]:
                     yield Fault("import does not follow its file", shown_row(row))

@@ -49,8 +49,8 @@ def has_ended(row: Row, now: datetime) -> bool:
 
 
 def stands(row: Row, now: datetime) -> bool:
-    """True for the current text of its chain, and for one that counts until the day of the plan that replaces it."""
-    return row["state"] == "live" or outlasts(row, now)
+    """True for the current text of its chain, and for one that counts until the day of a plan, unless its end has come."""
+    return (row["state"] == "live" or outlasts(row, now)) and not has_ended(row, now)
 
 
 def outlasts(row: Row, now: datetime) -> bool:
@@ -107,6 +107,12 @@ class Rows:
     def last_logged(self, root: int) -> list[int]:
         """The last rows of the log about the rows of a chain."""
         return [self.logged.get(row["id"], 0) for row in self.chains.get(root, ())]
+
+    @cached_property
+    def barred(self) -> set[str]:
+        """The texts, folded, that a tombstone in force bars somewhere."""
+        marks = {name[2][0] for name in self.others if name[0] == "tombstone"}
+        return {row["fold_hash"] for row in self.memories.values() if row["id"] in marks}
 
     def refs(self, root: int) -> set[tuple[str, str]]:
         """The sources and references under which imports find the chain."""

@@ -251,10 +251,11 @@ def review(world: World, who: str, decision: ReviewDecision) -> list[Offer]:
 
 
 def review_offers(world: World, who: str, verb: str, entries: list[tuple[str, ...]]) -> list[Offer]:
-    def offer(names: tuple[str, ...]) -> Offer:
-        return Offer(f"review {verb}", who, None, lambda: take_back(world.actor(who), names))
+    def carry_out() -> None:
+        for names in reversed(entries):
+            take_back(world.actor(who), names)
 
-    return [offer(names) for names in entries if names]
+    return [Offer(f"review {verb}", who, None, carry_out)] if entries and all(entries) else []
 
 
 def review_memory(world: World, who: str, verb: str, target: str, other: str = "", content: str = "") -> list[Offer]:
