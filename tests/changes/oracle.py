@@ -4,21 +4,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from memories.types import RELATION_SOURCE
-from tests.changes.rows import COMPARED, COUNTING, Row, Rows, has_ended, has_passed, rank, root_of
-from tests.changes.world import DAYS, GROUPS, PEOPLE, PRIVATE, SOURCE, TEXTS, Offer, Step, World, doctor_faults, is_log_unbroken
+from tests.changes.faults import Fault, shown_chain, shown_row, what_differs
+from tests.changes.rows import COMPARED, COUNTING, Row, Rows, has_ended, has_passed, head_of, rank, root_of
+from tests.changes.world import (
+    GROUPS,
+    PEOPLE,
+    PRIVATE,
+    SOURCE,
+    TEXTS,
+    Offer,
+    Step,
+    World,
+    doctor_faults,
+    is_log_unbroken,
+)
 
-
-EVERYWHERE = tuple((who, group) for who in ("agent", "curator") for group in GROUPS if (who, group) != ("agent", PRIVATE))
-
-
-class Fault(NamedTuple):
-    """A broken promise: its kind, by which like faults are counted together, and the details."""
-
-    kind: str
-    detail: str
+EVERYWHERE = tuple(
+    (who, group) for who in ("agent", "curator") for group in GROUPS if (who, group) != ("agent", PRIVATE)
+)
 
 
 @dataclass(frozen=True)
@@ -87,20 +93,14 @@ def differing(before: Rows, then: Rows, root: int) -> Iterator[str]:
     if not was:
         for row in before.chains[root]:
             current = then.memories.get(row["key"])
-            same = current is not None and (current["state"], current["trust"]) == (row["state"], row["trust"])
+            same = current is not None and (current["state"], current["trust"]) == (
+                row["state"],
+                row["trust"],
+            )
             if not same and not has_ended(row, then.at):
                 yield "another state of what is withdrawn"
     if before.refs(root) - then.refs(root):
         yield "the source_ref lost"
-
-
-def what_differs(name: str, old: Row, new: Row) -> str:
-    """A field as kinds of faults name it."""
-    if name == "trust":
-        return "more trust" if rank(new[name]) > rank(old[name]) else "less trust"
-    return {"content": "another text", "type": "another text", "state": "another state"}.get(
-        name, "other times" if name in DAYS else "other fields"
-    )
 
 
 def other_rows_are_back(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
@@ -114,7 +114,9 @@ def other_rows_are_back(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fau
             continue
         old, new = before.others.get(name), then.others.get(name)
         if closed(before, name, old, then.at) != closed(then, name, new, then.at):
-            yield Fault(f"undo of {undone.offer.what} leaves a {table}", f"{name}: {old} before, {new} after the undo")
+            yield Fault(
+                f"undo of {undone.offer.what} leaves a {table}", f"{name}: {old} before, {new} after the undo"
+            )
 
 
 def closed(rows: Rows, name: tuple[Any, ...], value: Any, now: datetime) -> Any:
@@ -139,7 +141,12 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     texts = {row["fold_hash"] for root in roots for row in now.chains.get(root, ())}
     if texts & (now.barred - (undone.after.barred - undone.before.barred)):
         return  # a text that is withdrawn elsewhere does not come back
-    about = {name for rows in (undone.after, now) for name in rows.others if not roots or roots & {*name[1]} or not name[1]}
+    about = {
+        name
+        for rows in (undone.after, now)
+        for name in rows.others
+        if not roots or roots & {*name[1]} or not name[1]
+    }
     if all(undone.after.others.get(name) == now.others.get(name) for name in about):
         yield Fault(f"undo of {offer.what} is offered and refused", why)
 
@@ -150,7 +157,11 @@ def touched_roots(before: Rows, after: Rows) -> set[int]:
     changed = {root for root in roots if before.chain_facts(root) != after.chain_facts(root)}
     names = before.others.keys() | after.others.keys()
     return changed | {
-        root for name in names if before.others.get(name) != after.others.get(name) for root in name[1] if root
+        root
+        for name in names
+        if before.others.get(name) != after.others.get(name)
+        for root in name[1]
+        if root
     }
 
 
@@ -207,12 +218,18 @@ def trust_rises_by_people_alone(
         if row["state"] != "live":
             continue
         most = ceilings.get(name)
-        is_let_in = verb in ("store", "edit", "import", "relate") and most == rank("candidate") and row["trust"] == "active"
+        is_let_in = (
+            verb in ("store", "edit", "import", "relate")
+            and most == rank("candidate")
+            and row["trust"] == "active"
+        )
         waits = row["key"] not in before.memories and row["trust"] == "candidate"
         is_new = most is None and rank(row["trust"]) <= rank("active")
         if not (is_new or is_let_in or waits) and (most is None or rank(row["trust"]) > most):
             was = "nothing" if most is None else f"rank {most}"
-            yield Fault(f"{verb} by {kind_of(who)} makes a text {row['trust']}", f"{shown_row(row)} had {was}")
+            yield Fault(
+                f"{verb} by {kind_of(who)} makes a text {row['trust']}", f"{shown_row(row)} had {was}"
+            )
         ceilings[name] = max(rank(row["trust"]), -1 if most is None else most)
 
 
@@ -225,7 +242,9 @@ def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], r
     """A person's step sets how far the text may be trusted from now on."""
     if row["state"] == "live":
         ceilings[name] = rank(row["trust"])
-    elif row["state"] == "retracted":  # an agent may store it again as a candidate where it does not match exactly
+    elif (
+        row["state"] == "retracted"
+    ):  # an agent may store it again as a candidate where it does not match exactly
         ceilings[name] = rank("candidate")
 
 
@@ -275,7 +294,10 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
             if not has_passed(row["valid_to"], after.at):
                 yield Fault(f"{step[1]} leaves a plan's predecessor without the plan", shown_row(row))
         elif plan["state"] != "live" and not has_passed(row["valid_to"], after.at) and was is not None:
-            yield Fault(f"{step[1]} ends a plan and not the end of what it was to replace", f"{shown_row(row)} → {shown_row(plan)}")
+            yield Fault(
+                f"{step[1]} ends a plan and not the end of what it was to replace",
+                f"{shown_row(row)} → {shown_row(plan)}",
+            )
         elif (
             plan["state"] == "live"
             and plan["superseded_by_id"] is None
@@ -285,18 +307,6 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
             and row["valid_to"] > row["valid_to_known_at"]
         ):
             yield Fault(f"{step[1]} leaves a gap before a plan", f"{shown_row(row)} → {shown_row(plan)}")
-
-
-def head_of(rows: Rows, row: Row) -> Row | None:
-    """The last successor of a row; None if one is gone."""
-    seen = set[int]()
-    while row["superseded_by_id"] is not None and row["key"] not in seen:
-        seen.add(row["key"])
-        found = rows.memories.get(row["superseded_by_id"])
-        if found is None:
-            return None
-        row = found
-    return row
 
 
 # 6. The log and the store are whole.
@@ -319,7 +329,11 @@ def store_is_well() -> Iterator[Fault]:
 
 def refusal_changes_nothing(step: Step, before: Rows, after: Rows) -> Iterator[Fault]:
     """A step that is refused leaves every row as it was."""
-    if before.memories != after.memories or before.others != after.others or before.findings != after.findings:
+    if (
+        before.memories != after.memories
+        or before.others != after.others
+        or before.findings != after.findings
+    ):
         yield Fault(f"{step[1]} is refused and changes something", "")
 
 
@@ -351,7 +365,9 @@ def no_conflict_disappears(step: Step, before: Rows, after: Rows) -> Iterator[Fa
         if table == "link" and kind == "conflict" and value == "open" and after.others.get(name) == "settled":
             ends = [row for root in roots for row in after.standing(root, after.at) if row["state"] == "live"]
             if len(ends) == 2 and all(row["trust"] in COUNTING for row in ends):
-                yield Fault(f"{step[1]} settles a conflict, and both memories count", " / ".join(map(shown_row, ends)))
+                yield Fault(
+                    f"{step[1]} settles a conflict, and both memories count", " / ".join(map(shown_row, ends))
+                )
 
 
 def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
@@ -360,35 +376,23 @@ def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
         return
     by_import = world.actor("import").name
     for ref, text in step[2].items():
-        chains = {root_of(row) for row in after.memories.values() if (row["source"], row["source_ref"]) == (SOURCE, ref)}
+        chains = {
+            root_of(row)
+            for row in after.memories.values()
+            if (row["source"], row["source_ref"]) == (SOURCE, ref)
+        }
         rows = [row for root in chains for row in after.chains[root]]
-        is_waiting = any(row["content"] == TEXTS[text] and row["trust"] == "candidate" for row in after.memories.values())
-        current = [row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key]
-        is_barred = any(row["content"] == TEXTS[text] and row["fold_hash"] in after.barred for row in after.memories.values())
+        is_waiting = any(
+            row["content"] == TEXTS[text] and row["trust"] == "candidate" for row in after.memories.values()
+        )
+        current = [
+            row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key
+        ]
+        is_barred = any(
+            row["content"] == TEXTS[text] and row["fold_hash"] in after.barred
+            for row in after.memories.values()
+        )
         if rows and not is_waiting and not is_barred and all(row["author_name"] == by_import for row in rows):
             for row in current:
                 if row["content"] != TEXTS[text]:
                     yield Fault("import does not follow its file", shown_row(row))
-
-
-# How rows are shown in a report.
-
-
-def shown_row(row: Row) -> str:
-    """A row in a few words."""
-    days = ", ".join(f"{name} {row[name]:%Y-%m-%d}" for name in ("valid_from", "valid_to", "expires_at") if row[name])
-    return f"#{row['key']} v{row['version']} {row['content'][:40]!r} {row['state']} {row['trust']}" + (f" ({days})" if days else "")
-
-
-def shown_chain(before: Rows, then: Rows, root: int) -> str:
-    """A chain before and after, the compared fields that differ in full."""
-    was, is_ = before.standing(root, then.at), then.standing(root, then.at)
-    lines = [f"was {', '.join(map(shown_row, was)) or 'nothing live'}; is {', '.join(map(shown_row, is_)) or 'nothing live'}"]
-    for old, new in zip(was, is_, strict=False):
-        lines += [f"{name}: {old[name]!r} → {new[name]!r}" for name in COMPARED if old[name] != new[name]]
-    return "; ".join(lines)
-
-
-def first(faults: Iterable[Fault], tolerated: Iterable[str] = ()) -> Fault | None:
-    """The first fault that is not tolerated."""
-    return next((fault for fault in faults if fault.kind not in tolerated), None)

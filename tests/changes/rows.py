@@ -120,6 +120,18 @@ class Rows:
         return {(row["source"], row["source_ref"]) for row in rows if row["source_ref"]}
 
 
+def head_of(rows: Rows, row: Row) -> Row | None:
+    """The last successor of a row; None if one is gone."""
+    seen = set[int]()
+    while row["superseded_by_id"] is not None and row["key"] not in seen:
+        seen.add(row["key"])
+        found = rows.memories.get(row["superseded_by_id"])
+        if found is None:
+            return None
+        row = found
+    return row
+
+
 def read_rows(now: datetime) -> Rows:
     """Read all of them."""
     memories = {row["key"]: row for row in Memory._base_manager.order_by("key").values(*READ)}
@@ -140,7 +152,10 @@ def other_rows(memories: dict[int, Row]) -> Iterable[tuple[tuple[Any, ...], Any]
         yield ("link", ends, link["kind"]), link["status"]
     for mark in Tombstone.objects.filter(lifted_at=None).values("memory_id", "kind", "group_id", "hmac"):
         about = (by_id.get(mark["memory_id"], 0),)
-        yield ("tombstone", about, (mark["memory_id"], mark["kind"], mark["group_id"], mark["hmac"])), "stands"
+        yield (
+            ("tombstone", about, (mark["memory_id"], mark["kind"], mark["group_id"], mark["hmac"])),
+            "stands",
+        )
     for proposal in Proposal.objects.values("id", "memory_id", "status"):
         about = (roots.get(proposal["memory_id"] or 0, 0),)
         yield ("proposal", about, proposal["id"]), proposal["status"]
@@ -149,7 +164,9 @@ def other_rows(memories: dict[int, Row]) -> Iterable[tuple[tuple[Any, ...], Any]
     ):
         about = (roots.get(each["subject_id"], 0), roots.get(each["object_id"], 0))
         yield ("relation", about, each["id"]), (each["confidence"], each["valid_from"], each["valid_to"])
-    for proof in RelationEvidence.objects.filter(relation__retired_at=None).values("relation_id", "memory_id"):
+    for proof in RelationEvidence.objects.filter(relation__retired_at=None).values(
+        "relation_id", "memory_id"
+    ):
         yield ("evidence", (roots.get(proof["memory_id"], 0),), proof["relation_id"]), "proves"
     for id_ in Checkpoint.objects.values_list("id", flat=True):
         yield ("checkpoint", (), id_), "kept"

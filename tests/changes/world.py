@@ -128,7 +128,9 @@ class World:
 
     def draft(self, text: str, fields: dict[str, Any]) -> Draft:
         """A draft of this text in `ledger`; times are days from now, `supersedes` is a text."""
-        return Draft(TEXTS[text], **({"group": "ledger", "type": TYPES.get(text, "semantic")} | self.values(fields)))
+        return Draft(
+            TEXTS[text], **({"group": "ledger", "type": TYPES.get(text, "semantic")} | self.values(fields))
+        )
 
     def values(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Fields as the product takes them."""
@@ -164,7 +166,9 @@ def new_world(policy: str) -> Iterator[World]:
         carol = User.objects.create(username="carol")
         bob = User.objects.create(username="bob")
         for slug in GROUPS:
-            group = Group.objects.create(slug=slug, private=slug == PRIVATE, policy=policy if slug == "ledger" else "none")
+            group = Group.objects.create(
+                slug=slug, private=slug == PRIVATE, policy=policy if slug == "ledger" else "none"
+            )
             world.groups[slug] = group
             Membership.objects.create(user=carol, group=group, role=Role.CURATOR)
             if slug != PRIVATE:
@@ -184,13 +188,31 @@ def is_log_unbroken() -> bool:
 
 
 # What the doctor says of the rows and indexes; the rest is about the machine.
-OF_CHANGES: Final = frozenset({"index objects", "heads", "orphans", "pieces", "tombstones", "indexes", "chains", "contexts", "forms", "folds", "audit"})
+OF_CHANGES: Final = frozenset(
+    {
+        "index objects",
+        "heads",
+        "orphans",
+        "pieces",
+        "tombstones",
+        "indexes",
+        "chains",
+        "contexts",
+        "forms",
+        "folds",
+        "audit",
+    }
+)
 
 
 def doctor_faults() -> list[str]:
     """What the doctor finds in the rows and indexes."""
     found = examine(operator()).findings
-    return [f"{each.check}: {each.detail}" for each in found if each.verdict is CheckStatus.WRONG and each.check in OF_CHANGES]
+    return [
+        f"{each.check}: {each.detail}"
+        for each in found
+        if each.verdict is CheckStatus.WRONG and each.check in OF_CHANGES
+    ]
 
 
 # The steps. Each takes the world, who does it, and its arguments; it gives the undos that a page offers for it.
@@ -229,7 +251,9 @@ def move_to(world: World, who: str, target: str, group: str) -> None:
 
 def relate(world: World, who: str, subject: str, object_: str, evidence: str = "") -> None:
     proof = (str(world.row(evidence).id),) if evidence else ()
-    store_relation(world.actor(who), RelationDraft(subject, "sings with", object_, group="ledger", evidence=proof))
+    store_relation(
+        world.actor(who), RelationDraft(subject, "sings with", object_, group="ledger", evidence=proof)
+    )
 
 
 def checkpoint(world: World, who: str, thread: str) -> None:
@@ -258,10 +282,14 @@ def review_offers(world: World, who: str, verb: str, entries: list[tuple[str, ..
     return [Offer(f"review {verb}", who, None, carry_out)] if entries and all(entries) else []
 
 
-def review_memory(world: World, who: str, verb: str, target: str, other: str = "", content: str = "") -> list[Offer]:
+def review_memory(
+    world: World, who: str, verb: str, target: str, other: str = "", content: str = ""
+) -> list[Offer]:
     """Decide about a card of a memory, or of two."""
     second = world.row(other).id if other else ""
-    return review(world, who, ReviewDecision(verb, world.row(target).id, second, content=TEXTS.get(content, "")))
+    return review(
+        world, who, ReviewDecision(verb, world.row(target).id, second, content=TEXTS.get(content, ""))
+    )
 
 
 def review_many(world: World, who: str, verb: str, *targets: str) -> list[Offer]:
@@ -273,7 +301,9 @@ def review_many(world: World, who: str, verb: str, *targets: str) -> list[Offer]
 
 def review_link(world: World, who: str, verb: str, number: int) -> list[Offer]:
     """Decide about a possible duplicate or a conflict."""
-    links = list(Link.objects.filter(status=LinkStatus.OPEN, kind__in=["duplicate", "conflict"]).order_by("key"))
+    links = list(
+        Link.objects.filter(status=LinkStatus.OPEN, kind__in=["duplicate", "conflict"]).order_by("key")
+    )
     if not links:
         raise Nothing
     link = links[number % len(links)]
@@ -291,7 +321,12 @@ def review_proposal(world: World, who: str, verb: str, number: int) -> list[Offe
 def import_lines(world: World, who: str, lines: dict[str, str], group: str = "ledger") -> list[Offer]:
     """Import a file whose lines have a reference each; its report names the run that takes it back."""
     drafts = [
-        numbered_draft(at, lambda ref=ref, text=text: world.draft(text, {"group": group, "source": SOURCE, "source_ref": ref}))  # type: ignore[misc]
+        numbered_draft(
+            at,
+            lambda ref=ref, text=text: world.draft(
+                text, {"group": group, "source": SOURCE, "source_ref": ref}
+            ),
+        )  # type: ignore[misc]
         for at, (ref, text) in enumerate(lines.items(), start=1)
     ]
     rules = LineRules(source=SOURCE, as_own=True)
@@ -354,4 +389,6 @@ STEPS: Final[dict[str, Callable[..., list[Offer] | None]]] = {
     "days": pass_days,
 }  # fmt: skip
 # Their answers carry no undo id: the Review, the report of an import and the page of the runs have undos of their own.
-NO_UNDO_ID: Final = frozenset({"review", "review many", "review link", "review proposal", "import", "cycle", "retention"})
+NO_UNDO_ID: Final = frozenset(
+    {"review", "review many", "review link", "review proposal", "import", "cycle", "retention"}
+)
