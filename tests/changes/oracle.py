@@ -138,8 +138,8 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     roots = touched_roots(undone.before, undone.after)
     if any(undone.after.last_logged(root) != now.last_logged(root) for root in roots):
         return
-    texts = {row["fold_hash"] for root in roots for row in now.chains.get(root, ())}
-    if texts & (now.barred - (undone.after.barred - undone.before.barred)):
+    gone = {row["fold_hash"] for root in roots for row in undone.before.standing(root, now.at)}
+    if gone & (now.barred - (undone.after.barred - undone.before.barred)):
         return  # a text that is withdrawn elsewhere does not come back
     about = {
         name
