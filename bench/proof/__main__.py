@@ -51,7 +51,7 @@ PROOFS = (
     ),
     Proof(
         "properties",
-        "Verbs, cycles, undos and restores in any order keep every promise.",
+        "Three searches and the rows agree on what each caller may see.",
         prove_properties,
     ),
     Proof(

@@ -26,7 +26,13 @@ def found(kind: str, why: str, *steps: Step, policy: str = "none", also: tuple[s
     return Found(History(policy, steps), kind, why, also)
 
 
-RICH: Final = {"tags": ("red",), "importance": 9, "confidence": 0.95, "metadata": {"ticket": 7}, "expires_at": 30}
+RICH: Final = {
+    "tags": ("red",),
+    "importance": 9,
+    "confidence": 0.95,
+    "metadata": {"ticket": 7},
+    "expires_at": 30,
+}
 PLAN: Final = {"supersedes": "port", "valid_from": 30}
 BY_VERSION: Final = "a former version comes back as its text on the current row, with that row's fields"
 ENDED: Final = "a job ends a plan and leaves the end that it set"
@@ -58,7 +64,11 @@ FOUND: Final[dict[str, Found]] = {
         ("agent", "store", "order", {}),
         ("agent", "store", "garage", {"supersedes": "order"}),
         ("agent", "restore", "order"),
-        also=("undo of * leaves more trust", "undo of * by an agent makes a text *", "edit by an agent makes a text active"),
+        also=(
+            "undo of * leaves more trust",
+            "undo of * by an agent makes a text *",
+            "edit by an agent makes a text active",
+        ),
     ),
     "undo opens a quarantine": found(
         "undo of store leaves more trust",
@@ -97,7 +107,11 @@ FOUND: Final[dict[str, Found]] = {
         ("agent", "store", "port", RICH),
         ("agent", "store", "garage", {"supersedes": "port"}),
         ("", "undo", 0),
-        also=("undo of * leaves other fields", "undo of * leaves other times", "undo of * leaves other findings"),
+        also=(
+            "undo of * leaves other fields",
+            "undo of * leaves other times",
+            "undo of * leaves other findings",
+        ),
     ),
     "undo of an edit of text and fields keeps the fields": found(
         "undo of edit leaves other fields",
@@ -232,5 +246,8 @@ FOUND: Final[dict[str, Found]] = {
 def is_known(kind: str) -> bool:
     """True for a kind of fault that is not mended yet."""
     return any(
-        fnmatchcase(kind, pattern) for each in FOUND.values() if each.why for pattern in (each.kind, *each.also)
+        fnmatchcase(kind, pattern)
+        for each in FOUND.values()
+        if each.why
+        for pattern in (each.kind, *each.also)
     )
