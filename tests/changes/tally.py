@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ class Tally:
 
     def as_json(self) -> str:
         """All of it as JSON."""
-        return json.dumps(asdict(self), indent=1)
+        return json.dumps(vars(self), indent=1)
 
 
 def seeds_to_try() -> range:

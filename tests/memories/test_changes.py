@@ -3,7 +3,9 @@
 import pytest
 
 from tests.changes.found import is_known
+from tests.changes.histories import fewer
 from tests.changes.tally import report_path, seeds_to_try, try_seeds
+from tests.changes.world import Step
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -15,3 +17,9 @@ def test_changes_keep_every_promise() -> None:
         return
     assert tally.undone > tally.histories / 2
     assert {kind: found for kind, found in tally.faults.items() if not is_known(kind)} == {}
+
+
+def test_a_history_is_made_small() -> None:
+    steps: list[Step] = [("agent", "forget", text) for text in "abcdefghij"]
+    needed = [steps[2], steps[7]]
+    assert fewer(steps, lambda tried: all(step in tried for step in needed)) == needed
