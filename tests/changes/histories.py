@@ -23,7 +23,7 @@ from tests.changes.oracle import (
 )
 from tests.changes.rows import Rows, read_rows
 from tests.changes.rules import refusal_changes_nothing
-from tests.changes.steps import Kept, take
+from tests.changes.steps import Kept, take, take_back_offer
 from tests.changes.world import TEXTS, Nothing, Step, World, new_world
 
 POLICIES: Final = ("none", "none", "below", "agents", "all")
@@ -182,7 +182,7 @@ def make_step(chance: Random, texts: Texts, verb: str, who: str = "") -> Step:
         case "checkpoint":
             return (who, verb, pick(("", "t")))
         case "undo":
-            return ("", verb, pick((0, 0, 0, 1, 2)))
+            return (pick(("", "", "", "", "", "", "", who)), verb, pick((0, 0, 0, 1, 2)))
         case "move":
             return ("curator", verb, texts.target(chance), pick(("garden", "vault", "ledger")))
         case "import":
@@ -261,30 +261,32 @@ class Walk:
     def take(self, step: Step) -> Iterator[Fault]:
         """Take a step; yield its faults."""
         before = self.seen = self.rows() if self.seen is None else replace(self.seen, at=self.world.now())
-        undone = (
-            self.offers.pop(-1 - step[2] % len(self.offers)) if step[1] == "undo" and self.offers else None
-        )
         verb: str = step[1]
+        undone, thief = None, ""
         if verb == "undo":
-            if undone is None:
+            if not self.offers:
                 return
-            step = (undone.offer.who, f"undo of {undone.offer.what}")
+            undone = self.offers[-1 - step[2] % len(self.offers)]
+            thief = step[0] if step[0] != undone.offer.who else ""
+            step = (step[0] or undone.offer.who, f"undo of {undone.offer.what}")
         try:
             with transaction.atomic():
-                offers = [] if undone else take(self.world, step)
-                if undone:
-                    undone.offer.carry_out()
+                offers = (
+                    take_back_offer(self.world, undone.offer, thief) if undone else take(self.world, step)
+                )
         except Nothing:
             return
         except LociError as refusal:
             self.run.refused += 1
             self.note_pair(step[0], verb)
-            if undone:
+            if undone and not thief:
+                self.offers.remove(undone)
                 yield from undo_is_not_refused(undone, before, refusal.message)
             yield from refusal_changes_nothing(step, before, self.rows())
             return
         except Kept as kept:  # the rest was taken back, and is rolled back here
-            if undone:
+            if undone and not thief:
+                self.offers.remove(undone)
                 yield from undo_is_not_refused(undone, before, str(kept))
             return
         except (DatabaseError, AssertionError, ValueError, KeyError, AttributeError, TypeError) as error:
@@ -295,7 +297,12 @@ class Walk:
         self.run.undone += undone is not None
         self.note_pair(step[0], verb)
         if undone:
+            self.offers.remove(undone)
+            if thief and undone.offer.hours is not None:
+                yield Fault(f"{step[1]} is carried out for another token", thief)
             yield from undo_restores(undone, before, after)
+        for offer in self.offers:
+            offer.note(step[0], before, after)
         yield from self.oracle.judge(self.world, step, before, after)
         self.offers += [Undoable(offer, before, after) for offer in offers]
 

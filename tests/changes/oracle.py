@@ -27,11 +27,20 @@ EVERYWHERE = tuple(
 
 @dataclass(frozen=True)
 class Undoable:
-    """An undo that was offered: the step that it takes back, and the tables before and after that step."""
+    """An undo that was offered: the step that it takes back, the tables before and after that step.
+
+    `others` are the chains that other agents, people or imports have changed since.
+    """
 
     offer: Offer
     before: Rows
     after: Rows
+    others: set[int] = field(default_factory=set)
+
+    def note(self, who: str, before: Rows, after: Rows) -> None:
+        """Note a later step."""
+        if who not in (self.offer.who, "job"):
+            self.others.update(touched_roots(before, after))
 
 
 @dataclass
@@ -62,12 +71,26 @@ def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
     for root in before.chains.keys() | after.chains.keys() | now.chains.keys() | then.chains.keys():
         wrote = before.chain_facts(root) != after.chain_facts(root)
         if after.chain_facts(root) != now.chain_facts(root):
+            if wrote and root in undone.others and takes_back_more(after, now, then, root):
+                yield Fault(f"undo of {what} takes back what others did since", shown_chain(now, then, root))
             if not wrote and now.chain_facts(root) != then.chain_facts(root):
                 yield Fault(f"undo of {what} changes another memory", shown_chain(now, then, root))
             continue
         for name in dict.fromkeys(differing(before, then, root)):
             yield Fault(f"undo of {what} leaves {name}", shown_chain(before, then, root))
     yield from other_rows_are_back(undone, now, then)
+
+
+def takes_back_more(after: Rows, now: Rows, then: Rows, root: int) -> bool:
+    """True if an undo changed what differs between the end of its own change and now."""
+    own, since, left = (rows.standing(root, then.at) for rows in (after, now, then))
+    if len(own) != len(since):
+        return len(left) != len(since)
+    return len(left) == len(since) and any(
+        mine[name] != theirs[name] != now_[name]
+        for mine, theirs, now_ in zip(own, since, left, strict=True)
+        for name in COMPARED
+    )
 
 
 def differing(before: Rows, then: Rows, root: int) -> Iterator[str]:

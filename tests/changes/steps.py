@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from access.audit.collect import WrittenRow, collecting_rows
-from access.tokens import operator
 from maintenance.admin.runs import may_undo
 from maintenance.cycle import RunPlan, compute_cap, run_cycle
 from maintenance.cycle.undo import undo_run
-from maintenance.models import Run
 from maintenance.retention import enforce_retention
 from memories.draft import EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
@@ -41,7 +39,7 @@ def offered_by_answer(world: World, who: str, verb: str, rows: list[WrittenRow])
     """The undo id that the answer of a write carries, as REST, MCP and the bulk page put it in."""
     if verb in NO_UNDO_ID or not (rows and (id_ := undo_id_of(world.actor(who), rows))):
         return []
-    return [Offer(verb, who, 24, lambda: undo_write(world.actor(who), id_))]
+    return [Offer(verb, who, 24, lambda by: undo_write(world.actor(by), id_))]
 
 
 # The steps. Each takes the world, who does it, and its arguments; it gives the undos that a page offers for it.
@@ -104,9 +102,9 @@ def review(world: World, who: str, decision: ReviewDecision) -> list[Offer]:
 
 
 def review_offers(world: World, who: str, verb: str, entries: list[tuple[str, ...]]) -> list[Offer]:
-    def carry_out() -> None:
+    def carry_out(by: str) -> None:
         for names in reversed(entries):
-            take_back(world.actor(who), names)
+            take_back(world.actor(by), names)
 
     return [Offer(f"review {verb}", who, None, carry_out)] if entries and all(entries) else []
 
@@ -161,7 +159,16 @@ def import_lines(world: World, who: str, lines: dict[str, str], group: str = "le
     rules = LineRules(source=SOURCE, as_own=True)
     report = import_drafts(world.actor(who), Path(SOURCE), rules, read=lambda path, rules: drafts)
     run = report.run
-    return [Offer("import", who, None, lambda: kept_none(undo_import(operator(), run)))] if run else []
+    return (
+        [Offer("import", who, None, lambda by: kept_none(undo_import(world.actor(by), run)))] if run else []
+    )
+
+
+def take_back_offer(world: World, offer: Offer, by: str = "") -> list[Offer]:
+    """Carry an undo out; the undos that its answer offers. Raises LociError for a refusal, Kept if a part stayed."""
+    with collecting_rows() as rows:
+        offer.carry_out(by or offer.who)
+    return offered_by_answer(world, offer.who, f"undo of {offer.what}", rows) if UNDO_CAN_BE_UNDONE else []
 
 
 class Kept(Exception):
@@ -181,12 +188,7 @@ def cycle(world: World, who: str, share: float = 1) -> list[Offer]:
         raise AssertionError(f"a second run at the same time finds work: {again}")
     if not (run.changes.exists() and may_undo(world.actor(who), run)):
         return []
-    return [Offer("cycle", who, None, lambda: take_back_run(world, who, run))]
-
-
-def take_back_run(world: World, who: str, run: Run) -> None:
-    """Undo a run. Raises Kept if a row stayed."""
-    kept_none(undo_run(world.actor(who), run.id))
+    return [Offer("cycle", who, None, lambda by: kept_none(undo_run(world.actor(by), run.id)))]
 
 
 def cap_of(share: float, live: int) -> int:
@@ -224,6 +226,7 @@ STEPS: Final[dict[str, Callable[..., list[Offer] | None]]] = {
     "retention": retention,
     "days": pass_days,
 }  # fmt: skip
+UNDO_CAN_BE_UNDONE: Final = False  # the answer of an undo carries no undo id
 # Their answers carry no undo id: the Review, the report of an import and the page of the runs have undos of their own.
 NO_UNDO_ID: Final = frozenset(
     {"review", "review many", "review link", "review proposal", "import", "cycle", "retention"}

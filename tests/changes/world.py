@@ -63,12 +63,12 @@ class Nothing(Exception):
 
 @dataclass(frozen=True)
 class Offer:
-    """An undo that an answer or a page offers: what it takes back, for how long, and how."""
+    """An undo that an answer or a page offers: what it takes back, for how long, and how somebody carries it out."""
 
     what: str
     who: str
     hours: float | None
-    carry_out: Callable[[], Any]
+    carry_out: Callable[[str], Any]
 
 
 @dataclass
