@@ -233,6 +233,24 @@ FOUND: Final[dict[str, Found]] = {
         ("agent", "restore", "port"),
         ("", "undo", 0),
     ),
+    "undo of rejecting what was quarantined keeps the tombstone": found(
+        "undo of reject leaves a tombstone",
+        "a memory that goes back to quarantine keeps the tombstone of its rejection",
+        ("agent", "store", "order", {}),
+        ("curator", "reject", "order"),
+        ("", "undo", 0),
+        also=("undo of review reject leaves a tombstone", "undo of review many leaves a tombstone"),
+    ),
+    "undo of a store that met a candidate leaves its link": found(
+        "undo of store leaves a link",
+        "undo of a reinforcement knows nothing of the link that says what the candidate is to replace",
+        ("curator", "store", "nases", {}),
+        ("second", "store", "nas", {}),
+        ("second", "store", "nases", {"supersedes": "nas"}),
+        ("", "undo", 0),
+        policy="all",
+        also=("undo of * leaves a link",),
+    ),
     # Crashes.
     "valid_to before the day of the supersede": found(
         "store fails with IntegrityError",

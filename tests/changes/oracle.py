@@ -64,7 +64,8 @@ class Oracle:
 def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
     """Compare what an undo left (`then`) with what was there before the change; `now` are the tables before the undo.
 
-    A chain that somebody changed in between is left out, and so is a row of another table about one.
+    A chain that was changed in between is left out, and so is a row of another table about one, and a new memory that
+    something leads to since.
     """
     before, after = undone.before, undone.after
     what = undone.offer.what
@@ -76,9 +77,16 @@ def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
             if not wrote and now.chain_facts(root) != then.chain_facts(root):
                 yield Fault(f"undo of {what} changes another memory", shown_chain(now, then, root))
             continue
+        if root not in before.chains and is_used_since(after, now, root):
+            continue
         for name in dict.fromkeys(differing(before, then, root)):
             yield Fault(f"undo of {what} leaves {name}", shown_chain(before, then, root))
     yield from other_rows_are_back(undone, now, then)
+
+
+def is_used_since(after: Rows, now: Rows, root: int) -> bool:
+    """True if a relation, a link or a proof leads to the chain since."""
+    return any(root in name[1] for name in now.others.keys() - after.others.keys())
 
 
 def takes_back_more(after: Rows, now: Rows, then: Rows, root: int) -> bool:
@@ -238,7 +246,8 @@ def trust_rises_by_people_alone(
         if who in PEOPLE:
             note_decision(ceilings, name, row)
             continue
-        if row["state"] != "live":
+        old = before.memories.get(row["key"], row | {"state": ""})
+        if row["state"] != "live" or (old["state"] == "live" and rank(row["trust"]) <= rank(old["trust"])):
             continue
         most = ceilings.get(name)
         is_let_in = (

@@ -11,11 +11,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 
 def test_changes_keep_every_promise() -> None:
-    tally = try_seeds(seeds_to_try())
     if path := report_path():
-        path.write_text(tally.as_json(), encoding="utf-8")
+        path.write_text(try_seeds(seeds_to_try()).as_json(), encoding="utf-8")
         return
-    assert tally.undone > tally.histories / 2
+    tally = try_seeds(seeds_to_try(), known=is_known)
+    assert tally.undone >= tally.histories / 2
     assert {kind: found for kind, found in tally.faults.items() if not is_known(kind)} == {}
 
 

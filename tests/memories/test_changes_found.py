@@ -16,7 +16,8 @@ class StillThere(AssertionError):
     "name",
     [
         pytest.param(
-            name, marks=[pytest.mark.xfail(strict=True, raises=StillThere, reason=each.why)] if each.why else []
+            name,
+            marks=[pytest.mark.xfail(strict=True, raises=StillThere, reason=each.why)] if each.why else [],
         )
         for name, each in FOUND.items()
     ],
