@@ -251,6 +251,31 @@ FOUND: Final[dict[str, Found]] = {
         policy="all",
         also=("undo of * leaves a link",),
     ),
+    "undo of storing an event that supersedes itself is refused": found(
+        "undo of store is offered and refused",
+        "the undo restores a version whose values the current one has",
+        ("agent", "store", "altos", {}),
+        ("agent", "store", "altos", {"supersedes": "altos"}),
+        ("", "undo", 0),
+    ),
+    "undo of a confirmed retraction in the Review is refused": found(
+        "undo of review reject is offered and refused",
+        "the reject is a confirmation, which has no undo of its own",
+        ("agent", "store", "port", {}),
+        ("agent", "retract", "port"),
+        ("curator", "review", "reject", "port"),
+        ("", "undo", 0),
+    ),
+    # What the doctor sees.
+    "a decided link keeps the end of a chain that was joined": found(
+        "the doctor: orphans",
+        "the candidate joins the chain that it replaces, and its link goes on pointing to its former root",
+        ("curator", "store", "altos", {}),
+        ("import", "import", {"line 1": "garage"}, "ledger"),
+        ("agent", "store", "altos", {"supersedes": "altos"}),
+        ("curator", "review link", "supersede", 0),
+        policy="agents",
+    ),
     # Crashes.
     "valid_to before the day of the supersede": found(
         "store fails with IntegrityError",
