@@ -11,6 +11,7 @@ from tests.changes.world import Step
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 
+@pytest.mark.timeout(600)
 def test_changes_keep_every_promise() -> None:
     if path := report_path():
         path.write_text(try_seeds(seeds_to_try()).as_json(), encoding="utf-8")
