@@ -68,7 +68,7 @@ def home() -> Path:
 LONG = (
     "/browser/",
     "/server/",
-    "/test_stateful",
+    "/test_changes",
     "/test_matrix",
     "/test_round_trip",
     "/test_visibility",

@@ -26,6 +26,7 @@ from bench.proof.hostile.stolen_disk import prove_encryption
 from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
+from bench.proof.suite.changes import prove_changes
 from bench.proof.suite.lists import prove_lists
 from bench.proof.suite.properties import prove_apart, prove_properties
 from bench.proof.team.prove import prove_team
@@ -50,8 +51,13 @@ PROOFS = (
     ),
     Proof(
         "properties",
-        "Verbs, cycles, undos and restores in any order keep every promise.",
+        "Three searches and the rows agree on what each caller may see.",
         prove_properties,
+    ),
+    Proof(
+        "changes",
+        "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.",
+        prove_changes,
     ),
     Proof(
         "apart",

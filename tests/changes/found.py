@@ -1,0 +1,296 @@
+"""Faults that histories have found: the smallest history of each, and the kinds that random histories may show until then.
+
+Empty `why` once a fault is mended: its history then holds like any other, and no history may show its kinds.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from tests.changes.histories import History
+from tests.changes.world import Step
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fault: the history that shows it, its kind, what is wrong today, and patterns of the kinds that it takes elsewhere."""
+
+    history: History
+    kind: str
+    why: str = ""
+    also: tuple[str, ...] = ()
+
+
+def found(kind: str, why: str, *steps: Step, policy: str = "none", also: tuple[str, ...] = ()) -> Found:
+    """A fault that these steps show."""
+    return Found(History(policy, steps), kind, why, also)
+
+
+RICH: Final = {
+    "tags": ("red",),
+    "importance": 9,
+    "confidence": 0.95,
+    "metadata": {"ticket": 7},
+    "expires_at": 30,
+}
+PLAN: Final = {"supersedes": "port", "valid_from": 30}
+BY_VERSION: Final = "a former version comes back as its text on the current row, with that row's fields"
+ENDED: Final = "a job ends a plan and leaves the end that it set"
+FOUND: Final[dict[str, Found]] = {
+    # Retention and purge.
+    "retention follows a wording to the source's chain": found(
+        "retention destroys a memory that counts",
+        "the climb from a merged wording takes its root's whole chain, with the next version of the import's line",
+        ("agent", "store", "port", {}),
+        ("import", "import", {"line 1": "port"}, "ledger"),
+        ("import", "import", {"line 1": "garage"}, "ledger"),
+        ("curator", "verify", "garage"),
+        ("agent", "forget", "port/first"),
+        ("job", "days", 40),
+        ("job", "retention"),
+    ),
+    "purge follows a wording to the source's chain": found(
+        "purge destroys a memory that counts",
+        "the same climb",
+        ("agent", "store", "port", {}),
+        ("import", "import", {"line 1": "port"}, "ledger"),
+        ("import", "import", {"line 1": "garage"}, "ledger"),
+        ("curator", "purge", "port/first"),
+    ),
+    # Quarantine.
+    "restore opens a quarantine": found(
+        "restore by an agent makes a text active",
+        "a restored version takes the trust of the current one, and the guard does not look again",
+        ("agent", "store", "order", {}),
+        ("agent", "store", "garage", {"supersedes": "order"}),
+        ("agent", "restore", "order"),
+        also=(
+            "undo of * leaves more trust",
+            "undo of * by an agent makes a text *",
+            "edit by an agent makes a text active",
+        ),
+    ),
+    "undo opens a quarantine": found(
+        "undo of store leaves more trust",
+        "the same",
+        ("agent", "store", "order", {}),
+        ("agent", "store", "garage", {"supersedes": "order"}),
+        ("", "undo", 0),
+    ),
+    "the verb supersede and restore open a quarantine": found(
+        "restore by an agent makes a text active",
+        "the same",
+        ("agent", "store", "order", {}),
+        ("agent", "store", "garage", {}),
+        ("agent", "supersede", "order", "garage"),
+        ("agent", "restore", "order"),
+    ),
+    "a quarantined text is stored with another type": found(
+        "store by an agent makes a text active",
+        "what a person put in quarantine bars only the same type",
+        ("agent", "store", "port", {}),
+        ("curator", "quarantine", "port"),
+        ("agent", "store", "port", {"type": "procedural"}),
+        also=("import by import makes a text active",),
+    ),
+    "a quarantined event is stored again": found(
+        "store by an agent makes a text active",
+        "an event is a row of its own each time, whatever became of the same text before",
+        ("agent", "store", "altos", {}),
+        ("curator", "quarantine", "altos"),
+        ("agent", "store", "altos", {}),
+    ),
+    # What comes back is another memory.
+    "undo of a store that superseded loses fields": found(
+        "undo of store leaves other fields",
+        BY_VERSION,
+        ("agent", "store", "port", RICH),
+        ("agent", "store", "garage", {"supersedes": "port"}),
+        ("", "undo", 0),
+        also=(
+            "undo of * leaves other fields",
+            "undo of * leaves other times",
+            "undo of * leaves other findings",
+        ),
+    ),
+    "undo of an edit of text and fields keeps the fields": found(
+        "undo of edit leaves other fields",
+        BY_VERSION,
+        ("agent", "store", "port", {}),
+        ("agent", "edit", "port", {"content": "garage", "tags": ("red",)}),
+        ("", "undo", 0),
+    ),
+    "undo of an edit of type and end keeps the end": found(
+        "undo of edit leaves other times",
+        BY_VERSION,
+        ("agent", "store", "port", {}),
+        ("agent", "edit", "port", {"type": "procedural", "expires_at": 60}),
+        ("", "undo", 0),
+    ),
+    "undo of an approval strips a verification": found(
+        "undo of review approve leaves less trust",
+        "the former text comes back as a new row that nobody verified",
+        ("agent", "store", "port", {}),
+        ("curator", "verify", "port"),
+        ("agent", "edit", "port", {"content": "garage"}),
+        ("curator", "review", "approve", "garage"),
+        ("", "undo", 0),
+        also=("undo of * leaves less trust",),
+    ),
+    # Supersede and approve.
+    "a candidate is activated and its conflict settled": found(
+        "store settles a conflict, and both memories count",
+        "activation by any `supersedes` settles what it was to replace, and replaces nothing",
+        ("agent", "store", "port", {}),
+        ("agent", "store", "port2", {"supersedes": "port"}),
+        ("agent", "store", "nas", {}),
+        ("agent", "store", "port", {}),
+        ("agent", "store", "port", {"supersedes": "nas"}),
+        also=("* settles a conflict, and both memories count",),
+    ),
+    # Imports.
+    "a file that goes back is not followed": found(
+        "import does not follow its file",
+        "a text is unchanged if any version of its chain had it",
+        ("import", "import", {"line 1": "port"}, "ledger"),
+        ("import", "import", {"line 1": "garage"}, "ledger"),
+        ("import", "import", {"line 1": "port"}, "ledger"),
+    ),
+    # Plans.
+    "a plan that expires leaves a hole": found(
+        "cycle ends a plan and not the end of what it was to replace",
+        ENDED,
+        ("agent", "store", "port", {}),
+        ("agent", "store", "port2", PLAN | {"expires_at": 10}),
+        ("job", "days", 15),
+        ("job", "cycle"),
+        also=("* ends a plan and not the end of what it was to replace",),
+    ),
+    "a plan that is cleaned up leaves a hole": found(
+        "cycle ends a plan and not the end of what it was to replace",
+        ENDED,
+        ("agent", "store", "port", {}),
+        ("agent", "store", "port2", PLAN | {"valid_from": 700, "confidence": 0.03}),
+        ("job", "days", 265),
+        ("job", "cycle"),
+    ),
+    "undo of moving a plan leaves a hole": found(
+        "undo of edit leaves a memory withdrawn",
+        "ends move with a plan that is still ahead, and not back",
+        ("agent", "store", "port", {}),
+        ("agent", "store", "port2", PLAN),
+        ("agent", "edit", "port2", {"valid_from": -1}),
+        ("", "undo", 0),
+    ),
+    # Undos that are offered and refused, or do something else.
+    "undo of a store after an expiry is refused": found(
+        "undo of store is offered and refused",
+        "undo_store wants a superseded row, and this one expired",
+        ("agent", "store", "port", {"expires_at": 1}),
+        ("job", "days", 2),
+        ("agent", "store", "port", {}),
+        ("", "undo", 0),
+        also=("undo of * is offered and refused",),
+    ),
+    "undo of restoring a version under a retracted one is refused": found(
+        "undo of restore is offered and refused",
+        "no branch of undo_restore fits it",
+        ("agent", "store", "port", {}),
+        ("agent", "edit", "port", {"content": "garage"}),
+        ("agent", "retract", "garage"),
+        ("agent", "restore", "port"),
+        ("", "undo", 0),
+    ),
+    "undo of retracting what was forgotten is refused": found(
+        "undo of retract is offered and refused",
+        "reverse_retract knows live and superseded rows alone",
+        ("agent", "store", "port", {}),
+        ("agent", "forget", "port"),
+        ("agent", "retract", "port"),
+        ("", "undo", 0),
+    ),
+    "undo of a confirmed retraction is refused": found(
+        "undo of reject is offered and refused",
+        "the reject is a confirmation, which has no undo of its own",
+        ("agent", "store", "port", {}),
+        ("agent", "retract", "port"),
+        ("curator", "reject", "port"),
+        ("", "undo", 0),
+    ),
+    "undo of forget lifts an end": found(
+        "undo of forget leaves a withdrawn memory live",
+        "restore takes the end away if it has passed",
+        ("agent", "store", "port", {"expires_at": 0.5}),
+        ("agent", "forget", "port"),
+        ("job", "days", 0.8),
+        ("", "undo", 0),
+    ),
+    "undo of restoring one's retraction loses the tombstone": found(
+        "undo of restore leaves a tombstone",
+        "it withdraws the text without barring it",
+        ("agent", "store", "port", {}),
+        ("agent", "retract", "port", "garage"),
+        ("agent", "restore", "port"),
+        ("", "undo", 0),
+    ),
+    "undo of rejecting what was quarantined keeps the tombstone": found(
+        "undo of reject leaves a tombstone",
+        "a memory that goes back to quarantine keeps the tombstone of its rejection",
+        ("agent", "store", "order", {}),
+        ("curator", "reject", "order"),
+        ("", "undo", 0),
+        also=("undo of review reject leaves a tombstone", "undo of review many leaves a tombstone"),
+    ),
+    "undo of a store that met a candidate leaves its link": found(
+        "undo of store leaves a link",
+        "undo of a reinforcement knows nothing of the link that says what the candidate is to replace",
+        ("curator", "store", "nases", {}),
+        ("second", "store", "nas", {}),
+        ("second", "store", "nases", {"supersedes": "nas"}),
+        ("", "undo", 0),
+        policy="all",
+        also=("undo of * leaves a link",),
+    ),
+    "undo of storing an event that supersedes itself is refused": found(
+        "undo of store is offered and refused",
+        "the undo restores a version whose values the current one has",
+        ("agent", "store", "altos", {}),
+        ("agent", "store", "altos", {"supersedes": "altos"}),
+        ("", "undo", 0),
+    ),
+    "undo of a confirmed retraction in the Review is refused": found(
+        "undo of review reject is offered and refused",
+        "the reject is a confirmation, which has no undo of its own",
+        ("agent", "store", "port", {}),
+        ("agent", "retract", "port"),
+        ("curator", "review", "reject", "port"),
+        ("", "undo", 0),
+    ),
+    # What the doctor sees.
+    "a decided link keeps the end of a chain that was joined": found(
+        "the doctor: orphans",
+        "the candidate joins the chain that it replaces, and its link goes on pointing to its former root",
+        ("curator", "store", "altos", {}),
+        ("import", "import", {"line 1": "garage"}, "ledger"),
+        ("agent", "store", "altos", {"supersedes": "altos"}),
+        ("curator", "review link", "supersede", 0),
+        policy="agents",
+    ),
+    # Crashes.
+    "valid_to before the day of the supersede": found(
+        "store fails with IntegrityError",
+        "a text that supersedes begins now; an end before that breaks a constraint instead of being refused",
+        ("agent", "store", "port", {}),
+        ("agent", "store", "garage", {"supersedes": "port", "valid_to": -10}),
+    ),
+}
+
+
+def is_known(kind: str) -> bool:
+    """True for a kind of fault that is not mended yet."""
+    return any(
+        fnmatchcase(kind, pattern)
+        for each in FOUND.values()
+        if each.why
+        for pattern in (each.kind, *each.also)
+    )
