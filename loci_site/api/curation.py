@@ -173,4 +173,5 @@ def undo_one_write(request: HttpRequest, body: UndoWriteIn) -> HttpResponse:
     """Undo a write of the same token, at most 24 hours old: pass `undo` of its answer. 409: somebody else built on it
     since, or a policy, a verification or a pin stands against it.
     """
-    return answer(undone_json(undo_write(actor_of(request), body.undo)))
+    actor = actor_of(request)
+    return answer_write(actor, undone_json(undo_write(actor, body.undo)))

@@ -81,8 +81,7 @@ def write_for_caller(
 
     def run() -> WrittenAnswer:
         body: dict[str, Any] = job(actor).structured_content or {}
-        is_undoable = not (body.get("dry_run") or "undone" in body)
-        undo = undo_id_of(actor, current_work()) if is_undoable else ""
+        undo = "" if body.get("dry_run") else undo_id_of(actor, current_work())
         return WrittenAnswer(200, body | {"undo": undo} if undo else body)
 
     done = write_once(actor, current_write(), run, in_one_transaction=in_one_transaction)

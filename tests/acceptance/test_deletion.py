@@ -13,7 +13,6 @@ from maintenance.backups import make_backup
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.doctor import repair
 from maintenance.embeddings.reembed import reembed
-from maintenance.models import RunChange
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Link, Memory, RecallLog
@@ -87,7 +86,7 @@ COPIES = {
     "checkpoints": lambda: Checkpoint.objects.filter(state__icontains=SECRET),
     "audit payloads": lambda: AuditPayload.objects.filter(payload__icontains=SECRET),
     "links' evidence": lambda: Link.objects.filter(evidence__icontains=SECRET),
-    "run changes": lambda: RunChange.objects.filter(before__icontains=SECRET),
+    "row changes": lambda: RowChange.objects.filter(vals__icontains=SECRET),
     "relations": lambda: Relation.objects.filter(metadata__icontains=SECRET),
 }
 

@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from access.actor import ADMIN, ALL_SCOPES, CURATE, READ, WRITE
 from access.groups import create_group
-from access.models import ApiToken, AuditEntry, Group, Membership, SavedFilter
+from access.models import ApiToken, AuditEntry, Group, Membership, RowChange, SavedFilter
 from access.tokens import operator, revoke_token
-from maintenance.models import Run, RunChange
+from maintenance.cycle.recorder import step_change
+from maintenance.models import Run
 from memories.browse.recalls import recall_id
 from memories.draft import Draft
 from memories.lifecycle.verbs import forget, retract
@@ -122,13 +123,12 @@ def _fill(group: Group, word: str) -> Place:
     run = Run.objects.create(
         kind="cleanup", status="done", group=group, actor=word, finished_at=timezone.now()
     )
-    RunChange.objects.create(
-        run=run,
-        step="cleanup",
-        table="memories_memory",
+    RowChange.objects.create(
+        change=step_change(run.id, "cleanup"),
+        op="u",
+        kept="memories_memory",
         row=other.pk,
-        before={"pinned": True},
-        after={"pinned": False},
+        vals={"pinned": [True, False]},
     )
     tied = Relation.objects.create(subject=memory, predicate="part of", object=other, group=group)
     asked = RecallLog.objects.create(

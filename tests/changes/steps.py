@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from access.audit.collect import WrittenRow, collecting_rows
+from access.audit.collect import Work, collecting_rows
 from maintenance.admin.runs import may_undo
 from maintenance.cycle import RunPlan, compute_cap, run_cycle
 from maintenance.cycle.undo import undo_run
@@ -35,9 +35,9 @@ def take(world: World, step: Step) -> list[Offer]:
     return [*offers, *offered_by_answer(world, who, verb, rows)]
 
 
-def offered_by_answer(world: World, who: str, verb: str, rows: list[WrittenRow]) -> list[Offer]:
+def offered_by_answer(world: World, who: str, verb: str, work: Work) -> list[Offer]:
     """The undo id that the answer of a write carries, as REST, MCP and the bulk page put it in."""
-    if verb in NO_UNDO_ID or not (rows and (id_ := undo_id_of(world.actor(who), rows))):
+    if verb in NO_UNDO_ID or not (id_ := undo_id_of(world.actor(who), work)):
         return []
     return [Offer(verb, who, 24, lambda by: undo_write(world.actor(by), id_))]
 
@@ -226,7 +226,7 @@ STEPS: Final[dict[str, Callable[..., list[Offer] | None]]] = {
     "retention": retention,
     "days": pass_days,
 }  # fmt: skip
-UNDO_CAN_BE_UNDONE: Final = False  # the answer of an undo carries no undo id
+UNDO_CAN_BE_UNDONE: Final = True
 # Their answers carry no undo id: the Review, the report of an import and the page of the runs have undos of their own.
 NO_UNDO_ID: Final = frozenset(
     {"review", "review many", "review link", "review proposal", "import", "cycle", "retention"}

@@ -20,7 +20,7 @@ from maintenance.audit_replay import REBUILT, memory_at
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
-from maintenance.models import Run, RunChange
+from maintenance.models import Run
 from memories.draft import Draft, EditDraft
 from memories.draft.registry import OLDER_VALUES
 from memories.lifecycle.edit import edit
@@ -325,7 +325,7 @@ def test_fields_whose_changes_were_deleted_are_unsure(remember: Remember) -> Non
     memory = remember("The port is 8081")
     run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=3)))
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ()
-    RunChange.objects.all().delete()
+    RowChange.objects.all().delete()
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ("confidence", "decayed_at")
 
 

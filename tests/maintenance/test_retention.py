@@ -21,7 +21,8 @@ from access.errors import NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from maintenance import retention
-from maintenance.models import Run, RunChange
+from maintenance.cycle.recorder import step_change
+from maintenance.models import Run
 from maintenance.retention import RetentionReport, enforce_retention
 from memories.draft import Draft
 from memories.lifecycle.verbs import forget, restore
@@ -161,14 +162,10 @@ def test_a_summary_that_stands_for_compacted_memories_is_held(remember: Remember
 def test_what_a_run_forgot_is_held_while_the_run_can_be_undone(remember: Remember) -> None:
     memory = aged(remember("The vault code is 4711"), days=31)
     run = Run.objects.create(kind="cleanup", actor="operator", status="done", finished_at=timezone.now())
-    RunChange.objects.create(
-        run=run,
-        step="cleanup",
-        table="memories_memory",
-        row=memory.pk,
-        before={"state": "live"},
-        after={"state": "forgotten"},
-    )
+    change = step_change(run.id, "cleanup")
+    vals = {"state": ["live", "forgotten"]}
+    RowChange.objects.create(change=change, op="u", kept="memories_memory", row=memory.pk, vals=vals)
+    AuditEntry.objects.create(seq=9, at=timezone.now(), operation="forget", run=run.id, change=change)
     assert held(enforce_retention(operator())) == {"a run that can be undone forgot it": 1}
     later = timezone.now() + timedelta(days=31)
     report = enforce_retention(operator(), now=later)

@@ -10,7 +10,6 @@ from access.audit.verify import is_log_whole, verify_log
 from access.errors import NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, AuditPayload, Group
-from maintenance.models import Run, RunChange
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone
@@ -271,19 +270,13 @@ def test_a_reader_that_holds_the_log_of_pages_is_told_of(alice: User, ledger: Gr
     assert traces_in(stored_bytes()) == []
 
 
-def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group) -> None:
+def test_checkpoints_and_former_values_lose_the_text(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), SECRET, group="ledger")
     other = kept(person(alice), "The queue holds ten jobs.", group="ledger")
     save_checkpoint(person(alice), group="ledger", thread="", state={"next": [f"Check: {SECRET}"], "n": 1})
-    run = Run.objects.create(kind="compact", actor="operator")
     for row in (memory, other):
-        RunChange.objects.create(
-            run=run,
-            step="compact",
-            table="memories_memory",
-            row=row.key,
-            before={"context": SECRET},
-            after={},
+        RowChange.objects.create(
+            change=1, op="u", kept="memories_memory", row=row.key, vals={"tags": [[SECRET], []]}
         )
     done = purge(person(alice), memory.id)
     assert done.certificate is not None
@@ -291,7 +284,7 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "captured turns": 0,
         "checkpoints": 1,
         "chunks of files": 0,
-        "run changes": 2,
+        "row changes": 3,  # one more: that the memory was stored
         "imports": 0,
         "proposals": 0,
         "saved filters": 0,
@@ -303,7 +296,8 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "hook sessions": 0,
     }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
-    assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]
+    kept_rows = RowChange.objects.filter(change=1)
+    assert [(c.row, c.vals) for c in kept_rows] == [(other.key, {"tags": [["[purged]"], []]})]
     assert traces_in(stored_bytes()) == []
 
 

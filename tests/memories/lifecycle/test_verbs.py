@@ -156,9 +156,7 @@ def test_restore_refuses_a_twin_of_a_live_text(alice: User, memory: Memory) -> N
         verbs.restore(person(alice), memory.id)
 
 
-def test_what_is_restored_after_its_end_counts_again_with_a_new_end(
-    alice: User, memory: Memory
-) -> None:
+def test_what_is_restored_after_its_end_counts_again_with_a_new_end(alice: User, memory: Memory) -> None:
     Memory.objects.filter(pk=memory.pk).update(
         state="forgotten", expires_at=timezone.now() - timedelta(days=1)
     )
