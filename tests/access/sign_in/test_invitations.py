@@ -164,6 +164,19 @@ def test_who_leaves_hands_over_what_nobody_else_has(bob: User, charlie: User, le
         deactivate(operator(), bob)
 
 
+def test_the_switch_on_the_persons_page_ends_tokens_and_sessions_too(alice: User, bob: User) -> None:
+    token, _ = make_token(bob)
+    owner, browser = Client(), Client()
+    owner.force_login(alice)
+    browser.force_login(bob)
+    answer = owner.post(f"/admin/auth/user/{bob.pk}/change/", {"username": "bob"})
+    assert (answer.status_code, User.objects.get(pk=bob.pk).is_active) == (302, False)
+    token.refresh_from_db()
+    assert token.state == "revoked"
+    User.objects.filter(pk=bob.pk).update(is_active=True)
+    assert browser.get("/app/").status_code == 302
+
+
 def test_nobody_takes_over_from_themselves(bob: User) -> None:
     with pytest.raises(InvalidInput, match="cannot take over"):
         deactivate(operator(), bob, successor=bob)
