@@ -115,7 +115,8 @@ class StrictTable:
         related = {
             name.partition("__")[0] for name in (*self.key, self.owner) if "__" in name or name == self.owner
         }
-        return apps.get_model(self.model)._default_manager.select_related(*related - {""})
+        rows: QuerySet[Any] = apps.get_model(self.model)._default_manager.select_related(*related - {""})
+        return rows
 
     def key_of(self, row: Model) -> Key:
         """The values of `key`."""

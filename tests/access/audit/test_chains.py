@@ -5,11 +5,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.audit import AuditEvent, append, append_many, find_row
-from access.audit.chains import GENESIS, HEADS, INSTANCE, OLD, chain_hash, start_hash
+from access.audit.chains import (
+    GENESIS,
+    HEADS,
+    INSTANCE,
+    OLD,
+    LockedChains,
+    chain_hash,
+    start_hash,
+)
 from access.audit.links import has_unlinked, link_heads
 from access.audit.retention import drop_log
 from access.audit.verify import (
@@ -73,6 +81,16 @@ def test_many_rows_of_several_groups_go_to_their_chains(alice: User, ledger: Gro
     assert [after[chain] - before[chain] for chain in before] == [8, 4, 4]
     rows = AuditEntry.objects.filter(operation="run").order_by("key")
     assert [row.group for row in rows] == groups
+    assert is_log_whole()
+
+
+def test_an_end_that_moved_meanwhile_is_not_moved_back(logged: User) -> None:
+    with transaction.atomic():
+        chains = LockedChains([INSTANCE])
+        late = append(operator(), "run")
+        with pytest.raises(RuntimeError, match="appended to the log meanwhile"):
+            chains.save()
+    assert AuditHead.objects.get(chain=INSTANCE).hash == late.hash
     assert is_log_whole()
 
 

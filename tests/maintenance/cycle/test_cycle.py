@@ -97,6 +97,14 @@ def test_recalls_slow_decay_with_their_logarithm_and_never_raise_confidence() ->
     assert 0.8 * 0.95**10 < often < 0.8
 
 
+def test_a_recalled_memory_decays_more_slowly(ledger: Group) -> None:
+    never = row(ledger, "never recalled", confidence=0.8)
+    often = row(ledger, "often recalled", confidence=0.8, access_count=20)
+    decays(10)
+    assert fresh(never).confidence == pytest.approx(0.8 * 0.99**10, abs=1e-6)
+    assert fresh(often).confidence == pytest.approx(0.8 * 0.99 ** (10 / (1 + 0.5 * log(21))), abs=1e-6)
+
+
 def test_decay_stops_at_the_floor() -> None:
     assert decayed_confidence(0.5, base=0.5, periods=100, recalls=0, weight=0.5, floor=0.02) == 0.02
 

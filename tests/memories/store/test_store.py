@@ -10,7 +10,7 @@ import memories.store.bulk
 import memories.store.prepare
 from access import groups
 from access.actor import Actor
-from access.errors import GroupNotFound, InvalidInput, NotPermitted
+from access.errors import Conflict, GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import Draft
@@ -18,7 +18,7 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.store import store
 from memories.store.bulk import store_many
-from tests.memories.builders import day, fresh, keep, kept
+from tests.memories.builders import day, fresh, keep, kept, row
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -49,6 +49,39 @@ def test_a_new_fact_is_one_live_row_with_a_vector_and_a_log_row(alice: User, led
     logged = AuditEntry.objects.filter(operation="store").get()
     assert logged.memory_id == memory.id
     assert logged.payload_row.payload["after"]["content"] == memory.content
+
+
+def test_a_quarantined_text_is_refused_and_not_reinforced(bob: User, ledger: Group) -> None:
+    held = row(ledger, PORT, trust="quarantined")
+    again = keep(agent(bob), PORT, group="ledger")
+    assert (again.outcome, again.memory) == ("refused", held)
+    assert "quarantined here" in again.why
+    assert (fresh(held).trust, fresh(held).confidence) == ("quarantined", held.confidence)
+
+
+def test_a_superseded_text_that_is_stored_twice_still_waits(alice: User, bob: User, ledger: Group) -> None:
+    kept(person(alice), PORT, group="ledger")
+    current = kept(
+        person(alice), PORT.replace("8081", "9090"), group="ledger", supersedes=Memory.objects.get().id
+    )
+    waiting = keep(agent(bob), PORT, group="ledger")
+    assert waiting.outcome == "queued"
+    assert f"superseded by {current.id}" in waiting.why
+    again = keep(agent(bob, name="other"), PORT, group="ledger")
+    assert (again.outcome, again.memory) == ("reinforced", waiting.memory)
+    assert waiting.memory is not None
+    assert (fresh(waiting.memory).trust, fresh(current).state) == ("candidate", "live")
+
+
+def test_a_chain_may_return_to_a_place_that_one_of_its_versions_had(alice: User, ledger: Group) -> None:
+    told = {"group": "ledger", "thread": "talk"}
+    first = kept(person(alice), "The talk is in Berlin.", position=0, **told)
+    second = kept(person(alice), "The talk is in Hamburg.", position=5, supersedes=first.id, **told)
+    third = kept(person(alice), "The talk is in Lisbon.", position=6, supersedes=second.id, **told)
+    last = kept(person(alice), "The talk is in Porto.", position=5, supersedes=third.id, **told)
+    assert [fresh(memory).position for memory in (first, second, third, last)] == [0, 5, 6, 5]
+    with pytest.raises(Conflict, match="another memory at position 0"):
+        kept(person(alice), "The lunch is at noon.", position=0, **told)
 
 
 def test_the_same_text_again_by_the_same_author_is_counted_once_a_day(alice: User, ledger: Group) -> None:

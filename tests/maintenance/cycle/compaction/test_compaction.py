@@ -14,7 +14,7 @@ from access.groups import create_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from access.visibility import Narrowing
-from maintenance.cycle.compaction import Compact
+from maintenance.cycle.compaction import Compact, count_sources_needed
 from maintenance.cycle.compaction.summary import Summary, SummarySource
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
@@ -292,6 +292,21 @@ def test_a_summary_that_replaces_too_few_sources_is_never_written(ledger: Group,
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {}
     happen(["The tomatoes got stakes of hazel"])
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {"summaries": 1, "compacted": 6}
+
+
+def test_a_summary_must_replace_half_of_its_sources_and_as_many_as_make_one(ledger: Group) -> None:
+    turn = turn_of(ledger, compact_at_least=3)
+    assert [count_sources_needed(turn, sources) for sources in (3, 6, 7, 8, 20)] == [3, 3, 4, 4, 10]
+
+
+def test_events_that_became_old_enough_since_are_compared(ledger: Group) -> None:
+    young = happen(DEPLOYS, start=NOW - timedelta(days=10))
+    happen(TOMATOES)
+    _, mark, _ = drive(Compact(), turn_of(ledger))
+    assert states(young) == {"live"}
+    later = turn_of(ledger, now=NOW + timedelta(days=60), mark=mark)
+    assert drive(Compact(), later)[0] == {"summaries": 1, "compacted": 5}
+    assert states(young) == {"compacted"}
 
 
 def test_a_summary_that_recall_would_not_find_is_rolled_back(ledger: Group) -> None:
