@@ -22,6 +22,7 @@ from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
 WANTED: Final = 0.9  # share of the mutants that the tests must kill
 TIMEOUT_S: Final = 1800
 SURVIVED: Final = ""
+SHARED: Final = "shared"
 ALL_PASSED, SOME_FAILED = 0, 1  # exit codes of pytest; others mean that the tests did not run
 
 
@@ -53,15 +54,18 @@ def run_mutants(workshop: Workshop, mutants: Sequence[Mutant]) -> dict[str, str]
     left = [mutant for mutant in mutants if mutant.name not in done]
     with copies(os.cpu_count() or 1) as free, ThreadPoolExecutor(free.qsize()) as pool:
         runs = {pool.submit(run_mutant, mutant, free): mutant.name for mutant in left}
-        for run in tqdm(as_completed(runs), total=len(runs), desc="mutants", unit="mutant"):
-            done[runs[run]] = run.result()
-            workshop.note(runs[run], run.result())
+        try:
+            for run in tqdm(as_completed(runs), total=len(runs), desc="mutants", unit="mutant"):
+                done[runs[run]] = run.result()
+                workshop.note(runs[run], run.result())
+        finally:
+            pool.shutdown(cancel_futures=True)
     return {mutant.name: done[mutant.name] for mutant in mutants}
 
 
 @contextmanager
 def copies(count: int) -> Iterator[Queue[Path]]:
-    """Copies of the tree as it is now, without what git ignores."""
+    """Copies of the tree as it is now, without what git ignores; beside them the database that all test runs copy."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +77,17 @@ def copies(count: int) -> Iterator[Queue[Path]]:
                 if (REPOSITORY / name).is_file():
                     shutil.copyfile(REPOSITORY / name, target)
             made.put(Path(folder, str(number)))
+        shared = Path(folder, SHARED)
+        shared.mkdir()
+        migrate = [sys.executable, "-c", "from tests.fresh_homes import migrated; migrated()"]
+        subprocess.run(migrate, cwd=Path(folder, "0"), env=environment(shared), check=True)
         yield made
+
+
+def environment(shared: Path) -> dict[str, str]:
+    """The variables of a test run: tests find the embedding model and the migrated database, which no mutant has touched."""
+    models = os.environ.get("LOCI_TEST_MODELS") or str(REPOSITORY / ".loci-test" / "models")
+    return {**os.environ, "LOCI_TEST_MODELS": models, "LOCI_TEST_SHARED": str(shared)}
 
 
 def run_mutant(mutant: Mutant, free: "Queue[Path]") -> str:
@@ -106,7 +120,13 @@ def failed_tests(tree: Path, tests: Sequence[str], what: str, *, is_first: bool 
     command += ["-o", "junit_family=xunit1", *tests]
     try:
         ran = subprocess.run(
-            command, cwd=tree, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+            command,
+            cwd=tree,
+            env=environment(tree.parent / SHARED),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
         return [f"{tests[0]} (no end within {TIMEOUT_S} s)"]
