@@ -73,6 +73,25 @@ def test_a_superseded_text_that_is_stored_twice_still_waits(alice: User, bob: Us
     assert (fresh(waiting.memory).trust, fresh(current).state) == ("candidate", "live")
 
 
+def test_the_least_confidence_of_a_policy_counts_at_once(alice: User, ledger: Group) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="below", policy_confidence=0.5)
+    assert keep(person(alice), PORT, group="ledger", confidence=0.5).outcome == "created"
+    below = keep(person(alice), "The office is in Berlin.", group="ledger", confidence=0.49)
+    assert (below.outcome, below.why[:21]) == ("queued", "confidence 0.49 is be")
+
+
+def test_a_contributor_replaces_a_memory_in_their_group_and_scope_alone(
+    alice: User, bob: User, ledger: Group, garden: Group
+) -> None:
+    theirs = kept(person(alice), PORT, group="garden", scope="global")
+    with pytest.raises(NotPermitted, match="may not write in the group 'garden'"):
+        keep(person(bob), "The deploy port is 9090.", group="ledger", supersedes=theirs.id)
+    own = kept(person(bob), "The office is in Berlin.", group="ledger", scope="group")
+    with pytest.raises(NotPermitted, match="may not make a memory of the group 'ledger' global"):
+        keep(person(bob), "The office is in Porto.", group="ledger", scope="global", supersedes=own.id)
+    assert [fresh(memory).state for memory in (theirs, own)] == ["live", "live"]
+
+
 def test_a_chain_may_return_to_a_place_that_one_of_its_versions_had(alice: User, ledger: Group) -> None:
     told = {"group": "ledger", "thread": "talk"}
     first = kept(person(alice), "The talk is in Berlin.", position=0, **told)
