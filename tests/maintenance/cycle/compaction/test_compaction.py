@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.test import override_settings
+from django.utils import timezone
 from pytest_django import Settings
 
 from access.audit.verify import is_log_whole
@@ -307,6 +308,16 @@ def test_events_that_became_old_enough_since_are_compared(ledger: Group) -> None
     later = turn_of(ledger, now=NOW + timedelta(days=60), mark=mark)
     assert drive(Compact(), later)[0] == {"summaries": 1, "compacted": 5}
     assert states(young) == {"compacted"}
+
+
+def test_an_event_that_changed_since_is_compared_again(ledger: Group) -> None:
+    events = happen([*TOMATOES, *UNRELATED])
+    Memory.objects.filter(pk=events[0].pk).update(pinned=True)
+    counts, mark, _ = drive(Compact(), turn_of(ledger))
+    assert (counts, mark is not None) == ({}, True)
+    later = timezone.now() + timedelta(hours=1)
+    Memory.objects.filter(pk=events[0].pk).update(pinned=False, updated_at=later)
+    assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {"summaries": 1, "compacted": 5}
 
 
 def test_a_summary_that_recall_would_not_find_is_rolled_back(ledger: Group) -> None:
