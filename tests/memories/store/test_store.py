@@ -1,7 +1,9 @@
 """Outcomes of a store: new, same text, nearly the same text, or another fact."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -18,6 +20,9 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.store import store
 from memories.store.bulk import store_many
+from memories.store.decide import WriteContext, is_current_again
+from memories.store.pieces import EmbeddedText
+from memories.store.prepare import PreparedDraft
 from tests.memories.builders import day, fresh, keep, kept, row
 from tests.people import agent, person
 
@@ -71,6 +76,16 @@ def test_a_superseded_text_that_is_stored_twice_still_waits(alice: User, bob: Us
     assert (again.outcome, again.memory) == ("reinforced", waiting.memory)
     assert waiting.memory is not None
     assert (fresh(waiting.memory).trust, fresh(current).state) == ("candidate", "live")
+
+
+def test_a_text_is_not_current_again_before_it_is_compared_with_withdrawn_ones(
+    alice: User, ledger: Group
+) -> None:
+    former, current = row(ledger, PORT, state="superseded"), row(ledger, "The deploy port is 9090.")
+    prepared = PreparedDraft(Draft(PORT, group="ledger"), EmbeddedText((), np.zeros((0, 384), "f4"), ""))
+    context = WriteContext(prepared, ledger, former=former, replaces=current)
+    assert is_current_again(person(alice), context)
+    assert not is_current_again(person(alice), replace(context, is_probed=False))
 
 
 def test_the_least_confidence_of_a_policy_counts_at_once(alice: User, ledger: Group) -> None:
