@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-# The tests of an area, those first that kill most; all of them run for a mutant that survives.
+# The tests of an area in runs of pytest, those first that kill most; all of them run for a mutant that survives.
 AREAS: Final = {
     "store": ("tests/memories/store/test_store.py", "tests/memories/store"),
     "queries": ("tests/memories/queries/test_recallable.py", "tests/memories/queries"),
@@ -13,9 +13,7 @@ AREAS: Final = {
     ),
     "audit": ("tests/access/audit/test_chains.py", "tests/access/audit"),
     "access": (
-        "tests/access/test_rights.py",
-        "tests/access/tokens",
-        "tests/access/sign_in/test_invitations.py",
+        "tests/access/test_rights.py tests/access/tokens tests/access/sign_in/test_invitations.py",
         "tests/access",
     ),
     "cycle": ("tests/maintenance/cycle",),
@@ -44,7 +42,6 @@ MUTANTS: Final = (
     Mutant("a private group takes global memories", "store", _DECIDE, "if context.group.private and context.draft.scope", "if False and context.draft.scope"),
     Mutant("a writer may make a memory global", "store", _DECIDE, "and widens and not actor.may(CURATE,", "and widens and not actor.may(WRITE,"),
     Mutant("a restatement crosses scopes", "store", _DECIDE, "is_own = memory.group_id == context.group.key and memory.scope == context.draft.scope", "is_own = memory.group_id == context.group.key"),
-    Mutant("a replacement asks no right in the old group", "store", _DECIDE, "if old is not None and not actor.may(WRITE, old.group_id):", "if False:"),
     Mutant("an event is restated by another", "store", _DECIDE, "if context.draft.type == Type.EPISODIC or context.replaces is not None", "if context.replaces is not None"),
     Mutant("a place is refused to later versions", "store", "memories/store/threads.py", "position=draft.position, root=None).exists()", "position=draft.position).exists()"),
     Mutant("the least confidence waits too", "store", _POLICY, "if confidence < group.policy_confidence", "if confidence <= group.policy_confidence"),
