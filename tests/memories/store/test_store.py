@@ -17,10 +17,13 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
+from memories.language.contradictions import ConflictKind, Contradiction
+from memories.language.same_fact import Comparison, Sameness
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.store import store
 from memories.store.bulk import store_many
 from memories.store.decide import WriteContext, is_current_again
+from memories.store.neighbours import Neighbour
 from memories.store.pieces import EmbeddedText
 from memories.store.prepare import PreparedDraft
 from tests.memories.builders import day, fresh, keep, kept, row
@@ -86,6 +89,12 @@ def test_a_text_is_not_current_again_before_it_is_compared_with_withdrawn_ones(
     context = WriteContext(prepared, ledger, former=former, replaces=current)
     assert is_current_again(person(alice), context)
     assert not is_current_again(person(alice), replace(context, is_probed=False))
+
+
+def test_what_contradicts_a_text_does_not_restate_it(ledger: Group) -> None:
+    near = Neighbour(row(ledger, PORT), 0.99, Comparison(Sameness.SAME, "the same words"))
+    denied = Contradiction(ConflictKind.POLARITY, "is", "is not")
+    assert (near.restates, replace(near, contradiction=denied).restates) == (True, False)
 
 
 def test_the_least_confidence_of_a_policy_counts_at_once(alice: User, ledger: Group) -> None:
