@@ -189,7 +189,9 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             else:
                 messages.success(
                     request,
-                    gettext("{user} is deactivated. Sessions and tokens have ended.").format(user=user),
+                    gettext("{user} is deactivated. Sessions have ended and tokens are revoked.").format(
+                        user=user
+                    ),
                 )
                 return HttpResponseRedirect(reverse(LIST))
         context = {"person": user, "leaving": what_ends(user), "form": form}

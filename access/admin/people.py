@@ -17,13 +17,15 @@ from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.invite import InvitationPages
 from access.admin.page import WordedForm
 from access.models import Membership
-from access.sign_in.users import audited_fields, join_everyone, log_password, log_person
+from access.sign_in.users import audited_fields, end_access, join_everyone, log_password, log_person
 
 FIELD_WORDS = {
     "username": (pgettext_lazy("login", "Name"), gettext_lazy("The person logs in with it.")),
     "is_active": (
         gettext_lazy("Active"),
-        gettext_lazy("Without it nobody can log in as this person, and their tokens do not work."),
+        gettext_lazy(
+            "Without it nobody can log in as this person. Switching it off ends their sessions and revokes their tokens."
+        ),
     ),
     "is_staff": (
         gettext_lazy("May enter the admin"),
@@ -37,7 +39,7 @@ admin.site.unregister(Group)
 
 
 class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Pages for superusers only. Users are deactivated, which disables their tokens, and never deleted."""
+    """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Superusers only."""
@@ -122,6 +124,8 @@ class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # ty
         before = audited_fields(User.objects.get(pk=obj.pk)) if change else None
         super().save_model(request, obj, form, change)
         log_person(actor_of(request), obj, before=before)
+        if before is not None and before["is_active"] and not obj.is_active:
+            end_access(actor_of(request), obj)
         if not change:
             join_everyone(actor_of(request), obj)
 

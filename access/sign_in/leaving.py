@@ -46,7 +46,7 @@ def groups_only_administered_by(user: User) -> list[Group]:
 def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Leaving:
     """Deactivate the person; the successor administers their groups and gets their saved filters. One transaction.
 
-    Memories stay under their author's name. Returns what ended.
+    Their tokens are revoked, their sessions end. Memories stay under their author's name. Returns what ended.
 
     Raises:
         NotPermitted: the actor may not manage users.

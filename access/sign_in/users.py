@@ -8,15 +8,18 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups import EVERYONE
 from access.groups.members import set_member
-from access.models import Group, Role, ScopeRule
+from access.models import ApiToken, Group, Role, ScopeRule
 from access.sign_in.passwords import check_password
+from access.sign_in.sessions import end_other_sessions
 
 # Logged fields; passwords and their hashes are never logged.
 AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
@@ -85,6 +88,8 @@ def join_everyone(actor: Actor, user: User) -> None:
 def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
     """Change a user and log it. Returns the names of the changed fields, empty if nothing differs. One transaction.
 
+    Deactivation revokes the person's tokens and ends their sessions.
+
     Raises:
         NotPermitted: the actor may not manage users.
         InvalidInput: the e-mail address is not valid.
@@ -108,8 +113,26 @@ def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
                     field="user",
                 )
             log_person(actor, person, before=before)
+        if "is_active" in changed and not person.is_active:
+            end_access(actor, person)
     user.refresh_from_db()
     return changed
+
+
+def end_access(actor: Actor, user: User) -> None:
+    """Revoke the person's tokens, those behind programs with OAuth too, and end their sessions, in the caller's transaction."""
+    tokens = ApiToken.objects.filter(user=user, revoked_at=None)
+    events = [
+        AuditEvent(
+            Operation.TOKEN,
+            subject=f"token:{token.id}",
+            payload={"action": "revoke", "name": token.name, "why": "deactivated"},
+        )
+        for token in tokens
+    ]
+    tokens.update(revoked_at=timezone.now())
+    audit.append_many(actor, events)
+    end_other_sessions(actor, user, current=None)
 
 
 def set_password(actor: Actor, user: User, password: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from bench.agents.extension.prove import prove_extension
 from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
+from bench.mutants.prove import prove_mutants
 from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
@@ -116,6 +117,7 @@ PROOFS = (
         "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.",
         prove_extension,
     ),
+    Proof("mutants", "The tests of an area fail if its code is wrong.", prove_mutants),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )
 # Names for several proofs together.

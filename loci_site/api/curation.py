@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from loci_site.api.auth import actor_of
-from loci_site.api.responses import answer, answer_change
+from loci_site.api.responses import answer, answer_change, answer_write
 from loci_site.api.schemas import curation
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery, UndoWriteIn, VerbIn

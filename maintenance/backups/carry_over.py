@@ -1,16 +1,17 @@
-"""Carry withdrawals over into an older backup, so that restoring it brings back no withdrawn text or revoked token."""
+"""Carry over into an older backup what was withdrawn or became stricter since, so that restoring it brings none of it back."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db import transaction
 
 from access.actor import Actor
 from access.errors import LociError
-from access.models import ApiToken, Group
+from access.models import Group
 from maintenance.backups.open_copy import memory_ids
 from maintenance.backups.purge import purged_ids
+from maintenance.backups.stricter import PresentRights, keep_stricter, read_rights
 from memories.lifecycle.purge import purge_from_copy
 from memories.lifecycle.retract import HISTORY_STATES
 from memories.lifecycle.verbs import reject, retract
@@ -24,39 +25,32 @@ BATCH_ROWS = 1000
 
 @dataclass(frozen=True)
 class Withdrawals:
-    """Withdrawals known to the present store, read before it is replaced."""
+    """Withdrawals and rights known to the present store, read before it is replaced; None if it cannot be read."""
 
     tombstones: tuple[Tombstone, ...] = ()
     purged: frozenset[UUID] = frozenset()
-    revoked: tuple[tuple[UUID, datetime], ...] = ()
-    suspended: tuple[tuple[UUID, datetime], ...] = ()
+    rights: PresentRights | None = None
 
 
 @dataclass(frozen=True)
 class CarriedOver:
-    """What was withdrawn again in the restored store; counts."""
+    """What was withdrawn again in the restored store, and what stays as strict as it was; counts."""
 
     tombstones: int = 0  # set or lifted since the backup
     retracted: int = 0
     purged: int = 0
-    tokens_revoked: int = 0
+    stricter: Mapping[str, int] = field(default_factory=dict)  # by the names of stricter.WORDS
     left: tuple[str, ...] = ()  # what could not be withdrawn again, and why
 
 
 def read_withdrawals() -> Withdrawals:
-    """Read the withdrawals of the opened store."""
-    revoked = ApiToken.objects.filter(revoked_at__isnull=False).values_list("id", "revoked_at")
-    suspended = ApiToken.objects.filter(suspended_at__isnull=False).values_list("id", "suspended_at")
-    return Withdrawals(
-        tuple(Tombstone.objects.select_related("group").order_by("key")),
-        purged_ids(),
-        tuple((id_, at) for id_, at in revoked if at is not None),
-        tuple((id_, at) for id_, at in suspended if at is not None),
-    )
+    """Read the withdrawals and rights of the opened store."""
+    tombstones = Tombstone.objects.select_related("group").order_by("key")
+    return Withdrawals(tuple(tombstones), purged_ids(), read_rights())
 
 
 def carry_over(actor: Actor, withdrawals: Withdrawals) -> CarriedOver:
-    """Copy newer tombstones into the opened copy, and withdraw the memories they bar; one transaction."""
+    """Copy newer tombstones into the opened copy, withdraw the memories they bar, keep stricter rights; one transaction."""
     with transaction.atomic():
         changed = [mark for kept in withdrawals.tombstones if (mark := carry_tombstone(kept)) is not None]
         barred = find_barred(changed)
@@ -72,13 +66,8 @@ def carry_over(actor: Actor, withdrawals: Withdrawals) -> CarriedOver:
                     retracted += 1
                 except LociError as refusal:
                     left.append(f"{id_}: {refusal}")
-        revoked = sum(
-            ApiToken.objects.filter(id=id_, revoked_at=None).update(revoked_at=at)
-            for id_, at in withdrawals.revoked
-        )
-        for id_, at in withdrawals.suspended:
-            ApiToken.objects.filter(id=id_, suspended_at=None).update(suspended_at=at)
-    return CarriedOver(len(changed), retracted, gone, revoked, tuple(left))
+        kept, warnings = keep_stricter(actor, withdrawals.rights) if withdrawals.rights else ({}, [])
+    return CarriedOver(len(changed), retracted, gone, kept, (*left, *warnings))
 
 
 def carry_tombstone(kept: Tombstone) -> Tombstone | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -47,6 +48,7 @@ from maintenance.backups.open_copy import (
     pending_migrations,
     use_copy,
 )
+from maintenance.backups.purge import purged_ids
 from memories.models import Memory
 from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault
@@ -119,10 +121,10 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = present_state()
-    withdrawals, present_counts, lost_by_group = Withdrawals(), dict[str, int](), dict[str, int]()
+    purged, present_counts, lost_by_group = frozenset[UUID](), dict[str, int](), dict[str, int]()
     seen = 0
     if present == "readable":
-        withdrawals, present_counts = read_withdrawals(), memories_by_group()
+        purged, present_counts = purged_ids(), memories_by_group()
         rows = Memory.objects.order_by().values_list("id", "group__slug")
         for id_, slug in rows.iterator(chunk_size=5000):
             seen += id_ in ids
@@ -141,7 +143,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
         groups=groups,
         lost=sum(lost_by_group.values()),
         returned=len(ids) - seen,
-        purged_again=len(ids & withdrawals.purged),
+        purged_again=len(ids & purged),
         migrations=migrations,
         present=present,
         in_use=store_users(),
@@ -153,7 +155,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
 
     1. check the manifest, every hash and the database, and migrate it; all on a copy
     2. take exclusive access to the store; back it up
-    3. carry tombstones, purges and revoked tokens over into the copy
+    3. carry tombstones, purges and stricter rights over into the copy
     4. rename the copy over the store
 
     Raises:
@@ -212,7 +214,10 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
         before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), ignore_progress).path
     elif present == "damaged":
         before = copies().set_damaged_aside()
-        warning = "the present store cannot be read, so texts withdrawn since the backup may have returned"
+        warning = (
+            "the present store cannot be read, so texts withdrawn and rights taken away since the backup may have"
+            " returned"
+        )
     report("carrying over what was withdrawn since", 2, 4)
     with explain_database_errors(archive), use_copy(copy):
         carried = carry_over(actor, withdrawals)
@@ -225,6 +230,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
                 "tombstones": carried.tombstones,
                 "retracted": carried.retracted,
                 "purged": carried.purged,
+                "stricter": dict(carried.stricter),
                 "replaced": replaced,  # the ends of the log's chains that the backup does not have
             },
         )

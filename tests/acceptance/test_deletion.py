@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from access.models import AuditPayload, Group
+from access.models import AuditPayload, Group, RowChange
 from access.tokens import operator
 from maintenance.backups import make_backup
 from maintenance.cycle import RunPlan, run_cycle

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotAuthenticated, NotPermitted
 from access.groups import create_group, find_group
-from access.models import ApiToken, Group, Membership
+from access.groups.members import remove_member, set_member
+from access.models import ApiToken, Group, Membership, Role
 from access.tokens import actor_for_secret, create_token, revoke_token
 from access.visibility import visible_to
 from tests.people import agent, make_token, person
@@ -137,3 +138,16 @@ def test_a_group_is_made_once_under_an_allowed_name(alice: User, bob: User) -> N
     with pytest.raises(Conflict) as caught:
         create_group(person(alice), "orchard")
     assert caught.value.hint == "Change that group, or choose another name."
+
+
+def test_an_admin_of_the_group_changes_its_members_and_a_curator_does_not(
+    bob: User, charlie: User, ledger: Group
+) -> None:
+    Membership.objects.filter(user=bob).update(role=Role.CURATOR)
+    with pytest.raises(NotPermitted, match="may not change the members of 'ledger'"):
+        set_member(person(bob), ledger, user=charlie, role=Role.VIEWER)
+    Membership.objects.filter(user=bob).update(role=Role.ADMIN)
+    set_member(person(bob), ledger, user=charlie, role=Role.VIEWER)
+    with pytest.raises(NotPermitted, match="may not change the members of 'ledger'"):
+        remove_member(person(charlie), ledger, user=bob)
+    assert Membership.objects.filter(group=ledger).exclude(role=Role.ADMIN).get().user == charlie

@@ -14,7 +14,7 @@ from access.audit import append
 from access.audit.operations import Operation
 from access.audit.retention import drop_log
 from access.errors import InvalidInput, NotFound, NotPermitted
-from access.models import AuditEntry, Group
+from access.models import AuditEntry, Group, RowChange
 from access.tokens import operator
 from maintenance.audit_replay import REBUILT, memory_at
 from maintenance.cycle import RunPlan, run_cycle

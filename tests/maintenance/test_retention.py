@@ -18,7 +18,7 @@ from access.audit.chains import GENESIS, chain_hash, start_hash
 from access.audit.operations import Operation
 from access.audit.verify import chain_names, dropped_through, is_log_whole, verify_chain
 from access.errors import NotPermitted
-from access.models import AuditEntry, AuditHead, AuditPayload, Group
+from access.models import AuditEntry, AuditHead, AuditPayload, Group, RowChange
 from access.tokens import operator
 from maintenance import retention
 from maintenance.cycle.recorder import step_change
@@ -28,6 +28,7 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import forget, restore
 from memories.models import IndexChange, IndexState, Link, Memory, Piece, RecallLog, Tombstone
 from memories.store import store
+from storage.changes import new_change
 from storage.postgresql.months import months_of
 from tests.people import agent, bob, person  # noqa: F401 - fixtures
 
@@ -259,20 +260,23 @@ def run_of(*, days: float, status: str = "done") -> Run:
         counts={"decayed": 2},
         cursor={"marks": {"findings": {"1": 5}}},
     )
+    at = ended.timestamp()
     for row in (1, 2):
-        RunChange.objects.create(run=run, step="decay", table="memories_memory", row=row, before={}, after={})
+        RowChange.objects.create(
+            change=new_change(at) + row, op="u", kept="memories_memory", row=row, vals={}
+        )
     return run
 
 
 def test_an_old_run_keeps_its_counts_and_says_that_it_cannot_be_undone(ledger: Group) -> None:
     old, young, running = run_of(days=31), run_of(days=29), run_of(days=31, status="running")
-    assert destroyed(enforce_retention(operator(), now=timezone.now()), "runs") == {"run changes": 2}
-    changes = {run.pk: run.changes.count() for run in Run.objects.all()}
-    assert changes == {old.pk: 0, young.pk: 2, running.pk: 2}
+    assert destroyed(enforce_retention(operator(), now=timezone.now()), "runs") == {"row changes": 4}
+    assert RowChange.objects.count() == 2
     old.refresh_from_db()
     assert (old.status, old.counts, old.cursor["marks"]) == ("done", {"decayed": 2}, {"findings": {"1": 5}})
     assert "expired" in old.cursor
     assert "expired" not in Run.objects.get(pk=young.pk).cursor
+    assert "expired" not in Run.objects.get(pk=running.pk).cursor
 
 
 @pytest.fixture

@@ -62,7 +62,9 @@ class Command(ActingCommand):
         change.add_argument("--email", help="e-mail address")
         change.add_argument("--staff", choices=YES_NO, help="may enter the admin")
         change.add_argument("--superuser", choices=YES_NO, help="has every right in every group")
-        off = actions.add_parser("deactivate", help="deactivate a person: sessions and tokens end at once")
+        off = actions.add_parser(
+            "deactivate", help="deactivate a person: sessions end and tokens are revoked at once"
+        )
         off.add_argument(
             "--dry-run", action="store_true", help="show what would end without changing anything"
         )
@@ -192,10 +194,10 @@ def deactivate(options: dict[str, Any]) -> str:
         note = f" Nobody else administers {groups}: --hand-over-to names who does from now on."
     else:
         note = ""
-    ending = f"sessions and {tokens} token{'' if tokens == 1 else 's'}"
+    revoked = f"{tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
-        return f"Nothing was changed. '{user}' would be deactivated, and {ending} would end at once.{note}"
-    return f"'{user}' is deactivated, and {ending} ended. Their memories stay.{note}"
+        return f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once.{note}"
+    return f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay.{note}"
 
 
 def activate(options: dict[str, Any]) -> str:
@@ -206,7 +208,7 @@ def activate(options: dict[str, Any]) -> str:
     change_person(operator(), user, PersonChange(is_active=True))
     if options["json"]:
         return json.dumps(person_row(user), ensure_ascii=False)
-    return f"'{user}' is active: their password and tokens work again."
+    return f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
 
 
 def change_password(options: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from maintenance.backups.restore import (
     preview_restore,
     restore_backup,
 )
+from maintenance.backups.stricter import in_words
 from maintenance.management.progress import StepBar
 from memories.management.output import FaceCommand, printable
 
@@ -24,7 +25,8 @@ examples:
   loci restore /mnt/usb/loci.zip --yes                    does not ask
 
 Loci must be stopped. The present store is kept as a backup; the output names the command that restores it.
-Memories retracted or purged since the backup was made stay retracted or purged.
+Memories retracted or purged since the backup was made stay retracted or purged. People who were deactivated or lost
+a right since, and groups that became stricter, stay so.
 """
 
 
@@ -101,8 +103,12 @@ class Command(FaceCommand):
         )
         self.stdout.write(
             f"Carried over: {carried.tombstones} tombstones, {carried.retracted} memories retracted again, "
-            f"{carried.purged} purged again, {carried.tokens_revoked} tokens revoked again."
+            f"{carried.purged} purged again."
         )
+        if carried.stricter:
+            self.stdout.write(
+                f"Stricter since the backup, and kept: {', '.join(in_words(carried.stricter))}."
+            )
         for warning in (*carried.left, *filter(None, [done.warning])):
             self.stdout.write(f"Warning: {printable(warning)}.")
         if (undo := undo_command(done)) is not None:

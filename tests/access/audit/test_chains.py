@@ -5,12 +5,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.audit import AuditEvent, append, append_many, find_row
-from access.audit.chains import GENESIS, HEADS, INSTANCE, OLD, chain_hash, start_hash
+from access.audit.chains import (
+    GENESIS,
+    HEADS,
+    INSTANCE,
+    OLD,
+    LockedChains,
+    chain_hash,
+    start_hash,
+)
 from access.audit.links import has_unlinked, link_heads
+from access.audit.operations import Operation
 from access.audit.retention import drop_log
 from access.audit.verify import (
     ChainReport,
@@ -24,6 +33,7 @@ from access.errors import InvalidInput
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.lifecycle.verbs import purge
+from storage.ids import new_id
 from tests.memories.builders import kept
 from tests.people import person
 
@@ -73,6 +83,40 @@ def test_many_rows_of_several_groups_go_to_their_chains(alice: User, ledger: Gro
     assert [after[chain] - before[chain] for chain in before] == [8, 4, 4]
     rows = AuditEntry.objects.filter(operation="run").order_by("key")
     assert [row.group for row in rows] == groups
+    assert is_log_whole()
+
+
+def test_equal_payloads_have_different_digests(alice: User) -> None:
+    rows = [append(operator(), "run", payload={"reason": "it was wrong"}) for _ in range(2)]
+    assert rows[0].digest != rows[1].digest
+
+
+def test_a_chain_under_another_groups_name_does_not_begin_there(
+    logged: User, ledger: Group, garden: Group
+) -> None:
+    AuditEntry.objects.filter(chain=str(garden.id)).delete()
+    AuditHead.objects.filter(chain=str(garden.id)).delete()
+    for model in (AuditEntry, AuditHead):
+        model.objects.filter(chain=str(ledger.id)).update(chain=str(garden.id))
+    assert report_of(str(garden.id)).broken_at == 1
+
+
+def test_a_purge_of_what_a_memory_left_excuses_the_rows_before_it_alone(logged: User, ledger: Group) -> None:
+    moved = {"memory_id": new_id(), "group": ledger.id}
+    before, _, after = (append(operator(), name, **moved) for name in ("move", Operation.CLEAR, "store"))
+    before.payload_row.delete()
+    assert report_of(str(ledger.id)).is_whole
+    after.payload_row.delete()
+    assert report_of(str(ledger.id)).broken_at == after.seq
+
+
+def test_an_end_that_moved_meanwhile_is_not_moved_back(logged: User) -> None:
+    with transaction.atomic():
+        chains = LockedChains([INSTANCE])
+        late = append(operator(), "run")
+        with pytest.raises(RuntimeError, match="appended to the log meanwhile"):
+            chains.save()
+    assert AuditHead.objects.get(chain=INSTANCE).hash == late.hash
     assert is_log_whole()
 
 

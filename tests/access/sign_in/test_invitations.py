@@ -14,6 +14,7 @@ from access.groups import create_everyone
 from access.models import AuditEntry, Group, Membership, Role, SavedFilter
 from access.sign_in.invitations import Invitation, Invited, invite, invite_many, read_invitations, renew_link
 from access.sign_in.leaving import deactivate, what_ends
+from access.sign_in.users import PersonChange, change_person
 from access.tokens import operator
 from tests.people import alice, bob, charlie, garden, ledger, make_token, person
 
@@ -162,6 +163,26 @@ def test_who_leaves_hands_over_what_nobody_else_has(bob: User, charlie: User, le
     assert SavedFilter.objects.get().user == charlie
     with pytest.raises(Conflict):
         deactivate(operator(), bob)
+
+
+def test_the_switch_on_the_persons_page_ends_tokens_and_sessions_too(alice: User, bob: User) -> None:
+    token, _ = make_token(bob)
+    owner, browser = Client(), Client()
+    owner.force_login(alice)
+    browser.force_login(bob)
+    answer = owner.post(f"/admin/auth/user/{bob.pk}/change/", {"username": "bob"})
+    assert (answer.status_code, User.objects.get(pk=bob.pk).is_active) == (302, False)
+    token.refresh_from_db()
+    assert token.state == "revoked"
+    User.objects.filter(pk=bob.pk).update(is_active=True)
+    assert browser.get("/app/").status_code == 302
+
+
+def test_the_last_active_superuser_stays(alice: User) -> None:
+    for change in (PersonChange(is_active=False), PersonChange(is_superuser=False)):
+        with pytest.raises(Conflict, match="No active superuser would be left"):
+            change_person(operator(), alice, change)
+    assert User.objects.get(is_superuser=True, is_active=True) == alice
 
 
 def test_nobody_takes_over_from_themselves(bob: User) -> None:

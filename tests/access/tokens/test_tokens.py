@@ -1,17 +1,21 @@
 """Tokens: the last use, and the reach of new ones."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from access.errors import InvalidInput, NotPermitted
+from access.actor import Via
+from access.errors import InvalidInput, NotAuthenticated, NotPermitted
 from access.groups import create_group
 from access.models import ApiToken, Group
-from access.tokens import PENDING_TOKEN_USES, actor_for_secret, create_token
+from access.tokens import PENDING_TOKEN_USES, actor_for_secret, actor_for_token, create_token, operator
+from access.tokens.suspend import resume_token, suspend_token
 from memories.recall.recall_log import COUNTER
 from tests.people import agent, make_token, person
 
@@ -68,3 +72,35 @@ def test_a_group_that_was_not_made_gives_no_role(charlie: User, monkeypatch: pyt
         create_group(actor, "orchard")
     assert actor.roles == {}
     assert not Group.objects.filter(slug="orchard").exists()
+
+
+def test_a_browsers_token_works_in_its_extension_alone(bob: User) -> None:
+    origin = "chrome-extension://abcdef"
+    made = create_token(operator(), user=bob, name="browser", scopes=("read", "capture"), origin=origin)
+    assert actor_for_secret(made.secret, origin=origin).origin == origin
+    for other in ("", "chrome-extension://other", "https://example.org"):
+        with pytest.raises(NotPermitted, match="nowhere else"):
+            actor_for_secret(made.secret, origin=other)
+    with pytest.raises(NotAuthenticated, match="in a browser extension only"):
+        actor_for_secret(made.secret, via=Via.MCP, origin=origin)
+
+
+def test_a_token_ends_at_the_moment_that_it_names(bob: User) -> None:
+    with time_machine.travel("2026-05-01 12:00:00+00:00", tick=False) as clock:
+        end = timezone.now() + timedelta(days=1)
+        token = create_token(operator(), user=bob, name="agent", expires_at=end).token
+        clock.move_to(end - timedelta(microseconds=1))
+        assert token.is_valid()
+        clock.move_to(end)
+        assert token.state == "expired"
+
+
+def test_a_person_resumes_a_token_and_the_token_never_itself(bob: User, charlie: User) -> None:
+    token, _ = make_token(bob)
+    itself = actor_for_token(token, via=Via.REST)
+    suspend_token(itself, token)
+    with pytest.raises(NotPermitted, match="Only a person"):
+        resume_token(itself, token)
+    with pytest.raises(NotPermitted, match="another user's token"):
+        resume_token(person(charlie), token)
+    assert resume_token(person(bob), token).is_valid()

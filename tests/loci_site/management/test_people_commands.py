@@ -146,7 +146,7 @@ def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) ->
     would = run("person", "deactivate", "bob", "--dry-run")
     assert (
         would
-        == "Nothing was changed. 'bob' would be deactivated, and sessions and 1 token would end at once."
+        == "Nothing was changed. 'bob' would be deactivated: sessions would end and 1 token would be revoked at once."
     )
     assert (logged(), Client().get("/api/groups", **ask).status_code) == ([], 200)
     assert answer("person", "deactivate", "bob")["ended_tokens"] == 1
@@ -155,8 +155,9 @@ def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) ->
     assert "deactivated" in run("person", "list")
     with pytest.raises(CommandError, match="deactivated already"):
         run("person", "deactivate", "bob")
-    assert "work again" in run("person", "activate", "bob")
-    assert Client().get("/api/groups", **ask).status_code == 200
+    assert "tokens stay revoked" in run("person", "activate", "bob")
+    assert Client().get("/api/groups", **ask).status_code == 401
+    assert browser.get("/app/").status_code == 302
     with pytest.raises(CommandError, match="active already"):
         run("person", "activate", "bob")
     assert [row["changes"] for row in logged()] == [

@@ -45,7 +45,6 @@ from storage.home import GUARD_KEY
 from tests.loci_site.server.running import environment
 from tests.maintenance.events import TOMATOES, drive, happen, turn_of
 from tests.maintenance.state import stored_texts
-from tests.people import make_token
 from tests.settings import REPOSITORY
 
 Remember = Callable[..., Memory]
@@ -135,19 +134,14 @@ def test_what_was_purged_since_is_destroyed_again(remember: Remember, tmp_path: 
     assert not file.with_name(f"{file.name}-wal").exists()
 
 
-def test_a_lifted_tombstone_stays_lifted_and_a_revoked_token_revoked(
-    remember: Remember, alice: object
-) -> None:
+def test_a_lifted_tombstone_stays_lifted(remember: Remember) -> None:
     wrong = remember(PORT)
-    token, _ = make_token(alice)  # type: ignore[arg-type]
     retract(operator(), wrong.id)
     made = make_backup(operator())
     Tombstone.objects.update(lifted_at=timezone.now(), lifted_by="alice")
-    type(token).objects.update(revoked_at=timezone.now())
     done = restore_backup(operator(), made.path)
-    assert (done.carried.tombstones, done.carried.retracted, done.carried.tokens_revoked) == (1, 0, 1)
+    assert (done.carried.tombstones, done.carried.retracted) == (1, 0)
     assert Tombstone.objects.get().lifted_by == "alice"
-    assert not type(token).objects.get().is_valid()
 
 
 @pytest.mark.parametrize("where", [0.3, 0.9])

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from access.actor import READ, Actor, Via
 from access.audit.verify import is_log_whole
 from access.errors import InvalidInput, NotPermitted
-from access.models import AuditEntry, AuditPayload, Group
+from access.models import AuditEntry, AuditPayload, Group, RowChange
 from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan, run_cycle
@@ -99,6 +99,14 @@ def test_recalls_slow_decay_with_their_logarithm_and_never_raise_confidence() ->
     often = decayed_confidence(0.8, recalls=20, **rule)
     assert often == pytest.approx(0.8 * 0.95 ** (10 / (1 + 0.5 * log(21))), abs=1e-6)
     assert 0.8 * 0.95**10 < often < 0.8
+
+
+def test_a_recalled_memory_decays_more_slowly(ledger: Group) -> None:
+    never = row(ledger, "never recalled", confidence=0.8)
+    often = row(ledger, "often recalled", confidence=0.8, access_count=20)
+    decays(10)
+    assert fresh(never).confidence == pytest.approx(0.8 * 0.99**10, abs=1e-6)
+    assert fresh(often).confidence == pytest.approx(0.8 * 0.99 ** (10 / (1 + 0.5 * log(21))), abs=1e-6)
 
 
 def test_decay_stops_at_the_floor() -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 from access.audit.verify import is_log_whole, verify_log
 from access.errors import NotPermitted
 from access.groups.members import set_member
-from access.models import AuditEntry, AuditPayload, Group
+from access.models import AuditEntry, AuditPayload, Group, RowChange
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone

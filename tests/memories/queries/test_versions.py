@@ -1,5 +1,6 @@
 """Chains of any depth lead to what counts now, in a fixed number of queries; their middle can be brought back by a person."""
 
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,8 @@ from access.tokens import operator
 from memories.entities.statements import statements_around
 from memories.lifecycle.verbs import forget, merge, restore, retract, supersede, verify
 from memories.models import Memory
-from memories.queries.versions import head_keys, head_of, heads_of, path_to_head
+from memories.queries.versions import has_lapsed, head_keys, head_of, heads_of, path_to_head
+from memories.queries.visibility import counts_at
 from memories.recall import RecallRequest, recall
 from memories.review.decide import ReviewDecision, decide
 from relations.models import Relation
@@ -58,6 +60,16 @@ def test_the_common_cases_take_one_query_or_none(ledger: Group) -> None:
         assert head_of(rows[-1]).key == rows[-1].key
         assert head_of(rows[-2]).key == rows[-1].key
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("end", ["valid_to", "expires_at"])
+def test_a_memory_counts_until_its_end_and_has_lapsed_from_then_on(ledger: Group, end: str) -> None:
+    memory = row(ledger, A, **{end: day(1)})
+    just_before = day(1) - timedelta(microseconds=1)
+    assert (has_lapsed(memory, just_before), counts_at(memory, just_before)) == (False, True)
+    assert (has_lapsed(memory, day(1)), counts_at(memory, day(1))) == (True, False)
+    event = row(ledger, B, type="episodic", valid_to=day(1))
+    assert not has_lapsed(event, day(2))
 
 
 def test_a_circle_which_no_verb_makes_ends(ledger: Group) -> None:

@@ -1,7 +1,9 @@
 """Outcomes of a store: new, same text, nearly the same text, or another fact."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -10,15 +12,21 @@ import memories.store.bulk
 import memories.store.prepare
 from access import groups
 from access.actor import Actor
-from access.errors import GroupNotFound, InvalidInput, NotPermitted
+from access.errors import Conflict, GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
+from memories.language.contradictions import ConflictKind, Contradiction
+from memories.language.same_fact import Comparison, Sameness
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.store import store
 from memories.store.bulk import store_many
-from tests.memories.builders import day, fresh, keep, kept
+from memories.store.decide import WriteContext, is_current_again
+from memories.store.neighbours import Neighbour
+from memories.store.pieces import EmbeddedText
+from memories.store.prepare import PreparedDraft
+from tests.memories.builders import day, fresh, keep, kept, row
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -49,6 +57,74 @@ def test_a_new_fact_is_one_live_row_with_a_vector_and_a_log_row(alice: User, led
     logged = AuditEntry.objects.filter(operation="store").get()
     assert logged.memory_id == memory.id
     assert logged.payload_row.payload["after"]["content"] == memory.content
+
+
+def test_a_quarantined_text_is_refused_and_not_reinforced(bob: User, ledger: Group) -> None:
+    held = row(ledger, PORT, trust="quarantined")
+    again = keep(agent(bob), PORT, group="ledger")
+    assert (again.outcome, again.memory) == ("refused", held)
+    assert "quarantined here" in again.why
+    assert (fresh(held).trust, fresh(held).confidence) == ("quarantined", held.confidence)
+
+
+def test_a_superseded_text_that_is_stored_twice_still_waits(alice: User, bob: User, ledger: Group) -> None:
+    kept(person(alice), PORT, group="ledger")
+    current = kept(
+        person(alice), PORT.replace("8081", "9090"), group="ledger", supersedes=Memory.objects.get().id
+    )
+    waiting = keep(agent(bob), PORT, group="ledger")
+    assert waiting.outcome == "queued"
+    assert f"superseded by {current.id}" in waiting.why
+    again = keep(agent(bob, name="other"), PORT, group="ledger")
+    assert (again.outcome, again.memory) == ("reinforced", waiting.memory)
+    assert waiting.memory is not None
+    assert (fresh(waiting.memory).trust, fresh(current).state) == ("candidate", "live")
+
+
+def test_a_text_is_not_current_again_before_it_is_compared_with_withdrawn_ones(
+    alice: User, ledger: Group
+) -> None:
+    former, current = row(ledger, PORT, state="superseded"), row(ledger, "The deploy port is 9090.")
+    prepared = PreparedDraft(Draft(PORT, group="ledger"), EmbeddedText((), np.zeros((0, 384), "f4"), ""))
+    context = WriteContext(prepared, ledger, former=former, replaces=current)
+    assert is_current_again(person(alice), context)
+    assert not is_current_again(person(alice), replace(context, is_probed=False))
+
+
+def test_what_contradicts_a_text_does_not_restate_it(ledger: Group) -> None:
+    near = Neighbour(row(ledger, PORT), 0.99, Comparison(Sameness.SAME, "the same words"))
+    denied = Contradiction(ConflictKind.POLARITY, "is", "is not")
+    assert (near.restates, replace(near, contradiction=denied).restates) == (True, False)
+
+
+def test_the_least_confidence_of_a_policy_counts_at_once(alice: User, ledger: Group) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="below", policy_confidence=0.5)
+    assert keep(person(alice), PORT, group="ledger", confidence=0.5).outcome == "created"
+    below = keep(person(alice), "The office is in Berlin.", group="ledger", confidence=0.49)
+    assert (below.outcome, below.why[:21]) == ("queued", "confidence 0.49 is be")
+
+
+def test_a_contributor_replaces_a_memory_in_their_group_and_scope_alone(
+    alice: User, bob: User, ledger: Group, garden: Group
+) -> None:
+    theirs = kept(person(alice), PORT, group="garden", scope="global")
+    with pytest.raises(NotPermitted, match="may not write in the group 'garden'"):
+        keep(person(bob), "The deploy port is 9090.", group="ledger", supersedes=theirs.id)
+    own = kept(person(bob), "The office is in Berlin.", group="ledger", scope="group")
+    with pytest.raises(NotPermitted, match="may not make a memory of the group 'ledger' global"):
+        keep(person(bob), "The office is in Porto.", group="ledger", scope="global", supersedes=own.id)
+    assert [fresh(memory).state for memory in (theirs, own)] == ["live", "live"]
+
+
+def test_a_chain_may_return_to_a_place_that_one_of_its_versions_had(alice: User, ledger: Group) -> None:
+    told = {"group": "ledger", "thread": "talk"}
+    first = kept(person(alice), "The talk is in Berlin.", position=0, **told)
+    second = kept(person(alice), "The talk is in Hamburg.", position=5, supersedes=first.id, **told)
+    third = kept(person(alice), "The talk is in Lisbon.", position=6, supersedes=second.id, **told)
+    last = kept(person(alice), "The talk is in Porto.", position=5, supersedes=third.id, **told)
+    assert [fresh(memory).position for memory in (first, second, third, last)] == [0, 5, 6, 5]
+    with pytest.raises(Conflict, match="another memory at position 0"):
+        kept(person(alice), "The lunch is at noon.", position=0, **told)
 
 
 def test_the_same_text_again_by_the_same_author_is_counted_once_a_day(alice: User, ledger: Group) -> None:

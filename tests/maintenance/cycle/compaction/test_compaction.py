@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.test import override_settings
+from django.utils import timezone
 from pytest_django import Settings
 
 from access.audit.verify import is_log_whole
@@ -14,7 +15,7 @@ from access.groups import create_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from access.visibility import Narrowing
-from maintenance.cycle.compaction import Compact
+from maintenance.cycle.compaction import Compact, count_sources_needed
 from maintenance.cycle.compaction.summary import Summary, SummarySource
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
@@ -292,6 +293,31 @@ def test_a_summary_that_replaces_too_few_sources_is_never_written(ledger: Group,
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {}
     happen(["The tomatoes got stakes of hazel"])
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {"summaries": 1, "compacted": 6}
+
+
+def test_a_summary_must_replace_half_of_its_sources_and_as_many_as_make_one(ledger: Group) -> None:
+    turn = turn_of(ledger, compact_at_least=3)
+    assert [count_sources_needed(turn, sources) for sources in (3, 6, 7, 8, 20)] == [3, 3, 4, 4, 10]
+
+
+def test_events_that_became_old_enough_since_are_compared(ledger: Group) -> None:
+    young = happen(DEPLOYS, start=NOW - timedelta(days=10))
+    happen(UNRELATED)
+    counts, mark, _ = drive(Compact(), turn_of(ledger))
+    assert (counts, mark is not None) == ({}, True)
+    later = turn_of(ledger, now=NOW + timedelta(days=60), mark=mark)
+    assert drive(Compact(), later)[0] == {"summaries": 1, "compacted": 5}
+    assert states(young) == {"compacted"}
+
+
+def test_an_event_that_changed_since_is_compared_again(ledger: Group) -> None:
+    events = happen([*TOMATOES, *UNRELATED])
+    Memory.objects.filter(pk=events[0].pk).update(pinned=True)
+    counts, mark, _ = drive(Compact(), turn_of(ledger))
+    assert (counts, mark is not None) == ({}, True)
+    later = timezone.now() + timedelta(hours=1)
+    Memory.objects.filter(pk=events[0].pk).update(pinned=False, updated_at=later)
+    assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {"summaries": 1, "compacted": 5}
 
 
 def test_a_summary_that_recall_would_not_find_is_rolled_back(ledger: Group) -> None:
