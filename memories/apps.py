@@ -2,7 +2,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.db import connections
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class MemoriesConfig(AppConfig):
@@ -54,7 +54,15 @@ class MemoriesConfig(AppConfig):
         register_purge_hook("reasons", purge_reasons)
         register_purge_hook("thread names", purge_thread_names)
         register_purge_hook("moved sources", purge_moved_sources)
+        pre_migrate.connect(drop_kept_triggers, sender=self, dispatch_uid="memories.kept")
         post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
+
+
+def drop_kept_triggers(*, using: str, **_: Any) -> None:
+    """Drop the triggers that keep former values: they name columns, which a migration may take away."""
+    from memories.lifecycle.undo.tables import KeptRows  # noqa: PLC0415 - models are ready only now
+
+    KeptRows().drop(connections[using])
 
 
 def restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:

@@ -125,19 +125,16 @@ def rows_to_restore(memory: Memory) -> list[FormerRow]:
         return [*tombstones_of(memory), own_row(memory)]
     found = rows_of([taken.change])
     own = [row for row in found if row.is_memory and row.row == memory.key]
-    own[0].values["decayed_at"] = (
-        timezone.now(),
-        memory.decayed_at,
-    )  # it does not pay for the time it was away
+    own[0].values |= own_row(memory).values
     is_of_run = AuditEntry.objects.filter(change=taken.change, run__isnull=False).exists()
     return own if is_of_run else found
 
 
 def own_row(memory: Memory) -> FormerRow:
-    """The memory's row as it counts, where nothing tells what it was before."""
+    """The memory's row as it counts, whatever it was before."""
     values = {
         "state": (State.LIVE, memory.state),
-        "decayed_at": (timezone.now(), memory.decayed_at),
+        "decayed_at": (timezone.now(), memory.decayed_at),  # it does not pay for the time it was away
         "retired_at": (None, memory.retired_at),
         "superseded_by_id": (None, memory.superseded_by_id),
     }

@@ -237,7 +237,7 @@ def undo_upload(upload: Upload) -> None:
     )
     rows.update(
         state=UploadState.UNDONE,
-        report=[["taken back", count] for count in [result.undone.total()] if count],
+        report=[["taken back", count] for count in [result.hidden + result.restored] if count],
         left_out=[[each.why[:500], 1] for each in result.kept[:MAX_FAULTS]],
         faults=[],
         fault_count=0,

@@ -11,12 +11,13 @@ from django.db import transaction
 
 from access.models import Group
 from access.tokens import operator
-from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.recorder import Recorder, step_change
 from maintenance.cycle.step import Step, Turn
 from maintenance.models import Run
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store.bulk import store_many
+from storage.changes import changing
 
 NOW = datetime(2023, 7, 1, 12, 0, tzinfo=UTC)
 MONDAY = datetime(2023, 5, 8, 9, 0, tzinfo=UTC)  # 54 days before NOW
@@ -82,7 +83,7 @@ def drive(step: Step, turn: Turn) -> tuple[Counter[str], Any, Run]:
     counts: Counter[str] = Counter()
     cursor, mark = None, turn.mark
     while (batch := step.next_batch(turn, cursor)) is not None:
-        with transaction.atomic():
+        with changing(step_change(run.id, step.name)), transaction.atomic():
             recorder = Recorder(turn.actor, run, step.name)
             counts.update(dict(batch.write(recorder)))
             recorder.flush()

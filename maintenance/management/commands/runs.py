@@ -111,9 +111,9 @@ def run_row(run: Run) -> list[str]:
 def undo_lines(done: UndoResult) -> list[str]:
     """What an undo did or would do, and the rows that it leaves, in words."""
     if done.dry_run:
-        lines = [f"Would restore {done.restored} rows and delete {done.deleted} that the run created."]
+        lines = [f"Would restore {done.restored} rows, and hide or remove {done.deleted} that the run made."]
     else:
-        lines = [f"Restored {done.restored} rows and deleted {done.deleted} that the run created."]
+        lines = [f"Restored {done.restored} rows, and hid or removed {done.deleted} that the run made."]
     if done.earlier:
         lines.append("Later runs undone first: " + ", ".join(str(id_) for id_ in done.earlier))
     also = "would also be restored" if done.dry_run else "also restored"

@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any
 
-from access.actor import Actor
+from access.actor import CURATE, Actor
 from access.errors import SensitiveText
 from access.models import Group
 from memories.draft.guarding import guard_draft, held_for_person
@@ -16,7 +16,7 @@ from memories.types import State, Trust
 def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, Any]:
     """Check that a memory may count again with these columns; return the columns that come out differently.
 
-    A text that the guard would hold today, and that no person has kept, goes to quarantine. An end that passed meanwhile
+    A text that the guard would hold today goes to quarantine, unless a curator lets it in or a person has kept it. An end that passed meanwhile
     has passed: recall asks for the time.
 
     Raises:
@@ -31,7 +31,8 @@ def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, 
     if new.get("state", memory.state) == State.LIVE:
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)
-    if trust == Trust.QUARANTINED or _was_kept(memory):
+    is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
+    if is_decided or trust == Trust.QUARANTINED or _was_kept(memory):
         return {}
     return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
 

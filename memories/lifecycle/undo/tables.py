@@ -81,7 +81,7 @@ class ReversibleTable:
 
 
 def _withdrawn(actor: Actor, now: datetime) -> dict[str, Any]:
-    return {"status": ProposalStatus.REJECTED, "closed_at": now, "closed_by": actor.name}
+    return {"status": ProposalStatus.STALE, "closed_at": now, "closed_by": actor.name}
 
 
 def _lifted(actor: Actor, now: datetime) -> dict[str, Any]:
@@ -156,12 +156,17 @@ class KeptRows:
             SqlStatement(name, sql) for table in TABLES for name, sql in table.kept.statements(vendor)
         )
 
+    def drop(self, connection: BaseDatabaseWrapper) -> None:
+        """Drop the triggers."""
+        for table in TABLES:
+            drop_triggers(connection, table.kept)
+
     def apply(self, connection: BaseDatabaseWrapper) -> None:
         """Make the triggers anew, since a table's columns may have changed."""
+        self.drop(connection)
         existing = set(connection.introspection.table_names())
         with connection.cursor() as cursor:
             for table in TABLES:
                 if table.name in existing:
-                    drop_triggers(connection, table.kept)
                     for _, sql in table.kept.statements(connection.vendor):
                         cursor.execute(sql)

@@ -149,10 +149,10 @@ def test_a_source_that_was_restored_still_takes_its_summary_along(alice: User, w
     assert week.states() == ["retracted", "live", "live", "retracted"]
 
 
-def test_restoring_the_source_leaves_the_summary_withdrawn(alice: User, week: Week) -> None:
+def test_restoring_the_source_brings_the_summary_back(alice: User, week: Week) -> None:
     forget(person(alice), week.events[0].id)
     restore(person(alice), week.events[0].id)
-    assert week.states() == ["live", "live", "live", "retracted"]
+    assert week.states() == ["live", "compacted", "compacted", "live"]
 
 
 def test_a_freed_text_that_is_barred_stays_hidden(alice: User, week: Week, ledger: Group) -> None:
