@@ -1,4 +1,4 @@
-"""A process ends with its parent, or with a child of its own, even if that one was killed."""
+"""A process ends with its parent, even if that one was killed, or with a thread of its own."""
 
 import ctypes
 import logging
@@ -8,22 +8,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 CHECK_EVERY_S = 1.0
 GRACE_S = 15.0  # then the process and its children are killed
-
-
-class ChildProcess(Protocol):
-    """A child process, as multiprocessing represents it."""
-
-    name: str
-
-    def is_alive(self) -> bool:
-        """True while the process runs."""
 
 
 def end_with_parent(parent: int) -> None:
@@ -36,21 +26,19 @@ def end_with_parent(parent: int) -> None:
     threading.Thread(target=watch_parent, args=(parent,), name="loci-lifeline", daemon=True).start()
 
 
-def end_with_child(child: ChildProcess, *, is_ending: Callable[[], bool]) -> None:
-    """Send this process a SIGTERM when the child has ended; its supervisor then restarts both.
+def end_with_thread(thread: threading.Thread, *, is_ending: Callable[[], bool]) -> None:
+    """Send this process a SIGTERM when the thread has ended; its supervisor then restarts it.
 
-    `is_ending` returns True if this process is already shutting down, and its child with it.
+    `is_ending` returns True if this process is already shutting down.
     """
-    threading.Thread(target=watch_child, args=(child, is_ending), name="loci-child", daemon=True).start()
 
+    def watch() -> None:
+        thread.join()
+        if not is_ending():
+            logger.warning("The thread %s has ended, so this process ends too.", thread.name)
+            os.kill(os.getpid(), signal.SIGTERM)
 
-def watch_child(child: ChildProcess, is_ending: Callable[[], bool]) -> None:
-    """Wait until the child ends, then send this process a SIGTERM unless it is ending anyway."""
-    while child.is_alive():
-        time.sleep(CHECK_EVERY_S)
-    if not is_ending():
-        logger.warning("The child process %s has ended, so this process ends too.", child.name)
-        os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=watch, name="loci-thread", daemon=True).start()
 
 
 def watch_parent(parent: int) -> None:

@@ -37,7 +37,7 @@ YEAR = timedelta(days=365)
 pytestmark = pytest.mark.django_db
 WELL = {
     "driver", "home", "disk", "model", "migrations", "schema", "index model", "heads", "orphans", "vectors",
-    "tombstones", "clock", "jobs", "queue", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
+    "tombstones", "clock", "jobs", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
     "default scope",
 }  # fmt: skip
 
