@@ -25,7 +25,8 @@ def broker_settings(redis_url: str) -> dict[str, Any]:
     return {"broker_url": "memory://", "broker_transport_options": {"polling_interval": POLLING_S}}
 
 
-app = Celery("loci")
+# Celery's fixup for Django would put the current folder first among the places of modules.
+app = Celery("loci", fixups=())
 app.conf.update(
     **broker_settings(settings.LOCI.redis_url),
     accept_content=["json"],
@@ -43,7 +44,6 @@ app.conf.update(
     beat_scheduler="celery.beat:Scheduler",
     beat_max_loop_interval=5,
     timezone="UTC",
-    imports=["loci_site.worker.tasks"],
 )
 
 

@@ -1,22 +1,15 @@
-"""The worker process of `loci up`: what `celery -A loci_site worker` runs, with less to do at the start."""
+"""The worker process of `loci up`: what `celery -A loci_site worker` runs, ended with its parent."""
 
 import argparse
-import os
 import shutil
-import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 
 from django.conf import settings
 
+from loci_site.celery import app
 from loci_site.server.parent_watch import end_with_parent
-from loci_site.worker import app
 from storage.home import ensure_home
-
-NICENESS = 10  # answers come first: a job gets a tenth of a core that a web process wants
-AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -28,19 +21,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         end_with_parent(parent)
     home = ensure_home(settings.LOCI.home)
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
-    # `up` has run the relevant checks; Celery's would import every view.
-    os.environ["CELERY_SKIP_CHECKS"] = "1"
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     app.worker_main(worker_options())
-
-
-def prefer_other_processes() -> None:
-    """Lower this process's priority, and that of its session: Linux weighs sessions before the processes in them."""
-    os.nice(NICENESS)
-    if sys.platform == "linux" and os.getsid(0) == os.getpid():
-        with suppress(OSError):  # a kernel that does not group by session
-            AUTOGROUP.write_text(str(NICENESS), encoding="ascii")
 
 
 def worker_options() -> list[str]:

@@ -10,12 +10,11 @@ from typing import Any
 from celery.beat import EmbeddedService
 from celery.signals import worker_init, worker_ready, worker_shutting_down
 from celery.worker import state
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connections
 
 from loci_site.server.parent_watch import end_with_thread
-from loci_site.server.runtime_tuning import take_short_turns
+from loci_site.server.runtime_tuning import prefer_other_processes, take_short_turns
 from loci_site.worker import app
-from loci_site.worker.process import prefer_other_processes
 from maintenance.jobs import HEARTBEAT, Job, run_job
 from maintenance.schedule import JOBS
 from memories.embedding.concurrency import ENDING, spare_a_core
@@ -32,7 +31,10 @@ QUEUED = [job for job in JOBS if job.name != HEARTBEAT]
 @app.task(name="loci.run")  # type: ignore[untyped-decorator]  # Celery has no types
 def run(name: str) -> None:
     """Run the job of this name if it is due."""
-    run_job(JOB_BY_NAME[name])
+    try:
+        run_job(JOB_BY_NAME[name])
+    finally:
+        connections.close_all()
 
 
 def send_all() -> None:
@@ -89,7 +91,7 @@ def keep_running(job: Job) -> None:
         except DatabaseError as error:  # the next tick tries again
             log.warning("%s: %s", job.name, type(error).__name__)
         finally:
-            connection.close()
+            connections.close_all()
         time.sleep(job.tick.total_seconds())
 
 
