@@ -46,9 +46,9 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "trusts": list_counts(counted.by_trust),
         "scopes": list_counts(counted.by_scope),
         "pinned": str(counted.pinned),
-        "waiting": ", ".join(
+        "waiting": f"{format_count(counted.waiting, 'decision')} in the Review",
+        "open links": ", ".join(
             [
-                format_count(counted.waiting, "candidate"),
                 format_count(counted.conflicts, "conflict"),
                 format_count(counted.duplicates, "possible duplicate"),
             ]
