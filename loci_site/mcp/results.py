@@ -22,7 +22,6 @@ from memories.browse.serializers import (
     stored_json,
     undone_json,
 )
-from memories.browse.stats import Stats
 from memories.entities.lines import fence_relations
 from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
@@ -37,6 +36,7 @@ from memories.recall import Item, RecallResult
 from memories.review.feedback import GivenFeedback
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
+from memories.stats import Stats
 from memories.store import StoreResult
 from memories.types import Trust
 from sources.artifacts.evidence import EVIDENCE_ALONE, Evidence

@@ -5,10 +5,11 @@ import shutil
 import warnings
 from collections.abc import Sequence
 
+import django
 from django.conf import settings
 
-from loci_site.celery import app
 from loci_site.server.parent_watch import end_with_parent
+from loci_site.worker import app
 from storage.home import ensure_home
 
 
@@ -21,6 +22,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         end_with_parent(parent)
     home = ensure_home(settings.LOCI.home)
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
+    django.setup()
+    import loci_site.worker.tasks  # noqa: F401, PLC0415 - it needs the apps
+
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     app.worker_main(worker_options())

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Any, Final
 
 from access.tokens import operator
-from memories.browse.stats import EXTRA_LINES, Stats, memory_stats
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable
+from memories.stats import EXTRA_LINES, Stats, memory_stats
 
 EXAMPLES: Final = """\
 examples:

@@ -13,7 +13,7 @@ from access.models import AuditPayload, Group
 from access.tokens import operator
 from maintenance.doctor import guard_scan
 from maintenance.doctor.guard_scan import scan_stored, undo_scan
-from memories.browse.stats import memory_stats
+from memories.stats import memory_stats
 from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit

@@ -14,7 +14,7 @@ from access.errors import InvalidInput
 from access.models import Group
 from access.visibility import Narrowing
 from memories.browse.inspection import inspect_memory
-from memories.browse.stats import memory_stats
+from memories.stats import memory_stats
 from memories.lifecycle.verbs import dispute, forget, pin, retract, verify
 from memories.models import Checkpoint, Memory
 from memories.models.short_id import short_id
