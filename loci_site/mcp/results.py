@@ -34,9 +34,9 @@ from memories.queries.labels import label_of
 from memories.queries.quoting import Marked, escape_all, fence, wrap
 from memories.recall import Item, RecallResult
 from memories.review.feedback import GivenFeedback
+from memories.review.stats import Stats
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
-from memories.stats import Stats
 from memories.store import StoreResult
 from memories.types import Trust
 from sources.artifacts.evidence import EVIDENCE_ALONE, Evidence

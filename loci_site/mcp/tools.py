@@ -31,10 +31,10 @@ from memories.entities.store_relation import store_relation as save_relation
 from memories.lifecycle.undo import undo_id_of
 from memories.queries.where import parse_where, where_schema
 from memories.recall import RecallRequest
+from memories.review.stats import memory_stats as count_memories
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET
 from memories.sessions.context_pack import get_context as build_context
-from memories.stats import memory_stats as count_memories
 from memories.store import store
 from memories.types import Scope, Type
 from sources.artifacts.evidence import recall_kinds

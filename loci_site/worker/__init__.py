@@ -5,10 +5,12 @@ A lost or late message does no harm: it only checks whether a job is due, and th
 
 import logging
 import os
+from importlib import import_module
 from typing import Any
 
+import django
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import import_modules, setup_logging
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
@@ -45,6 +47,13 @@ app.conf.update(
     beat_max_loop_interval=5,
     timezone="UTC",
 )
+
+
+@import_modules.connect  # type: ignore[untyped-decorator]  # Celery has no types
+def load_tasks(**_: Any) -> None:
+    """Load the task. Celery's setting `imports` would look for it in the current folder first."""
+    django.setup()
+    import_module("loci_site.worker.tasks")
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]  # Celery has no types

@@ -5,7 +5,6 @@ import shutil
 import warnings
 from collections.abc import Sequence
 
-import django
 from django.conf import settings
 
 from loci_site.server.parent_watch import end_with_parent
@@ -22,9 +21,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         end_with_parent(parent)
     home = ensure_home(settings.LOCI.home)
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
-    django.setup()
-    import loci_site.worker.tasks  # noqa: F401, PLC0415 - it needs the apps
-
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     app.worker_main(worker_options())

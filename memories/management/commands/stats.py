@@ -6,7 +6,7 @@ from typing import Any, Final
 from access.tokens import operator
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable
-from memories.stats import EXTRA_LINES, Stats, memory_stats
+from memories.review.stats import EXTRA_LINES, Stats, memory_stats
 
 EXAMPLES: Final = """\
 examples:

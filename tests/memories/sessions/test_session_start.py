@@ -14,7 +14,6 @@ from access.errors import InvalidInput
 from access.models import Group
 from access.visibility import Narrowing
 from memories.browse.inspection import inspect_memory
-from memories.stats import memory_stats
 from memories.lifecycle.verbs import dispute, forget, pin, retract, verify
 from memories.models import Checkpoint, Memory
 from memories.models.short_id import short_id
@@ -22,6 +21,7 @@ from memories.queries.quoting import escape
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.review.queue import review_deck
+from memories.review.stats import memory_stats
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import ContextPack, get_context
 from memories.sessions.threads import latest_checkpoint
