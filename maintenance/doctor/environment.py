@@ -26,7 +26,7 @@ from storage.sqlite.open_files import database_files
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
 HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
-MIN_FREE_BYTES = 200 * 1024**2
+MIN_FREE_BYTES = 200_000_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
 INSTALL_MODEL = gettext_noop("run 'loci model install'")
@@ -89,14 +89,15 @@ def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], fine: str) -
 def check_disk() -> Finding:
     """The disk has free space."""
     free = shutil.disk_usage(settings.LOCI.home).free
-    detail = gettext("{size} GB free").format(size=f"{free / 1e9:.1f}")
     if free < MIN_FREE_BYTES:
         return wrong(
             "disk",
-            detail,
+            gettext("{size} MB free; {least} MB are needed").format(
+                size=free // 1_000_000, least=MIN_FREE_BYTES // 1_000_000
+            ),
             gettext("free some space, for example by deleting old backups in LOCI_HOME/backups"),
         )
-    return ok("disk", detail)
+    return ok("disk", gettext("{size} GB free").format(size=f"{free / 1e9:.1f}"))
 
 
 def check_model() -> Finding:

@@ -333,7 +333,7 @@ def test_the_command_ends_with_1_where_something_is_wrong(no_model: NoModel) -> 
     with no_model(), pytest.raises(SystemExit) as ended:
         call_command("doctor", stdout=out)
     assert ended.value.code == 1
-    assert out.getvalue().splitlines()[-1] == "Something is wrong."
+    assert out.getvalue().splitlines()[-1] == "Something is wrong: model."
 
 
 @pytest.mark.postgresql

@@ -1,10 +1,11 @@
-"""Doctor checks of the environment: queue, backups and file permissions."""
+"""Doctor checks of the environment: disk, backups and file permissions."""
 
 import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytest_django import Settings
@@ -77,3 +78,10 @@ def test_files_that_others_can_read_are_found_and_closed(elsewhere: Path) -> Non
     finally:
         for folder in outer:
             folder.chmod(0o700)
+
+
+def test_a_disk_with_too_little_room_says_how_much_is_needed(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=195_000_000))
+    assert wrong(examine(operator(), quick=True))["disk"] == "195 MB free; 200 MB are needed"
