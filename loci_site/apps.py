@@ -19,7 +19,7 @@ class SiteConfig(AppConfig):
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - importing needs loaded apps
         from loci_site.config import checks  # noqa: F401, PLC0415 - as above; importing registers them
         from maintenance.extensions import OTHER_SCANS, REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
-        from memories.browse.stats import EXTRA_LINES  # noqa: PLC0415 - as above
+        from memories.review.stats import EXTRA_LINES  # noqa: PLC0415 - as above
 
         OTHER_SCANS["files"] = scan_chunks
         EXTRA_LINES["schedule"] = load_schedule_lines

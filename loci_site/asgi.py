@@ -19,7 +19,7 @@ _django = get_asgi_application()
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402
 from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
-from loci_site.server.web import PARENT_VARIABLE  # noqa: E402
+from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
 from loci_site.server.write_probe import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
 from memories.recall.recall_log import COUNTER  # noqa: E402
@@ -58,7 +58,7 @@ async def route(scope: Message, receive: Receive, send: Send) -> None:
 def start() -> None:
     """Tune the interpreter and start to load the model in the background: the port opens before it is loaded."""
     if parent := os.environ.get(PARENT_VARIABLE):
-        end_with_parent(int(parent))
+        end_with_parent(int(parent), grace_s=ORPHAN_S)
     take_short_turns()
     connection_created.connect(WATCH.watch)
     if WATCH.note_failure not in COMMIT_HOOKS:

@@ -3,8 +3,10 @@
 import contextlib
 import io
 import json
+import os
 import sys
 
+import time_machine
 from django.db import connections
 
 from loci_site.management.cli import main
@@ -38,4 +40,6 @@ def run_command(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    answer_commands()
+    clock = os.environ.pop("TESTS_CLOCK", "")
+    with time_machine.travel(clock) if clock else contextlib.nullcontext():
+        answer_commands()

@@ -12,7 +12,7 @@ from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import GroupEditIn, GroupIn, StatsQuery
 from maintenance.schedule.status import stats_json
 from memories.browse.listing import group_json
-from memories.browse.stats import memory_stats
+from memories.review.stats import memory_stats
 
 router = Router(tags=["groups"])
 

@@ -22,7 +22,6 @@ from memories.browse.serializers import (
     stored_json,
     undone_json,
 )
-from memories.browse.stats import Stats
 from memories.entities.lines import fence_relations
 from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
@@ -35,6 +34,7 @@ from memories.queries.labels import label_of
 from memories.queries.quoting import Marked, escape_all, fence, wrap
 from memories.recall import Item, RecallResult
 from memories.review.feedback import GivenFeedback
+from memories.review.stats import Stats
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult

@@ -25,13 +25,13 @@ from loci_site.mcp.input_schemas import Schema, trim_schema
 from loci_site.mcp.inspection import InspectRequest, inspect_for_agent
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 from loci_site.server.write_once import WrittenAnswer, write_once
-from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
 from memories.entities.store_relation import RelationDraft
 from memories.entities.store_relation import store_relation as save_relation
 from memories.lifecycle.undo import undo_id_of
 from memories.queries.where import parse_where, where_schema
 from memories.recall import RecallRequest
+from memories.review.stats import memory_stats as count_memories
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET
 from memories.sessions.context_pack import get_context as build_context

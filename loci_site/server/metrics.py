@@ -11,7 +11,6 @@ from datetime import timedelta
 from hmac import compare_digest
 from http import HTTPStatus
 from math import ceil
-from pathlib import Path
 from typing import Final
 
 from django.conf import settings
@@ -90,7 +89,6 @@ def collect_figures(*, last_write_ok: bool) -> list[Metric]:
         *recall_metrics(),
         Metric("loci_changes_total", "counter", "Rows of the audit log.", {"": last_key(AuditEntry)}),
         Metric("loci_owed_vectors", "gauge", "Pieces of text without a vector.", {"": owed_pieces().count()}),
-        *queue_metrics(),
         *job_metrics(),
         *disk_metrics(),
     ]
@@ -127,13 +125,6 @@ def last_key(model: type[RecallLog] | type[AuditEntry]) -> int:
     """The number of rows that a table with growing keys ever had; 0 for an empty one."""
     found: int | None = model.objects.aggregate(last=Max("key"))["last"]
     return found or 0
-
-
-def queue_metrics() -> Iterator[Metric]:
-    """The messages that wait for the worker; on Redis, its own exporter counts them."""
-    if not settings.LOCI.redis_url:
-        waiting = sum(1 for _ in (Path(settings.LOCI.home) / "queue").rglob("*.msg"))
-        yield Metric("loci_queue_messages", "gauge", "Messages that wait for the worker.", {"": waiting})
 
 
 def job_metrics() -> Iterator[Metric]:

@@ -1,14 +1,15 @@
-"""A process ends with its parent, or with a child of its own, even if that one was killed."""
+"""A process ends with its parent, even if that one was killed, or with a thread of its own."""
 
 import ctypes
 import logging
 import os
+import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
@@ -17,48 +18,42 @@ CHECK_EVERY_S = 1.0
 GRACE_S = 15.0  # then the process and its children are killed
 
 
-class ChildProcess(Protocol):
-    """A child process, as multiprocessing represents it."""
-
-    name: str
-
-    def is_alive(self) -> bool:
-        """True while the process runs."""
-
-
-def end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int, *, grace_s: float = GRACE_S) -> None:
     """End this process as soon as process `parent` is no longer its parent. Call it once, from the main thread.
 
-    Linux sends the signal at once; elsewhere a thread checks every second. First a SIGTERM, after GRACE_S a SIGKILL.
+    Linux sends the signal at once; elsewhere a thread checks every second. First a SIGTERM, after the grace a SIGKILL.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    threading.Thread(target=watch_parent, args=(parent,), name="loci-lifeline", daemon=True).start()
+    threading.Thread(target=watch_parent, args=(parent, grace_s), name="loci-lifeline", daemon=True).start()
 
 
-def end_with_child(child: ChildProcess, *, is_ending: Callable[[], bool]) -> None:
-    """Send this process a SIGTERM when the child has ended; its supervisor then restarts both.
+def end_with_thread(thread: threading.Thread, *, is_ending: Callable[[], bool]) -> None:
+    """Send this process a SIGTERM when the thread has ended; its supervisor then restarts it.
 
-    `is_ending` returns True if this process is already shutting down, and its child with it.
+    `is_ending` returns True if this process is already shutting down.
     """
-    threading.Thread(target=watch_child, args=(child, is_ending), name="loci-child", daemon=True).start()
+
+    def watch() -> None:
+        thread.join()
+        if not is_ending():
+            logger.warning("The thread %s has ended, so this process ends too.", thread.name)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="loci-thread", daemon=True).start()
 
 
-def watch_child(child: ChildProcess, is_ending: Callable[[], bool]) -> None:
-    """Wait until the child ends, then send this process a SIGTERM unless it is ending anyway."""
-    while child.is_alive():
-        time.sleep(CHECK_EVERY_S)
-    if not is_ending():
-        logger.warning("The child process %s has ended, so this process ends too.", child.name)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-def watch_parent(parent: int) -> None:
-    """Wait until the parent is gone, then end this process: SIGTERM, after GRACE_S SIGKILL, for its group too."""
+def watch_parent(parent: int, grace_s: float) -> None:
+    """Wait until the parent is gone, then end this process: SIGTERM, after the grace SIGKILL, for its group too."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # it is gone already, or the kernel has no such call
+            parent_fd = os.pidfd_open(parent)
+            if os.getppid() == parent:  # else the number is another process's by now
+                select.select([parent_fd], [], [])
     while os.getppid() == parent:
         time.sleep(CHECK_EVERY_S)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE_S)
+    time.sleep(grace_s)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)

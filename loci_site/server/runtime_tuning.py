@@ -1,8 +1,11 @@
-"""Interpreter settings of a server: length of a thread's turn, garbage collection, malloc arenas."""
+"""Interpreter settings of a server: length of a thread's turn, garbage collection, malloc arenas, priority."""
 
 import gc
+import os
 import sys
+from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Final
 
 from memories.embedding.loader import call_c_library
@@ -21,6 +24,8 @@ MIDDLE: Final = 20  # looks at the young ones for one at the middle-aged, and of
 SETTLING: Final = 5  # the first so many looks at all find modules and templates that were loaded meanwhile
 M_ARENA_MAX: Final = -8  # malloc.h
 ARENAS: Final = 2
+NICENESS = 10  # answers come first: a job gets a tenth of a core that a web process wants
+AUTOGROUP = Path("/proc/self/autogroup")
 _looks = count(1)
 
 
@@ -32,6 +37,14 @@ def take_short_turns() -> None:
     gc.freeze()
     if _settle not in gc.callbacks:
         gc.callbacks.append(_settle)
+
+
+def prefer_other_processes() -> None:
+    """Lower this process's priority, and that of its session: Linux weighs sessions before the processes in them."""
+    os.nice(NICENESS)
+    if sys.platform == "linux" and os.getsid(0) == os.getpid():
+        with suppress(OSError):  # a kernel that does not group by session
+            AUTOGROUP.write_text(str(NICENESS), encoding="ascii")
 
 
 def _settle(phase: str, info: dict[str, int]) -> None:

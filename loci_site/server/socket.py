@@ -4,12 +4,16 @@ import errno
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from access.connect import command_line
 from access.errors import Conflict, Unavailable
+
+ORPHANS_S = 2.5  # longer than a web process outlives its supervisor (loci_site.server.web.ORPHAN_S)
+CHECK_EVERY_S = 0.1
 
 
 @contextmanager
@@ -47,12 +51,26 @@ def bound_socket(host: str, port: int) -> socket.socket:
     # Allow a port whose last connections are still in TIME_WAIT.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((host, port))
+        bind_patiently(sock, host, port)
     except OSError as error:
         sock.close()
         raise explain_bind_error(host, port, error) from error
     sock.set_inheritable(True)
     return sock
+
+
+def bind_patiently(sock: socket.socket, host: str, port: int) -> None:
+    """Bind the socket; a port that is in use may be held by web processes of a Loci that was killed, which end soon."""
+    deadline = time.monotonic() + ORPHANS_S
+    while True:
+        try:
+            sock.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            time.sleep(CHECK_EVERY_S)
+        else:
+            return
 
 
 def is_answering(sock: socket.socket) -> bool:

@@ -24,6 +24,7 @@ APPLICATION = "loci_site.asgi:application"
 # request was under way while the server closed.
 IDLE_S = 75
 GRACEFUL_S = 10  # for open streams; shorter than `up` waits before it kills
+ORPHAN_S = 1.0  # for open requests after `up` was killed: the next one waits for the port
 # Set for the child process that uvicorn starts with --reload.
 PARENT_VARIABLE = "LOCI_WEB_PARENT"
 
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--reload", action="store_true", help="restart when the code changes")
     options = parser.parse_args(argv)
     if options.parent:
-        end_with_parent(options.parent)
+        end_with_parent(options.parent, grace_s=ORPHAN_S)
     config = server_config(is_reloading=options.reload)
     sock = socket.socket(fileno=options.fd) if options.fd is not None else config.bind_socket()
     serve(config, sock)

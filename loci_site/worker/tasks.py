@@ -1,33 +1,45 @@
-"""The worker's only task, which runs a job of maintenance.schedule if it is due."""
+"""The worker's only task, which runs a job of maintenance.schedule if it is due, and what the worker starts beside its pool."""
 
+import logging
+import threading
+import time
 import warnings
 from datetime import timedelta
 from typing import Any
 
-from celery.signals import worker_ready, worker_shutting_down
+from celery.beat import EmbeddedService
+from celery.signals import worker_init, worker_ready, worker_shutting_down
 from celery.worker import state
+from django.db import DatabaseError, connections
 
-from loci_site.server.parent_watch import end_with_child
+from loci_site.server.parent_watch import end_with_thread
+from loci_site.server.runtime_tuning import prefer_other_processes, take_short_turns
 from loci_site.worker import app
-from maintenance.jobs import Job, run_job
+from maintenance.jobs import HEARTBEAT, Job, run_job
 from maintenance.schedule import JOBS
-from memories.embedding.concurrency import ENDING
+from memories.embedding.concurrency import ENDING, spare_a_core
+
+log = logging.getLogger(__name__)
 
 # A message expires before the next one is sent, so that no backlog builds up.
 EXPIRES_SHARE = 0.9
 
 JOB_BY_NAME = {job.name: job for job in JOBS}
+QUEUED = [job for job in JOBS if job.name != HEARTBEAT]
 
 
 @app.task(name="loci.run")  # type: ignore[untyped-decorator]  # Celery has no types
 def run(name: str) -> None:
     """Run the job of this name if it is due."""
-    run_job(JOB_BY_NAME[name])
+    try:
+        run_job(JOB_BY_NAME[name])
+    finally:
+        connections.close_all()
 
 
 def send_all() -> None:
     """Queue every job now instead of at its next tick, so that missed ones run at once."""
-    for job in JOBS:
+    for job in QUEUED:
         run.apply_async(args=[job.name], **message_options(job))
 
 
@@ -46,18 +58,41 @@ def message_options(job: Job) -> dict[str, float]:
     return {"expires": (job.tick / timedelta(seconds=1)) * EXPIRES_SHARE}
 
 
-app.conf.beat_schedule = {job.name: schedule_of(job) for job in JOBS}
+app.conf.beat_schedule = {job.name: schedule_of(job) for job in QUEUED}
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]  # Celery has no types
+def yield_to_answers(**_: Any) -> None:
+    """Leave the processor to the web processes."""
+    take_short_turns()
+    prefer_other_processes()
+    spare_a_core()
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]  # Celery has no types
-def begin(sender: Any, **_: Any) -> None:
-    """Queue jobs that were missed while no worker ran, and end the worker when its clock ends."""
+def begin(**_: Any) -> None:
+    """Start the clock and the heartbeat, and queue jobs that were missed while no worker ran."""
     # Eight lines each time that Redis was down; our messages are acknowledged before the work. Celery enables all its
     # warnings at start, so this filter comes after.
     warnings.filterwarnings("ignore", message="\\s*In Celery 5.1 we introduced an optional breaking change")
-    if (clock := sender.controller.beat) is not None:
-        end_with_child(clock, is_ending=is_stopping)
+    clock = EmbeddedService(app, thread=True)
+    clock.start()
+    end_with_thread(clock, is_ending=is_stopping)
+    for job in set(JOBS) - set(QUEUED):
+        threading.Thread(target=keep_running, args=(job,), name=f"loci-{job.name}", daemon=True).start()
     send_all()
+
+
+def keep_running(job: Job) -> None:
+    """Run a short job at each of its ticks, however long the jobs in the pool take."""
+    while not is_stopping():
+        try:
+            run_job(job)
+        except DatabaseError as error:  # the next tick tries again
+            log.warning("%s: %s", job.name, type(error).__name__)
+        finally:
+            connections.close_all()
+        time.sleep(job.tick.total_seconds())
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery has no types

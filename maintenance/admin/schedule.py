@@ -53,6 +53,7 @@ class ScheduleAdmin(LociAdmin):
     """Scheduled jobs, backups and the doctor, for admins of all groups."""
 
     list_name = gettext_lazy("Schedule")
+    named_by = "name"
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """No rows: the page shows jobs, not their locks."""

@@ -98,6 +98,9 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
         kind=plan.kind, group=plan.group, status=RunStatus.RUNNING, dry_run=False
     ).first()
     run = unfinished or create_run(actor, plan)
+    # What a run that was interrupted for days retires is retired today: history and retention go by these times.
+    run.now = max(run.now or timezone.now(), plan.now or timezone.now())
+    run.save(update_fields=["now"])
     if plan.max_share is not None:
         run.cursor["max_share"] = plan.max_share  # also applies when the run is resumed
         run.save(update_fields=["cursor"])

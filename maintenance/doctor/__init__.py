@@ -15,7 +15,6 @@ from maintenance.doctor.repairs import (
     repair_indexes,
     repair_modes,
     repair_pieces,
-    repair_queue,
     repair_vectors,
 )
 from maintenance.doctor.report import CheckStatus, Diagnosis, Finding
@@ -42,7 +41,6 @@ QUICK_CHECKS: tuple[Check, ...] = (
     rows.check_tombstones,
     rows.check_clock,
     environment.check_jobs,
-    environment.check_queue,
     environment.check_backups,
 )
 DEEP_CHECKS: tuple[Check, ...] = (
@@ -72,7 +70,7 @@ def examine(
 def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None) -> Diagnosis:
     """Rebuild derived data (indexes, contexts, missing pieces and vectors), then run every check.
 
-    Also makes exposed files private and deletes stale messages from the queue. Memories, relations and the audit log
+    Also makes exposed files private. Memories, relations and the audit log
     are never changed. With unapplied migrations nothing is repaired.
 
     Raises NotPermitted unless the actor administers all groups.
@@ -83,7 +81,6 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
     # Indexes first: rewriting a context removes the old context's words from the index, and a broken one lacks them.
     steps = (
         repair_modes,
-        repair_queue,
         repair_indexes,
         repair_pieces,
         repair_contexts,

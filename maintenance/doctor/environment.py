@@ -1,9 +1,8 @@
-"""Checks of the environment: database library, home folder, disk, model, queue, jobs and backups."""
+"""Checks of the environment: database library, home folder, disk, model, jobs and backups."""
 
 import os
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,9 +26,7 @@ from storage.sqlite.open_files import database_files
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
 HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
-MIN_FREE_BYTES = 200 * 1024**2
-STALE_MESSAGE_S = 3600  # a message that no worker took within this time has expired
-MAX_QUEUE_BYTES = 10 * 1024**2
+MIN_FREE_BYTES = 200_000_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
 INSTALL_MODEL = gettext_noop("run 'loci model install'")
@@ -92,14 +89,15 @@ def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], fine: str) -
 def check_disk() -> Finding:
     """The disk has free space."""
     free = shutil.disk_usage(settings.LOCI.home).free
-    detail = gettext("{size} GB free").format(size=f"{free / 1e9:.1f}")
     if free < MIN_FREE_BYTES:
         return wrong(
             "disk",
-            detail,
+            gettext("{size} MB free; {least} MB are needed").format(
+                size=free // 1_000_000, least=MIN_FREE_BYTES // 1_000_000
+            ),
             gettext("free some space, for example by deleting old backups in LOCI_HOME/backups"),
         )
-    return ok("disk", detail)
+    return ok("disk", gettext("{size} GB free").format(size=f"{free / 1e9:.1f}"))
 
 
 def check_model() -> Finding:
@@ -126,33 +124,6 @@ def check_model_is_there() -> Finding:
         found = gettext("it is absent.") if state == "absent" else gettext("it failed to load.")
         return wrong("model", f"{found} {gettext(KEYWORDS_ONLY)}", gettext(INSTALL_MODEL))
     return ok("model", gettext("installed; its files were not checked"))
-
-
-def check_queue() -> Finding:
-    """Workers take the messages, and the queue's folder stays small."""
-    if settings.LOCI.redis_url:
-        return ok("queue", gettext("on Redis"))
-    messages = [
-        (path, path.stat()) for path in (Path(settings.LOCI.home) / "queue").rglob("*") if path.is_file()
-    ]
-    size = sum(about.st_size for _, about in messages)
-    waiting = [about.st_mtime for path, about in messages if path.suffix == ".msg"]
-    stale = sum(1 for at in waiting if time.time() - at > STALE_MESSAGE_S)
-    if stale or size > MAX_QUEUE_BYTES:
-        return notice(
-            "queue",
-            gettext("{count} messages have waited for more than an hour; the folder holds {size} MB").format(
-                count=stale, size=f"{size / 1e6:.1f}"
-            ),
-            gettext("start the worker ('loci up'), or run 'loci doctor --repair': due jobs are queued again"),
-        )
-    return ok("queue", gettext("{count} messages waiting").format(count=len(waiting)))
-
-
-def stale_messages() -> list[Path]:
-    """Messages that no worker took in time. The next tick queues due jobs again."""
-    paths = (Path(settings.LOCI.home) / "queue").rglob("*.msg")
-    return [path for path in paths if time.time() - path.stat().st_mtime > STALE_MESSAGE_S]
 
 
 def check_jobs() -> Finding:

@@ -39,14 +39,6 @@ def _is_open(path: Path) -> bool:
     return os.name != "nt" and path.exists() and bool(path.stat().st_mode & environment.OTHERS)
 
 
-def repair_queue() -> str:
-    """Delete the messages that no worker took in time."""
-    stale = environment.stale_messages()
-    for path in stale:
-        path.unlink(missing_ok=True)  # a worker may take it at this moment
-    return gettext("deleted {count} stale messages from the queue").format(count=len(stale)) if stale else ""
-
-
 def repair_indexes() -> str:
     """Rebuild the search indexes if they disagree with the memories."""
     faults = search_index().find_errors()

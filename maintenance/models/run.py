@@ -34,7 +34,9 @@ class Run(models.Model):
     cursor = models.JSONField(default=dict)
     started_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
-    now = models.DateTimeField(null=True)  # the run's current time, kept when it is resumed
+    now = models.DateTimeField(
+        null=True
+    )  # the current time of its rules and changes; later once it is resumed
     undone_at = models.DateTimeField(null=True)
     undone_by = models.CharField(max_length=300, blank=True, default="")
     error = models.TextField(blank=True, default="")

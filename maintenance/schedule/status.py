@@ -5,7 +5,7 @@ from typing import Any
 
 from maintenance.jobs import HEARTBEAT
 from maintenance.schedule import JobStatus, job_statuses
-from memories.browse.stats import Stats
+from memories.review.stats import Stats
 
 
 def stats_json(stats: Stats) -> dict[str, Any]:

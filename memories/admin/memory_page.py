@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
@@ -23,6 +25,7 @@ from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
+from memories.sessions.conversations import CONVERSATION, find_by_address
 from memories.types import State, Trust
 
 TITLE_CHARS = 60
@@ -118,7 +121,7 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "graph_url": admin.url("graph", memory.id),
         "links": [linked_memory(link, memory.root_key) for link in found.links],
         "statements": found.relations,
-        "groups_of_facts": group_facts(memory, found),
+        "groups_of_facts": group_facts(actor, memory, found),
         "questions": questions_that_found(actor, [version.key for version in found.versions]),
         "feedback": found.feedback,
         "may_ask": may_ask,
@@ -238,7 +241,9 @@ def linked_memory(link: Link, root: int) -> LinkedMemory:
     return LinkedMemory(link, other, spans, link.kind in REVIEWED_KINDS)
 
 
-def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
+def group_facts(
+    actor: Actor, memory: Memory, found: Inspection
+) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
     """The fields in groups, as (heading, [(name, value)])."""
     owed = (
         gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
@@ -268,10 +273,19 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
         (gettext("Origin"), [
             (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
             (gettext("Source"), " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
+            *([(gettext("Conversation"), conversation_link(actor, str(noted)))] if (noted := memory.metadata.get(CONVERSATION)) else []),
             (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at), (gettext("Id"), str(memory.id)),
             *([(gettext("Metadata"), as_json_line(memory.metadata))] if memory.metadata else []),
         ]),
     ]  # fmt: skip
+
+
+def conversation_link(actor: Actor, address: str) -> str:
+    """The conversation that a note was taken from: a link to it if it was captured, else what the note says."""
+    found = find_by_address(actor, address)
+    if found is None:
+        return address
+    return format_html('<a href="{}">{}</a>', reverse("people:conversation", args=[found.id]), found.label)
 
 
 def as_json_line(value: Any) -> str:

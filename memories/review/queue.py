@@ -136,6 +136,34 @@ def review_deck(
     """
     groups = [find_group(actor, group, right=CURATE).key] if group else curated_keys(actor)
     wanted = frozenset(kinds) or frozenset(CardKind)
+    cards = find_cards(actor, groups)
+    chosen = [(kind, key) for kind in CardKind if kind in wanted for key in cards.keys[kind][:CAP]][:limit]
+    return Deck(read_entries(chosen, cards.links, cards.proposals), cards.counts, wanted)
+
+
+def count_cards(actor: Actor, groups: list[int] | None) -> int:
+    """How many cards wait in these groups (None: in all), at most CAP of each kind; whoever may decide about them."""
+    return sum(count.value for count in find_cards(actor, groups).counts.values())
+
+
+@dataclass(frozen=True)
+class FoundCards:
+    """The keys of the waiting cards by kind, at most CAP + 1 each, and the links and proposals among them."""
+
+    keys: dict[CardKind, list[int]]
+    links: list[OpenLink]
+    proposals: dict[int, Proposal]
+
+    @property
+    def counts(self) -> dict[CardKind, CardCount]:
+        """The number of cards of each kind."""
+        return {
+            kind: CardCount(min(len(self.keys[kind]), CAP), len(self.keys[kind]) > CAP) for kind in CardKind
+        }
+
+
+def find_cards(actor: Actor, groups: list[int] | None) -> FoundCards:
+    """What waits for a decision in these groups (None: in all)."""
     keys: dict[CardKind, list[int]] = {}
     links: dict[CardKind, list[OpenLink]] = {}
     for trust in (Trust.DISPUTED, Trust.CANDIDATE, Trust.QUARANTINED):
@@ -150,10 +178,8 @@ def review_deck(
     proposals = find_open_proposals(groups)
     keys[CardKind.SENSITIVE] = find_sensitive(groups, limit=CAP + 1)
     keys[CardKind.PROPOSAL] = [row.key for row in proposals]
-    counts = {kind: CardCount(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
-    chosen = [(kind, key) for kind in CardKind if kind in wanted for key in keys[kind][:CAP]][:limit]
     open_links = [link for some in links.values() for link in some]
-    return Deck(read_entries(chosen, open_links, {row.key: row for row in proposals}), counts, wanted)
+    return FoundCards(keys, open_links, {row.key: row for row in proposals})
 
 
 def may_review(actor: Actor) -> bool:

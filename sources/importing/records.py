@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from django.conf import settings
@@ -17,9 +18,11 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from sources.importing.drafts import InstructionsText, NumberedDraft, import_drafts, numbered_draft
 from sources.importing.importer import NOWHERE, Importer, LineRules, Recognition, Waiting
+from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import JsonFault
 from sources.importing.reports import LinesReport
 
+LEADS_OUT = "files whose names lead out of the zip"
 OTHER_PLACE = "places that the map leaves out"
 
 
@@ -104,12 +107,18 @@ def run_records(
         actor,
         path,
         replace(rules, waiting=rules.waiting or waiting),
-        read=lambda path, rules: settle(read(path, rules), rules),
+        read=lambda path, rules: settle(chain(read(path, rules), left_out(path)), rules),
         on_progress=on_progress,
         dry_run=dry_run,
         strict=strict,
     )
     return replace(report, unit="record")
+
+
+def left_out(path: Path) -> Iterator[SourceRecord]:
+    """A record for each file of a zip that no reader sees, since its name leads out of it."""
+    with FileTree(path) as tree:
+        yield from (SourceRecord(skipped=LEADS_OUT) for _ in tree.outside())
 
 
 def record_importer(

@@ -9,6 +9,7 @@ from typing import Final
 from access.models import Group
 from memories.draft import DEFAULT_IMPORTANCE
 from memories.models import Memory
+from memories.sessions.conversations import CONVERSATION
 from sources.exporting.atomic_file import replace_file
 from sources.importing.formats.notes.front_matter import FENCE, quote
 from sources.importing.formats.notes.locus import ID, title_of, without_title
@@ -74,7 +75,7 @@ def note_of(memory: Memory, id_: str) -> str:
         "tags": f"[{tags}]" if tags else "",
         "importance": str(memory.importance) if memory.importance != DEFAULT_IMPORTANCE else "",
         "author": quote(author) if (author := author_of(memory)) else "",
-        "source_conversation": quote(memory.thread.name) if memory.thread is not None else "",
+        CONVERSATION: quote(conversation) if (conversation := conversation_of(memory)) else "",
         "origin": quote(origin) if (origin := origin_of(memory)) else "",
     }
     lines = [f"{name}: {value}" for name, value in head.items() if value]
@@ -86,6 +87,12 @@ def with_title(content: str) -> str:
     has_own = content.startswith("# ") and without_title(content) == content
     title = title_of(content)
     return content if has_own or not title else f"# {title}\n\n{content}"
+
+
+def conversation_of(memory: Memory) -> str:
+    """The name of its thread, or the conversation that a note was taken from."""
+    noted = memory.metadata.get(CONVERSATION)
+    return memory.thread.name if memory.thread is not None else noted if isinstance(noted, str) else ""
 
 
 def origin_of(memory: Memory) -> str:

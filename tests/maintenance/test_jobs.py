@@ -298,11 +298,8 @@ def test_a_message_expires_before_the_next_one_comes() -> None:
     assert (entry["schedule"], entry["options"], entry["args"]) == (60.0, {"expires": 54.0}, ["tidy"])
     assert schedule_of(job(every=timedelta(seconds=20)))["schedule"] == 20
     assert schedule_of(job(every=timedelta(0)))["schedule"] == 60
-    assert set(app.conf.beat_schedule) == {job.name for job in JOBS} >= {"heartbeat", "embed_owed", "cycle"}
+    assert {*app.conf.beat_schedule, "heartbeat"} == {job.name for job in JOBS} >= {"embed_owed", "cycle"}
 
 
-def test_tasks_travel_as_json_through_our_own_folders() -> None:
+def test_tasks_travel_as_json() -> None:
     assert (app.conf.task_serializer, app.conf.accept_content) == ("json", ["json"])
-    options = app.conf.broker_transport_options
-    assert options["polling_interval"] == 0.2
-    assert options["data_folder_in"] == options["data_folder_out"]

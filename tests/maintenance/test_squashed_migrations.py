@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -14,6 +13,7 @@ import pytest
 from storage.encryption import database_key
 from storage.sqlite.base import connect_to_copy
 from storage.sqlite.reencrypt import copy_with_key, ignore_progress
+from tests.fixtures.kept_store import restored
 from tests.fresh_homes import DATABASE
 from tests.loci_site.server.running import free_port
 from tests.settings import MODELS, REPOSITORY
@@ -44,17 +44,6 @@ def old_home(tmp_path: Path) -> Path:
 def loci(old_home: Path) -> Iterator[Shell]:
     with shell(old_home) as commands:
         yield commands
-
-
-@contextmanager
-def restored(store: Path, home: Path) -> Iterator[Shell]:
-    """Commands on a new home with what is in this backup."""
-    home.mkdir(mode=0o700)
-    (home / "models").symlink_to(MODELS)
-    with shell(home) as loci:
-        result = loci("restore", str(store), "--yes")
-        assert (result.returncode, result.stderr) == (0, "")
-        yield loci
 
 
 def chains_of(loci: Shell) -> list[list[str]]:
@@ -154,7 +143,7 @@ def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(old_home: Pa
 
 
 def test_a_backup_of_the_old_migrations_is_restored(tmp_path: Path) -> None:
-    with restored(STORE, tmp_path / "new") as loci:
+    with restored(tmp_path / "new", STORE) as loci:
         assert loci("doctor").returncode == 0
         found = json.loads(loci("recall", "which port", "--group", "ledger", "--json").stdout)
     assert found["results"][0]["content"] == "The port is 9001 🦉."

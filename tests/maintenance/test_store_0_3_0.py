@@ -1,129 +1,133 @@
-"""A store of version 0.3.0 opens: chains of groups, withdrawn texts in other dress, proposals, and what has its day ahead."""
+"""A store of version 0.3.0 opens in all later code: it answers and exports as it did, and what was undoable still is."""
 
 import json
+import lzma
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from storage.sqlite.base import connect_to_copy
-from tests.maintenance.test_squashed_migrations import chains_of, restored
-from tests.settings import REPOSITORY
-from tests.shell import Shell, shell
+from tests.fixtures.kept_store import ANSWERS, EXPORT, answers_of, export_of, restored
+from tests.settings import IS_ENCRYPTED
+from tests.shell import Shell
 
-FIXTURES = REPOSITORY / "tests" / "fixtures"  # made by make_store.py there
-STORE, LATER_STORE = FIXTURES / "store-0.3.0.zip", FIXTURES / "store-0.3.0-feedback.zip"
-MOVED_STORE, GUARDED_STORE = FIXTURES / "store-0.3.0-moved.zip", FIXTURES / "store-0.3.0-guarded.zip"
+# Differences of today's export from the recorded one that are meant: the line's kind, a dot, the field.
+MEANT_DIFFERENCES: frozenset[str] = frozenset()
 pytestmark = pytest.mark.model
 
 
 @pytest.fixture
 def loci(tmp_path: Path) -> Iterator[Shell]:
-    with restored(STORE, tmp_path / "home") as commands:
+    with restored(tmp_path / "home") as commands:
         yield commands
 
 
-def count(home: Path, statement: str) -> int:
+def ask(home: Path, statement: str) -> object:
     database = connect_to_copy(home / "memory.db")
     try:
-        [(number,)] = database.execute(statement)
+        [(value,)] = database.execute(statement)
     finally:
         database.close()
-    return int(number)
+    return value
 
 
-def test_a_store_of_0_3_0_opens_with_all_that_is_in_it(loci: Shell) -> None:
+def verified_chains(loci: Shell) -> dict[str, str]:
+    """What `audit verify` says of each chain."""
+    lines = [line.split() for line in loci("audit", "verify").stdout.splitlines()[1:-1]]
+    return {line[0]: line[-1] for line in lines}
+
+
+def test_it_opens_with_all_that_is_in_it(loci: Shell) -> None:
     examined = loci("doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-    chains = {line[0]: line[-1] for line in chains_of(loci)}
-    assert chains == dict.fromkeys(("ledger", "garden", "heads", "instance"), "unbroken")
+    named = ("ledger", "garden", "everyone", "alice-conversations", "heads", "instance")
+    assert verified_chains(loci) == dict.fromkeys(named, "unbroken")
     stats = json.loads(loci("stats", "--group", "ledger", "--json").stdout)
-    assert (stats["memories"], stats["live"]) == (34, 28)
-    assert count(loci.home, "SELECT count(*) FROM memories_proposal WHERE status = 'waiting'") == 1
-    assert count(loci.home, "SELECT count(*) FROM memories_link WHERE status = 'open'") >= 3
+    assert (stats["memories"], stats["live"]) == (46, 35)
+    assert (stats["feedback_used"], stats["feedback_wrong"]) == (1, 1)
+    for table, where, number in (
+        ("memories_proposal", "status = 'waiting'", 2),
+        ("memories_movedsource", "1", 1),
+        ("sources_chunkproof", "1", 1),
+        ("sources_watchedsection", "1", 2),
+        ("sources_chunk", "released_by = 'alice'", 1),
+        ("memories_thread", "title = 'Trams'", 1),
+        ("access_membership", "role IN ('viewer', 'curator')", 2),
+    ):
+        assert ask(loci.home, f"SELECT count(*) FROM {table} WHERE {where}") == number
+    tokens = json.loads(loci("token", "list", "--json").stdout)
+    assert [token["state"] for token in tokens if token["name"] == "old-agent"] == ["suspended"]
 
 
-def test_its_facts_stay_global_by_default(loci: Shell) -> None:
-    stored = json.loads(
-        loci("remember", "The roof of the lab is green.", "--group", "ledger", "--json").stdout
-    )
-    assert stored["scope"] == "global"
-    assert "stored by-type, as before the upgrade" in loci("doctor").stdout
-    (loci.home / "config.toml").write_text('[access]\ndefault_scope = "group"\n')
-    with shell(loci.home) as later:
-        stored = json.loads(
-            later("remember", "The roof of the barn is red.", "--group", "ledger", "--json").stdout
-        )
-        assert stored["scope"] == "group"
-        narrowed = json.loads(later("group", "narrow", "ledger", "--json").stdout)
-        assert narrowed["changed"] == 1
-        assert later("doctor").stdout.splitlines()[-1] == "All is well."
+def test_it_answers_as_it_did(loci: Shell) -> None:
+    recorded, now = ANSWERS.read_text().splitlines(), answers_of(loci)
+    assert len(now) == len(recorded) == 200
+    for before, after in zip(recorded, now, strict=True):
+        (asked, hits), (asked_now, hits_now) = map(read_answer, (before, after))
+        assert (asked_now, [id_ for id_, _ in hits_now]) == (asked, [id_ for id_, _ in hits])
+        assert [score for _, score in hits_now] == pytest.approx([score for _, score in hits], abs=0.015)
+
+
+def read_answer(line: str) -> tuple[str, list[tuple[str, float]]]:
+    asked, _, hits = line.rpartition(" | ")
+    pairs = (hit.split(":") for hit in hits.split())
+    return asked, [(id_, float(score)) for id_, score in pairs]
+
+
+def test_it_exports_what_it_exported(loci: Shell) -> None:
+    recorded = [json.loads(line) for line in lzma.decompress(EXPORT.read_bytes()).decode().splitlines()]
+    now = [json.loads(line) for line in export_of(loci)]
+    assert len(now) == len(recorded)
+    differing = {name for pair in zip(recorded, now, strict=True) for name in differences(*pair)}
+    assert differing == MEANT_DIFFERENCES
+
+
+def differences(before: dict[str, object], after: dict[str, object]) -> set[str]:
+    """Names of what differs between two lines: `memory.row.tags`."""
+    found = set[str]()
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found |= {f"{name}.{key}" for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+        elif old != new:
+            found.add(name)
+    return {f"{before['kind']}.{name}" for name in found}
 
 
 def test_what_it_decided_stays_decided(loci: Shell) -> None:
-    for question, answer in (
-        ("which port does the gate listen on", "The gate listens on 7070."),
-        ("when does the lift stop", "The lift stops at ten."),
-    ):
-        found = json.loads(loci("recall", question, "--group", "ledger", "--json").stdout)
-        assert found["results"][0]["content"] == answer
-    refused = loci("remember", "The door code of the lab is 7719.", "--group", "ledger")
-    assert refused.returncode != 0
+    code = "The door code of the lab is 7719."
+    assert "was purged" in loci("remember", code, "--group", "ledger").stdout
     dressed = loci("remember", "the door code of the lab is: **7719**", "--group", "ledger", "--json")
     assert "candidate" in dressed.stdout
+    again = loci(
+        "remember", "The crane's camera uploads with AKIAQWERTZUIOPASDFG2.", "--group", "ledger", "--json"
+    )
+    assert (
+        json.loads(again.stdout)["outcome"] == "reinforced"
+    )  # the keyed fingerprint is the same after a restore
 
 
-def test_a_store_with_feedback_and_a_group_for_everyone_opens(tmp_path: Path) -> None:
-    with restored(LATER_STORE, tmp_path / "later") as loci:
-        examined = loci("doctor")
-        assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-        stats = json.loads(loci("stats", "--group", "ledger", "--json").stdout)
-        assert (stats["memories"], stats["live"]) == (35, 29)
-        assert (stats["feedback_used"], stats["feedback_wrong"]) == (1, 1)
-        found = json.loads(loci("recall", "how long are answers", "--group", "ledger", "--json").stdout)
-        first = found["results"][0]
-        assert (first["content"], first["group"]) == ("Answers are short and in British English.", "everyone")
-        assert count(loci.home, "SELECT count(*) FROM memories_memory WHERE expires_at IS NOT NULL") == 1
-        stored = json.loads(
-            loci("remember", "The roof of the lab is green.", "--group", "ledger", "--json").stdout
-        )
-        assert stored["scope"] == "group"
+def test_its_runs_are_undone(loci: Shell) -> None:
+    before = ask(loci.home, "SELECT count(*) FROM memories_memory WHERE state = 'compacted'")
+    [cycle] = json.loads(loci("runs", "list", "--json").stdout)["items"]
+    undone = loci("runs", "undo", cycle["id"])
+    assert (before, undone.returncode) == (7, 0), undone.stderr
+    assert ask(loci.home, "SELECT count(*) FROM memories_memory WHERE state = 'compacted'") == 0
+    run = ask(
+        loci.home,
+        "SELECT run FROM memory_log WHERE operation = 'import' AND subject = 'source:yard'",
+    )
+    undone = loci("import", "--undo", str(run), "--json")
+    assert json.loads(undone.stdout).get("undone") == {"store": 2, "merge": 1, "reinforce": 1}, undone
+    assert loci("doctor").stdout.splitlines()[-1] == "All is well."
 
 
-def test_a_store_with_files_captures_and_a_moved_memory_opens(tmp_path: Path) -> None:
-    with restored(MOVED_STORE, tmp_path / "last") as loci:
-        examined = loci("doctor")
-        assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-        moved = json.loads(loci("recall", "when is the hedge cut", "--group", "garden", "--json").stdout)
-        assert moved["results"][0]["content"] == "The hedge is cut in May."
-        question = (
-            "recall",
-            "when does the north gate open",
-            "--group",
-            "ledger",
-            "--kind",
-            "evidence",
-            "--json",
-        )
-        assert "docs/gates.md" in loci(*question).stdout
-        assert count(loci.home, "SELECT count(*) FROM memories_thread WHERE title = 'Trams'") == 1
-        waiting = "SELECT count(*) FROM memories_proposal WHERE status = 'waiting' AND memory_id IS NULL"
-        assert count(loci.home, waiting) == 1
-
-
-def test_a_store_with_findings_a_released_chunk_and_a_suspended_token_opens(tmp_path: Path) -> None:
-    with restored(GUARDED_STORE, tmp_path / "guarded") as loci:
-        examined = loci("doctor")
-        assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-        found = json.loads(loci("recall", "crane camera uploads", "--group", "ledger", "--json").stdout)
-        first = found["results"][0]["content"]
-        assert first.startswith("The crane's camera uploads with [aws-access-key:")
-        assert "QWERTZUIOPASDFG2" not in first
-        kinds = "SELECT count(DISTINCT kind) FROM memories_memoryfinding"
-        assert count(loci.home, kinds) >= 3
-        assert count(loci.home, "SELECT count(*) FROM sources_chunk WHERE released_by = 'alice'") == 1
-        again = json.loads(loci("remember", "The crane's camera uploads with AKIAQWERTZUIOPASDFG2.", "--group", "ledger",
-                                "--json").stdout)  # fmt: skip
-        assert again["outcome"] == "reinforced"  # the keyed fingerprint is the same after a restore
-        tokens = json.loads(loci("token", "list", "--json").stdout)
-        assert [token["state"] for token in tokens if token["name"] == "old-agent"] == ["suspended"]
+@pytest.mark.skipif(IS_ENCRYPTED, reason="the other tests do it")
+def test_it_is_restored_into_an_encrypted_home(tmp_path: Path) -> None:
+    key = {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY": "5e" * 32}
+    with restored(tmp_path / "home", **key) as loci:
+        assert loci("doctor").stdout.splitlines()[-1] == "All is well."
+        found = json.loads(loci("recall", "how long are backups kept", "--group", "ledger", "--json").stdout)
+        assert found["results"][0]["content"] == "Backups are kept for 30 days."
+        assert not (loci.home / "memory.db").read_bytes().startswith(b"SQLite format 3")

@@ -1,65 +1,21 @@
-"""The two brokers, each for one proof: the folder in the home, and a Redis server of its own on a free port."""
+"""The broker of a proof that is not the worker's memory: a Redis server of its own on a free port."""
 
 import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import Protocol
 
 import redis
 
 from bench.proof.proof import ProofError
 from bench.proof.server import free_port
-from loci_site.worker import QUEUE, queue_folders
+from loci_site.worker import QUEUE
 
 START_S = 20
 
 
-class Broker(Protocol):
-    """Where messages wait; they can be counted and lost."""
-
-    name: str
-    redis_url: str
-
-    def waiting(self) -> int:
-        """Count the messages that nobody has taken."""
-
-    def lose(self) -> int:
-        """Destroy them; give how many there were."""
-
-    def close(self) -> None:
-        """End what was started."""
-
-
-class FileBroker:
-    """The folder in a home."""
-
-    name = "files"
-    redis_url = ""
-
-    def __init__(self, home: Path) -> None:
-        self._folder, _ = queue_folders(home)
-
-    def waiting(self) -> int:
-        """Count the messages that nobody has taken."""
-        return sum(1 for _ in self._folder.glob("*.msg"))
-
-    def lose(self) -> int:
-        """Destroy them; give how many there were."""
-        lost = 0
-        for path in list(self._folder.glob("*.msg")):
-            path.unlink(missing_ok=True)
-            lost += 1
-        return lost
-
-    def close(self) -> None:
-        """Leave the folder to its home."""
-
-
 class RedisBroker:
     """A Redis server that keeps nothing on disk; what waited when it was killed is lost."""
-
-    name = "redis"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -10,14 +10,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bench.proof.celery.brokers import Broker, FileBroker, RedisBroker, redis_server
-from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, has_ended, kill, ticking
+from bench.proof.celery.brokers import RedisBroker, redis_server
+from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, kill, ticking
 from bench.proof.celery.worker import EVERY, TICK
 from bench.proof.home import make_home
 from bench.proof.proof import Finding, Workshop
 
 SEED = 20_260_729
-BROKERS = ("files", "redis")
+BROKERS = ("memory", "redis")
 # How long it ticks undisturbed before the next kill, in seconds.
 QUIET_S = (8.0, 20.0)
 # A Redis that is away for longer than the first tries to find it again, in seconds.
@@ -31,9 +31,9 @@ LONGEST_HEALING_S = 20.0
 
 
 def prove_celery(workshop: Workshop) -> Finding:
-    """Let each broker tick for minutes; kill worker, clock, and Redis at seeded random moments; count the ticks."""
+    """Let each broker tick for minutes; kill worker and Redis at seeded random moments; count the ticks."""
     redis_server()
-    kills = workshop.pick({"files": 8, "redis": 12}, {"files": 2, "redis": 3})
+    kills = workshop.pick({"memory": 8, "redis": 12}, {"memory": 2, "redis": 3})
     found = workshop.done()
     with tqdm(total=sum(kills.values()), desc="celery", unit="kill") as bar:
         for name in BROKERS:
@@ -50,10 +50,10 @@ def _tick_and_kill(workshop: Workshop, name: str, kills: int, bar: "tqdm[Any]") 
     """Run one broker to its end; give numbers and faults."""
     folder = workshop.folder / f"home-celery-{name}"
     home = make_home(folder).path
-    broker: Broker = FileBroker(home) if name == "files" else RedisBroker(_fresh(folder / "redis"))
+    broker = RedisBroker(_fresh(folder / "redis")) if name == "redis" else None
     chance = random.Random(f"{SEED}:{name}")
-    breaks: list[Callable[[Ticking, random.Random], float]] = [kill_worker, kill_clock]
-    breaks += [kill_redis] if isinstance(broker, RedisBroker) else []
+    breaks: list[Callable[[Ticking, random.Random], float]] = [kill_worker]
+    breaks += [kill_redis] if broker is not None else []
     # The shuffle is seeded, and each kind comes equally often.
     order = [breaks[number % len(breaks)] for number in range(kills)]
     chance.shuffle(order)
@@ -75,24 +75,15 @@ def _tick_and_kill(workshop: Workshop, name: str, kills: int, bar: "tqdm[Any]") 
 
 def kill_worker(run: Ticking, chance: random.Random) -> float:
     """Kill the worker; give when the next one was connected."""
-    worker, clock = run.wait_until_whole()
+    worker = run.wait_until_whole()
     killed = time.time()
     kill(worker)
-    run.wait_until(lambda: has_ended(clock), "the end of the killed worker's clock")
-    return run.wait_for("ready", since=killed)
-
-
-def kill_clock(run: Ticking, chance: random.Random) -> float:
-    """Kill the clock; give when the next worker was connected."""
-    _, clock = run.wait_until_whole()
-    killed = time.time()
-    kill(clock)
     return run.wait_for("ready", since=killed)
 
 
 def kill_redis(run: Ticking, chance: random.Random) -> float:
     """Kill Redis and start it again after a while, empty; give when it answered."""
-    assert isinstance(run.broker, RedisBroker)
+    assert run.broker is not None
     run.broker.kill()
     time.sleep(chance.uniform(*AWAY_S))
     run.broker.start()

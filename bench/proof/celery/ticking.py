@@ -1,4 +1,4 @@
-"""A worker with its clock that ticks under a supervisor, and means to watch it and to break it."""
+"""A worker that ticks under a supervisor, and means to watch it and to break it."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from typing import Any
 
 from celery import Celery
 
-from bench.proof.celery.brokers import Broker
+from bench.proof.celery.brokers import RedisBroker
 from bench.proof.celery.worker import EVERY, JOB, TICK, TICKS
 from bench.proof.home import environment
 from bench.proof.proof import REPOSITORY, ProofError
@@ -42,8 +42,7 @@ class Ticking:
     """The supervisor over the worker, the broker, and the file in which the worker notes what happens."""
 
     process: subprocess.Popen[bytes]
-    broker: Broker
-    home: Path
+    broker: RedisBroker | None  # None: the worker's memory
     file: Path
     log: Path
 
@@ -73,20 +72,16 @@ class Ticking:
         """The process id of the worker; 0 while there is none."""
         return next(iter(children_of(self.process.pid)), 0)
 
-    @property
-    def clock(self) -> int:
-        """The process id of the worker's clock; 0 while there is none."""
-        return next(iter(children_of(self.worker)), 0) if self.worker else 0
-
-    def wait_until_whole(self) -> tuple[int, int]:
-        """Wait until worker and clock are there; give their ids."""
-        self.wait_until(lambda: self.clock, "a worker with its clock")
-        return self.worker, self.clock
+    def wait_until_whole(self) -> int:
+        """Wait until the worker is there; give its id."""
+        self.wait_until(lambda: self.worker, "a worker")
+        return self.worker
 
     def send(self, amount: int, *, expires_s: float) -> list[str]:
-        """Put messages into the queue, as the clock does; give their ids."""
+        """Put messages into Redis, as the clock does; give their ids."""
+        assert self.broker is not None
         app = Celery("proof", set_as_current=False)
-        app.conf.update(**broker_settings(self.home, self.broker.redis_url), task_default_queue=QUEUE)
+        app.conf.update(**broker_settings(self.broker.redis_url), task_default_queue=QUEUE)
         options = {"args": [JOB], "expires": expires_s, "ignore_result": True}
         with app.connection_for_write() as connection:
             sent = [app.send_task("loci.run", connection=connection, **options) for _ in range(amount)]
@@ -100,10 +95,10 @@ class Ticking:
 
 
 @contextmanager
-def ticking(home: Path, broker: Broker, file: Path) -> Iterator[Ticking]:
+def ticking(home: Path, broker: RedisBroker | None, file: Path, **more: str) -> Iterator[Ticking]:
     """Start the supervisor in a migrated home; end it and the broker in any case."""
-    env = environment(home) | {TICKS: str(file)}
-    if broker.redis_url:
+    env = environment(home) | {TICKS: str(file)} | more
+    if broker is not None:
         env["REDIS_URL"] = broker.redis_url
     log = file.with_suffix(".log")
     with log.open("ab") as words:
@@ -115,7 +110,7 @@ def ticking(home: Path, broker: Broker, file: Path) -> Iterator[Ticking]:
             stderr=words,
         )
     try:
-        yield Ticking(process, broker, home, file, log)
+        yield Ticking(process, broker, file, log)
     finally:
         process.terminate()
         try:
@@ -123,7 +118,8 @@ def ticking(home: Path, broker: Broker, file: Path) -> Iterator[Ticking]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        broker.close()
+        if broker is not None:
+            broker.close()
 
 
 def children_of(parent: int) -> list[int]:
@@ -140,11 +136,6 @@ def children_of(parent: int) -> list[int]:
 def kill(pid: int) -> None:
     """End a process at once."""
     os.kill(pid, signal.SIGKILL)
-
-
-def has_ended(pid: int) -> bool:
-    """Say whether a process is gone, or waits only to be buried."""
-    return not Path(f"/proc/{pid}").exists() or _is_zombie(pid)
 
 
 def _is_zombie(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""A real worker with its clock that does nothing but tick, and the process that keeps it running as `up` does.
+"""A real worker that does nothing but tick, and the process that keeps it running as `up` does.
 
 `python -m bench.proof.celery.worker` starts the worker, `… keep` the supervisor over it. What happens is written to the
 file that TICKS names, one JSON object a line, with one write each.
@@ -18,6 +18,7 @@ from celery.signals import task_prerun, worker_ready
 from loci_site.server.supervisor import ServerPart, Supervisor
 
 TICKS = "LOCI_PROOF_TICKS"
+BUSY = "LOCI_PROOF_BUSY"  # so many other jobs that never end
 JOB = "tick"
 EVERY = timedelta(seconds=2)
 TICK = timedelta(seconds=1)
@@ -41,13 +42,26 @@ def work() -> None:
     from maintenance import jobs, schedule  # noqa: PLC0415 - Django must be set up first
 
     jobs.LONGEST_TICK = TICK
-    schedule.JOBS = (jobs.Job(JOB, every=EVERY, work=lambda actor: note("ran"), held=HELD),)
+    schedule.JOBS = (
+        *(
+            jobs.Job(f"busy-{n}", every=EVERY, work=wait_for_ever)
+            for n in range(int(os.environ.get(BUSY, "0")))
+        ),
+        jobs.Job(JOB, every=EVERY, work=lambda actor: note("ran"), held=HELD),
+        jobs.Job(jobs.HEARTBEAT, every=EVERY, work=lambda actor: note("beat"), held=HELD),
+    )
     from loci_site.worker import process as worker  # noqa: PLC0415 - it takes the jobs as they are now
 
     # Celery keeps weak references, so these must have names.
     task_prerun.connect(note_message)
     worker_ready.connect(note_ready)
     worker.main(sys.argv[1:])
+
+
+def wait_for_ever(actor: Any) -> None:
+    """A job that takes longer than any test."""
+    note("busy")
+    time.sleep(3600)
 
 
 def note_message(task_id: str, **_: Any) -> None:

@@ -56,7 +56,7 @@ class Command(BaseCommand):
         except LociError as error:
             raise CommandError(str(error)) from error
         if not options["fill_only"]:
-            command = [sys.executable, "-c", RUN_UP, "up", "--port", options["port"]]
+            command = [sys.executable, "-P", "-c", RUN_UP, "up", "--port", options["port"]]
             os.execve(sys.executable, command, environment(folder))  # noqa: S606 - this program again
 
     def _fill(self, folder: Path) -> None:
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         self._print(f"Making a sample team in {folder} (half a minute) ...")
         env = environment(folder) | {"LOCI_DEMO_PASSWORD": password}
         done = subprocess.run(
-            [sys.executable, "-m", "loci_site.management.deployment.demo"], env=env, check=False
+            [sys.executable, "-P", "-m", "loci_site.management.deployment.demo"], env=env, check=False
         )
         if done.returncode:
             remove_home(folder)

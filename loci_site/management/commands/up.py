@@ -159,20 +159,27 @@ def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[
 
 
 def child_command(*words: str) -> list[str]:
-    """The command of a child process: one of Loci's modules, which ends with this process."""
-    return [sys.executable, "-m", *words, "--parent", str(os.getpid())]
+    """The command of a child process: one of Loci's modules, which ends with this process.
+
+    Without -P, Python would look for modules in the current folder first.
+    """
+    return [sys.executable, "-P", "-m", *words, "--parent", str(os.getpid())]
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of the children; in a checkout, PYTHONPATH leads them to its code."""
+    """The environment of the children; in a checkout, PYTHONPATH leads them to its code.
+
+    Relative entries of PYTHONPATH, and empty ones, mean the current folder, whose files must not run.
+    """
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if Path(path).is_absolute()]
     env = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "loci_site.settings"),
         SERVING_VARIABLE: "1",
     }
     if (Path(CHECKOUT) / "manage.py").is_file():
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHECKOUT), env.get("PYTHONPATH", "")]))
-    return env
+        paths.insert(0, str(CHECKOUT))
+    return env | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def ready_text(first: FirstAccess | None) -> str:

@@ -78,7 +78,7 @@ def program_words() -> tuple[str, ...]:
         return (str(called),)
     if called.name == "manage.py":
         return (sys.executable, str(called))
-    return (sys.executable, "-c", "from loci_site.management.cli import main; main()")
+    return (sys.executable, "-P", "-c", "from loci_site.management.cli import main; main()")
 
 
 def service_home(home: Path, *, is_system: bool) -> Path:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from access.tokens import operator
-from maintenance.doctor import Diagnosis, examine, repair
+from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
 
 EXAMPLES: Final = """\
 examples:
@@ -61,5 +61,6 @@ def as_table(diagnosis: Diagnosis) -> str:
     for f in diagnosis.findings:
         advice = f" → {f.advice}" if f.advice else ""
         lines.append(f"{f.verdict.upper():<7} {f.check:<{width}}  {f.detail}{advice}")
-    lines.append("All is well." if diagnosis.is_well else "Something is wrong.")
+    faults = ", ".join(f.check for f in diagnosis.findings if f.verdict is CheckStatus.WRONG)
+    lines.append(f"Something is wrong: {faults}." if faults else "All is well.")
     return "\n".join(lines)

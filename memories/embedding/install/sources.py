@@ -139,7 +139,7 @@ class WheelSource:
 def find_pip() -> list[str]:
     """The command that runs pip; environments that uv made have none of their own. Raises SourceFailed if there is none."""
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        return [sys.executable, "-P", "-m", "pip"]
     uv = os.environ.get("UV") or shutil.which("uv")  # uv names itself to what it runs
     if uv is None:
         raise SourceFailed("this environment has no pip, and uv was not found")

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Any, Final
 
 from access.tokens import operator
-from memories.browse.stats import EXTRA_LINES, Stats, memory_stats
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable
+from memories.review.stats import EXTRA_LINES, Stats, memory_stats
 
 EXAMPLES: Final = """\
 examples:
@@ -46,9 +46,9 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "trusts": list_counts(counted.by_trust),
         "scopes": list_counts(counted.by_scope),
         "pinned": str(counted.pinned),
-        "waiting": ", ".join(
+        "waiting": f"{format_count(counted.waiting, 'decision')} in the Review",
+        "open links": ", ".join(
             [
-                format_count(counted.waiting, "candidate"),
                 format_count(counted.conflicts, "conflict"),
                 format_count(counted.duplicates, "possible duplicate"),
             ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
@@ -25,6 +26,9 @@ from memories.types import State
 TURNS_SHOWN: Final = 100
 LIVE: Final = frozenset({State.LIVE.value})
 MAX_FILTER_CHARS: Final = 200
+CONVERSATION: Final = (
+    "source_conversation"  # in the metadata of a note: the conversation that it was taken from
+)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,25 @@ def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[ListedConvers
     rows = Memory.objects.filter(as_q(visibility), thread__in=[thread.key for thread in threads])
     counts: Mapping[int | None, int] = dict(rows.values_list("thread").annotate(Count("key")).order_by())
     return [ListedConversation(thread, counts.get(thread.key, 0)) for thread in threads]
+
+
+def find_by_address(actor: Actor, address: str) -> Thread | None:
+    """The readable conversation of a site with this web address, however it is spelt; None if there is none."""
+    wanted = bare_address(address)
+    site, _, path = wanted.partition("/")
+    name = f"{site}/{path.rpartition('/')[2]}"  # the address ends with the site's id of the conversation
+    rows = readable(actor).filter(Q(name=name) | Q(url__icontains=wanted), platform=site) if path else ()
+    return next((row for row in rows if row.name == name or bare_address(row.url) == wanted), None)
+
+
+def bare_address(address: str) -> str:
+    """A web address without scheme, `www.`, query, fragment and last slash; "" for another text."""
+    try:
+        parts = urlsplit(address.strip())
+        host = parts.hostname if parts.scheme in ("http", "https") else ""
+    except ValueError:  # brackets that hold no address
+        host = ""
+    return f"{host.removeprefix('www.')}{parts.path.rstrip('/')}" if host else ""
 
 
 def readable(actor: Actor, group: str | None = None) -> QuerySet[Thread]:

@@ -43,9 +43,13 @@ class FileTree:
         return path.name if path.is_dir() else path.stem
 
     def names(self, *endings: str) -> list[str]:
-        """Names of the files, of those with one of the endings (lower case) if there are any."""
-        found = [name for name in self._all() if not endings or name.lower().endswith(endings)]
-        return sorted(found)
+        """Names of the files, of those with one of the endings (lower case) if there are any, without outside()."""
+        found = (name for name in self._all() if not endings or name.lower().endswith(endings))
+        return sorted(name for name in found if not leads_out(name))
+
+    def outside(self) -> list[str]:
+        """Names in a zip that lead out of it: absolute ones, and those with `..`."""
+        return [name for name in self._all() if leads_out(name)]
 
     def _all(self) -> Iterator[str]:
         if self._zip is not None:
@@ -97,6 +101,12 @@ class FileTree:
             return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError:
             raise InvalidInput("It is not UTF-8.", field="file") from None
+
+
+def leads_out(name: str) -> bool:
+    """True for a name of a file that is not below its tree."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return path.is_absolute() or ".." in path.parts
 
 
 def is_hidden(name: str) -> bool:

@@ -36,6 +36,7 @@ formats (for --from):
 """
 FORMATS: Final = "".join(f"  {importer.name:20}{importer.description}\n" for importer in IMPORTERS)
 FAULTS_SHOWN: Final = 20
+QUIET_S: Final = 5.0
 SAMPLE_CHARS: Final = 100
 LIVE, PENDING = Waiting.LIVE.value, Waiting.PENDING.value
 
@@ -125,7 +126,11 @@ class Command(BaseCommand):
         )
         total = count_lines(path) if importer.has_lines and path.is_file() else None
         unit = "line" if importer.has_lines else "record"
-        with tqdm(total=total, unit=unit, file=sys.stderr, disable=None, leave=False) as bar:
+        # Where no terminal shows a bar, a line every few seconds says that the import goes on.
+        pause_s = 0.1 if sys.stderr.isatty() else QUIET_S
+        with tqdm(
+            total=total, unit=unit, file=sys.stderr, delay=pause_s, mininterval=pause_s, leave=False
+        ) as bar:
             report = importer.run(
                 operator(),
                 path,

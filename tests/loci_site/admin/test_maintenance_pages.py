@@ -217,3 +217,9 @@ def test_alice_may_run_every_group_at_once(
     owner.post(f"{RUNS}begin/", {"kind": "cycle", "group": "", "max_percent": "", "do": "run"})
     assert states(*both) == ["expired", "expired"]
     assert Run.objects.get().actor == person(alice).name
+
+
+@pytest.mark.parametrize("page", ["change", "delete", "history"])
+def test_a_job_has_no_page_of_its_own(owner: Client, page: str) -> None:
+    for name in ("0190c2a4-77aa-7000-8000-0123456789ab", "heartbeat", "7"):
+        assert owner.get(f"/admin/maintenance/joblock/{name}/{page}/").status_code in (403, 404)

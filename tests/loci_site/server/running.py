@@ -73,8 +73,10 @@ class Running:
 
 
 @contextmanager
-def running(home: Path, *, with_worker: bool = False, web_processes: int = 1) -> Iterator[Running]:
-    """Start `up` without fetching a model, wait until it says that it is ready, and end it in any case."""
+def running(
+    home: Path, *, with_worker: bool = False, web_processes: int = 1, folder: Path = REPOSITORY
+) -> Iterator[Running]:
+    """Start `up` in a folder without fetching a model, wait until it says that it is ready, and end it in any case."""
     port = free_port()
     env = (
         environment(home)
@@ -83,8 +85,8 @@ def running(home: Path, *, with_worker: bool = False, web_processes: int = 1) ->
     )
     options = () if with_worker else ("--no-worker",)
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "up", "--port", str(port), "--no-model", *options],
-        cwd=REPOSITORY,
+        [sys.executable, str(REPOSITORY / "manage.py"), "up", "--port", str(port), "--no-model", *options],
+        cwd=folder,
         env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""The real worker with its clock, on both brokers: jobs run on time, once, and whatever is killed or lost heals."""
+"""The real worker, with its own memory and with Redis: jobs run on time, once, and what is killed or lost heals."""
 
 import json
 import os
@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.celery.brokers import Broker, FileBroker, RedisBroker, redis_server
+from bench.proof.celery.brokers import RedisBroker, redis_server
 from bench.proof.celery.prove import found_in, gaps_in
-from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, has_ended, kill, ticking
+from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, kill, ticking
+from bench.proof.celery.worker import BUSY
 from bench.proof.proof import ProofError
 from tests.fresh_homes import with_tables
 
@@ -30,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_tables(tmp_path_factory.mktemp("homes") / "home")
 
 
-@pytest.fixture(scope="module", params=["files", "redis"])
+@pytest.fixture(scope="module", params=["memory", "redis"])
 def run(
     request: pytest.FixtureRequest, home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ticking]:
@@ -38,7 +39,7 @@ def run(
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "redis" and shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
-    broker: Broker = FileBroker(home) if request.param == "files" else RedisBroker(folder)
+    broker = RedisBroker(folder) if request.param == "redis" else None
     with ticking(home, broker, folder / "ticks") as started:
         started.wait_until_whole()
         started.wait_for("ready", since=0)
@@ -53,11 +54,14 @@ def test_the_job_runs_at_once_and_then_on_time(run: Ticking) -> None:
     assert run.shortest_gap_s() >= LEAST_GAP_S
 
 
+@pytest.mark.parametrize("run", ["redis"], indirect=True)
 def test_what_was_lost_is_made_up_at_the_next_tick(run: Ticking) -> None:
-    worker, _ = run.wait_until_whole()
+    assert run.broker is not None
+    worker = run.wait_until_whole()
+    run.send(5, expires_s=60)
     os.kill(worker, signal.SIGSTOP)
     try:
-        run.wait_until(run.broker.waiting, "a waiting message")
+        run.send(5, expires_s=60)
         assert run.broker.lose() > 0
         went_on = time.time()
     finally:
@@ -65,45 +69,36 @@ def test_what_was_lost_is_made_up_at_the_next_tick(run: Ticking) -> None:
     run.wait_for(since=went_on)
 
 
-def test_a_killed_worker_is_started_again_with_one_clock_and_drops_what_has_expired(run: Ticking) -> None:
-    worker, clock = run.wait_until_whole()
+def test_a_killed_worker_is_started_again(run: Ticking) -> None:
+    worker = run.wait_until_whole()
     killed = time.time()
     kill(worker)
-    run.wait_until(lambda: has_ended(clock), "the end of the killed worker's clock")
-    stale = run.send(20, expires_s=0.01)
-    (fresh,) = run.send(1, expires_s=60)
+    stale = run.send(20, expires_s=0.01) if run.broker else []
     ready = run.wait_for("ready", since=killed)
-    run.wait_for(since=killed)
-    run.wait_until(lambda: not run.broker.waiting(), "an empty queue")
-    taken = {event.id for event in run.events("message", since=killed)}
-    assert fresh in taken
-    assert taken.isdisjoint(stale)
     run.wait_for(since=ready)
-    assert run.wait_until_whole()[0] != worker
+    assert {event.id for event in run.events("message", since=killed)}.isdisjoint(stale)
+    assert run.wait_until_whole() != worker
     assert run.shortest_gap_s() >= LEAST_GAP_S
 
 
-def test_a_killed_clock_is_started_again(run: Ticking) -> None:
-    worker, clock = run.wait_until_whole()
-    killed = time.time()
-    kill(clock)
-    run.wait_until(lambda: has_ended(worker), "the end of the worker without a clock")
-    ready = run.wait_for("ready", since=killed)
-    run.wait_for(times=2, since=ready)
-    assert clock != run.wait_until_whole()[1]
-    assert run.shortest_gap_s() >= LEAST_GAP_S
-    assert "ended, so this process ends too" in run.log.read_text()
+def test_long_jobs_in_all_threads_leave_the_heartbeat_alone(home: Path, tmp_path: Path) -> None:
+    with ticking(home, None, tmp_path / "ticks", **{BUSY: "3"}) as run:
+        busy = run.wait_for("busy", times=2, since=0)
+        run.wait_for("beat", times=3, since=busy)
+        assert len(run.events("busy")) == 2  # the pool's threads; the third job waits
+        assert run.events("ran", since=busy + 0.5) == []
+    assert "Traceback" not in run.log.read_text()
 
 
 @pytest.mark.parametrize("run", ["redis"], indirect=True)
 def test_redis_may_be_killed_and_come_back(run: Ticking) -> None:
-    assert isinstance(run.broker, RedisBroker)
-    worker, _ = run.wait_until_whole()
+    assert run.broker is not None
+    worker = run.wait_until_whole()
     run.broker.kill()
     run.broker.start()
     back = time.time()
     run.wait_for(times=2, since=back)
-    assert run.wait_until_whole()[0] == worker
+    assert run.wait_until_whole() == worker
     assert run.shortest_gap_s() >= LEAST_GAP_S
     assert "CPendingDeprecationWarning" not in run.log.read_text()
 
@@ -118,7 +113,7 @@ def ticked(tmp_path: Path, *moments: float) -> Ticking:
     """What a proof reads of runs at these times."""
     file = tmp_path / "ticks"
     file.write_text("".join(json.dumps({"what": "ran", "at": at, "pid": 1}) + "\n" for at in moments))
-    return Ticking(NOTHING, FileBroker(tmp_path), tmp_path, file, tmp_path / "log")  # type: ignore[arg-type]
+    return Ticking(NOTHING, None, file, tmp_path / "log")  # type: ignore[arg-type]
 
 
 @dataclass

@@ -86,9 +86,6 @@ def test_the_figures_are_those_of_the_store(client: Client, on: Settings) -> Non
     backups = Path(on.LOCI.home) / "backups"
     backups.mkdir()
     (backups / "loci-20260301T120000Z-0a1b.zip").write_bytes(b"")
-    queue = Path(on.LOCI.home) / "queue" / "messages"
-    queue.mkdir(parents=True)
-    (queue / "1.loci.msg").write_text("{}", encoding="ascii")
 
     figures = read(client)
 
@@ -98,7 +95,6 @@ def test_the_figures_are_those_of_the_store(client: Client, on: Settings) -> Non
     assert figures["loci_recent_recall_seconds", 'quantile="0.5"'] == 0.02
     assert figures["loci_recent_recall_seconds", 'quantile="0.99"'] == 0.04
     assert figures["loci_owed_vectors", ""] == 1
-    assert figures["loci_queue_messages", ""] == 1
     assert figures["loci_check_ok", 'check="database"'] == 1
     assert figures["loci_check_ok", 'check="worker"'] == 1
     assert figures["loci_check_ok", 'check="schedule"'] == 0

@@ -219,7 +219,7 @@ def test_a_killed_run_resumes_after_its_last_batch(ledger: Group, monkeypatch: p
     resumed = decays(5)
     assert resumed.pk == stopped.pk
     assert resumed.status == RunStatus.DONE
-    assert resumed.now == day(1)
+    assert resumed.now == day(5)
     assert resumed.counts == {"forgotten": 4}
     assert len(changes_of(resumed)) == 4
 
@@ -339,6 +339,15 @@ def test_a_run_out_of_time_resumes_later(ledger: Group) -> None:
     again = run_cycle(operator(), RunPlan(now=day(2)))
     assert again.pk == run.pk
     assert fresh(memory).state == "expired"
+
+
+def test_a_run_resumed_days_later_dates_its_changes_at_that_time(ledger: Group) -> None:
+    memory = row(ledger, "until tomorrow", expires_at=day(1))
+    run_cycle(operator(), RunPlan(now=day(2), max_seconds=0))
+    run_cycle(operator(), RunPlan(now=day(9)))
+    assert fresh(memory).state_changed_at == day(9)
+    assert run_cycle(operator(), RunPlan(now=day(8), max_seconds=0)).now == day(8)
+    assert run_cycle(operator(), RunPlan(now=day(7))).now == day(8)  # never back
 
 
 def test_only_curators_may_run_it(ledger: Group, garden: Group) -> None:

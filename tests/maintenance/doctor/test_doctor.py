@@ -37,7 +37,7 @@ YEAR = timedelta(days=365)
 pytestmark = pytest.mark.django_db
 WELL = {
     "driver", "home", "disk", "model", "migrations", "schema", "index model", "heads", "orphans", "vectors",
-    "tombstones", "clock", "jobs", "queue", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
+    "tombstones", "clock", "jobs", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
     "default scope",
 }  # fmt: skip
 
@@ -333,7 +333,7 @@ def test_the_command_ends_with_1_where_something_is_wrong(no_model: NoModel) -> 
     with no_model(), pytest.raises(SystemExit) as ended:
         call_command("doctor", stdout=out)
     assert ended.value.code == 1
-    assert out.getvalue().splitlines()[-1] == "Something is wrong."
+    assert out.getvalue().splitlines()[-1] == "Something is wrong: model."
 
 
 @pytest.mark.postgresql

@@ -1,10 +1,11 @@
-"""Doctor checks of the environment: queue, backups and file permissions."""
+"""Doctor checks of the environment: disk, backups and file permissions."""
 
 import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytest_django import Settings
@@ -31,7 +32,7 @@ def found(check: str) -> Finding:
 def elsewhere(settings: Settings, tmp_path: Path) -> Path:
     """A LOCI_HOME of the test's own."""
     settings.LOCI = replace(settings.LOCI, home=tmp_path)
-    for name in ("queue/messages", "backups", "keys"):
+    for name in ("backups", "keys"):
         (tmp_path / name).mkdir(parents=True, mode=0o700)
     tmp_path.chmod(0o700)
     return tmp_path
@@ -42,15 +43,6 @@ def aged(path: Path, *, days: float) -> Path:
     at = time.time() - days * 86_400
     os.utime(path, (at, at))
     return path
-
-
-def test_messages_that_nobody_took_are_found_and_dropped(elsewhere: Path) -> None:
-    old = aged(elsewhere / "queue/messages/1_a.loci.msg", days=1)
-    young = aged(elsewhere / "queue/messages/2_b.loci.msg", days=0)
-    assert found("queue").detail.startswith("1 messages have waited for more than an hour")
-    assert "deleted 1 stale messages from the queue" in repair(operator()).repairs
-    assert (old.exists(), young.exists()) == (False, True)
-    assert (found("queue").verdict, found("queue").detail) == (CheckStatus.OK, "1 messages waiting")
 
 
 def test_the_age_of_the_newest_backup_is_told(elsewhere: Path, remember: Remember) -> None:
@@ -86,3 +78,10 @@ def test_files_that_others_can_read_are_found_and_closed(elsewhere: Path) -> Non
     finally:
         for folder in outer:
             folder.chmod(0o700)
+
+
+def test_a_disk_with_too_little_room_says_how_much_is_needed(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=195_000_000))
+    assert wrong(examine(operator(), quick=True))["disk"] == "195 MB free; 200 MB are needed"

@@ -13,7 +13,6 @@ from access.models import AuditPayload, Group
 from access.tokens import operator
 from maintenance.doctor import guard_scan
 from maintenance.doctor.guard_scan import scan_stored, undo_scan
-from memories.browse.stats import memory_stats
 from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
@@ -21,6 +20,7 @@ from memories.models import Checkpoint, FindingStatus, IndexState, Memory, Memor
 from memories.review.card import memory_card
 from memories.review.decide import ReviewDecision, decide
 from memories.review.queue import CardKind, review_deck
+from memories.review.stats import memory_stats
 from memories.review.undo import take_back
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import get_context

@@ -14,13 +14,14 @@ from access.errors import InvalidInput
 from access.models import Group
 from access.visibility import Narrowing
 from memories.browse.inspection import inspect_memory
-from memories.browse.stats import memory_stats
-from memories.lifecycle.verbs import dispute, forget, pin, retract
+from memories.lifecycle.verbs import dispute, forget, pin, retract, verify
 from memories.models import Checkpoint, Memory
 from memories.models.short_id import short_id
 from memories.queries.quoting import escape
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
+from memories.review.queue import review_deck
+from memories.review.stats import memory_stats
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import ContextPack, get_context
 from memories.sessions.threads import latest_checkpoint
@@ -205,7 +206,7 @@ def test_the_checkpoints_of_many_threads_cost_no_more_queries(
 
 def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -> None:
     first = kept(person(alice), "The deploy port is 8081.", group="ledger")
-    kept(person(alice), "The deploy port is 8082.", supersedes=first.id)
+    port = kept(person(alice), "The deploy port is 8082.", supersedes=first.id)
     event = kept(person(alice), "The deploy failed.", group="ledger", type="episodic")
     dispute(person(alice), event.id)
     forget(person(alice), kept(person(alice), "The queue holds ten jobs.", group="ledger").id)
@@ -213,11 +214,15 @@ def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -
     kept(person(alice), "A secret of the garden.", group="garden", scope="group")
     Group.objects.filter(pk=ledger.pk).update(policy="all")
     keep(person(alice), "Anna owns the ledger.", group="ledger")
+    verify(person(alice), port.id)
+    retract(agent(bob, name="bot"), port.id, reason="it moved")  # of a verified memory: a proposal
     stats = memory_stats(agent(bob), group="ledger")
-    assert (stats.memories, stats.live, stats.waiting) == (6, 3, 1)
+    assert (stats.memories, stats.live, stats.waiting) == (6, 3, 3)
+    assert stats.waiting == review_deck(person(alice), group="ledger").total.value
+    assert memory_stats(person(alice), everywhere=True).waiting == review_deck(person(alice)).total.value
     assert stats.by_state == {"forgotten": 1, "live": 3, "retracted": 1, "superseded": 1}
     assert stats.by_type == {"episodic": 1, "semantic": 2}
-    assert stats.by_trust == {"active": 1, "candidate": 1, "disputed": 1}
+    assert stats.by_trust == {"verified": 1, "candidate": 1, "disputed": 1}
     assert stats.by_scope == {"group": 3}
     assert (stats.pieces, stats.pieces_owed) == (6, 0)
     assert memory_stats(agent(bob, name="b"), everywhere=True).memories == 6

@@ -140,3 +140,14 @@ def test_the_command_reads_a_file_as_the_named_format(tmp_path: Path) -> None:
     assert (answer["format"], answer["created"]) == ("lines", 1)
     with pytest.raises(CommandError, match="not an export of Loci"):
         call_command("import", str(tmp_path / "notes.jsonl"), "--format", "export")
+
+
+def test_names_that_lead_out_of_a_zip_are_left_out_and_counted(ledger: Group, tmp_path: Path) -> None:
+    path = tmp_path / "notes.zip"
+    with ZipFile(path, "w") as packed:
+        for name in ("in.md", "../../up.md", "/etc/root.md", "a/../../b.md", "..\\win.md"):
+            packed.writestr(name, f"The note {name} lies here.\n")
+    report = choose_importer(path).run(operator(), path, LineRules("notes", group="ledger"))
+    assert [memory.source_ref for memory in Memory.objects.all()] == ["in.md"]
+    assert report.skipped == {"files whose names lead out of the zip": 4}
+    assert "4 left out: files whose names lead out of the zip" in report.as_text()

@@ -39,8 +39,7 @@ def test_a_locus_is_one_memory_of_the_folders_group(notes: Notes) -> None:
     assert (memory.tags, memory.group.slug) == (["ports", "no"], "ledger"), (
         "room names a group, the folder decides"
     )
-    assert memory.thread is not None
-    assert memory.thread.name == "conv-7"
+    assert (memory.thread, memory.metadata["source_conversation"]) == (None, "conv-7")
 
 
 def test_only_text_title_and_own_keys_change_in_the_file(notes: Notes) -> None:

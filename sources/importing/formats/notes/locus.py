@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from memories.draft import Draft
+from memories.sessions.conversations import CONVERSATION
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_record
 from sources.importing.importer import LineRules, Recognition
@@ -58,7 +58,7 @@ def locus_record(found: FoundNote) -> SourceRecord:
     draft = replace(draft_of(found, content, ""), group=room or None, metadata=metadata_of(head))
     if is_locus_note(found):
         draft = replace(draft, source_ref=text_of(head["id"]))
-    return SourceRecord(with_conversation(draft, head), place=room or found.folder)
+    return SourceRecord(draft, place=room or found.folder)
 
 
 def without_title(body: str) -> str:
@@ -78,14 +78,16 @@ def title_of(content: str) -> str:
 
 
 def metadata_of(head: dict[str, Any]) -> dict[str, Any]:
-    """What has no column: the author, and where the text came from before it was exported."""
-    values = {"speaker": text_of(head.get("author")), "origin": text_of(head.get("origin"))}
+    """What has no column: the author, the conversation it was taken from, and its origin before it was exported.
+
+    The file is not a turn of that conversation, so it does not join, or make, a thread.
+    """
+    values = {
+        "speaker": text_of(head.get("author")),
+        CONVERSATION: text_of(head.get(CONVERSATION))[:500],
+        "origin": text_of(head.get("origin")),
+    }
     return {name: value for name, value in values.items() if value}
-
-
-def with_conversation(draft: Draft, head: dict[str, Any]) -> Draft:
-    """The draft with the conversation that it came from as its thread."""
-    return replace(draft, thread=draft.thread or text_of(head.get("source_conversation"))[:200])
 
 
 LOCUS = record_importer(

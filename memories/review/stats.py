@@ -15,7 +15,8 @@ from memories.browse.feedback import feedback_in
 from memories.embedding import model_status
 from memories.models import Link, LinkKind, LinkStatus, Memory, MemoryFinding, Piece, RecallLog
 from memories.queries.visibility import as_q, listed_by
-from memories.types import State, Trust
+from memories.review.queue import count_cards
+from memories.types import State
 from relations.models import Relation
 
 M = TypeVar("M", bound=Model)
@@ -25,7 +26,10 @@ EXTRA_LINES: dict[str, Callable[[], dict[str, str]]] = {}
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts of memories by kind, and of work that waits. `group` is empty for all groups together."""
+    """Counts of memories by kind, and of work that waits. `group` is empty for all groups together.
+
+    `waiting` counts the cards of the Review: candidates, proposals, conflicts and all else that a person has to decide.
+    """
 
     group: str
     groups: int
@@ -81,7 +85,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         by_trust=count_by(live, "trust"),
         by_scope=count_by(live, "scope"),
         pinned=totals["pinned"],
-        waiting=live.filter(trust=Trust.CANDIDATE).count(),
+        waiting=count_cards(actor, [found.key] if found else None if actor.all_groups else list(actor.roles)),
         conflicts=open_links.filter(kind=LinkKind.CONFLICT).count(),
         duplicates=open_links.filter(kind=LinkKind.DUPLICATE).count(),
         relations=in_visible_groups(Relation.objects.filter(retired_at=None), actor, found).count(),
