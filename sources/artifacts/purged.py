@@ -10,7 +10,7 @@ from django.db.models.functions import Length, StrIndex
 
 from access.models import Group
 from memories.models import Tombstone, TombstoneKind
-from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
+from memories.store.places import BLANKED, DELETED, Place, PurgedTexts
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.withdrawn.texts import sentences_of
 from memories.types import Scope
@@ -26,17 +26,26 @@ _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
 
 def purge_chunks(doomed: PurgedTexts) -> int:
-    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again."""
+    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again.
+
+    Files of a group that a memory left are the group's own.
+    """
+    if doomed.within is not None:
+        return 0
     rows = find_quoting(doomed.texts)
     Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
     for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
         Artifact.objects.filter(pk=artifact.pk).update(digest="")
         count_chunks(artifact)
-    below = list(rows_quoting(Chunk.objects.all(), "heading", doomed.texts).only("key", "heading"))
-    for row in below:
-        row.heading = redact(row.heading, doomed.texts)
-    Chunk.objects.bulk_update(below, ["heading"], batch_size=200)
-    return len(rows) + len(below)
+    return len(rows)
+
+
+CHUNK_PLACES: Final = (
+    Place("chunks of files", "chunks of files contain it", Chunk, ("content",), DELETED, group="group__id", names=("id",),
+          erases=purge_chunks),
+    Place("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
+          group="group__id", names=("id",)),
+)  # fmt: skip
 
 
 def find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
