@@ -47,7 +47,9 @@ def aged(memory: Memory, *, days: float) -> Memory:
 def run_forgot(memory: Memory, *, days: float) -> None:
     """A run that ended so many days ago forgot the memory, and can be undone for a month."""
     ended = timezone.now() - timedelta(days=days)
-    run = Run.objects.create(kind="cleanup", actor="operator", status="done", started_at=ended, finished_at=ended)
+    run = Run.objects.create(
+        kind="cleanup", actor="operator", status="done", started_at=ended, finished_at=ended
+    )
     before, after = {"state": "live"}, {"state": "forgotten"}
     RunChange.objects.create(
         run=run, step="cleanup", table="memories_memory", row=memory.pk, before=before, after=after

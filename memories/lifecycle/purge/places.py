@@ -103,7 +103,7 @@ PAYLOADS: Final = Place(
     names=("entry__chain", "entry__seq"), own=own_payloads, erases=purge_kept_payloads,
 )  # fmt: skip
 THREADS: Final = Place(
-    "thread names", "names of threads contain it", Thread, ("name",), is_own=True, group="group__id", names=("id",),
+    "thread names", "names of threads contain it", Thread, ("name",), BLANKED, is_own=True, group="group__id", names=("id",),
     erases=purge_thread_names,
 )  # fmt: skip
 
