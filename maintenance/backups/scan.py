@@ -26,7 +26,7 @@ SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seco
 MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
 MAX_SENTENCES: Final = 8  # the longest ones; each is searched for in every byte
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
-FOLDERS: Final = ("logs", "queue")
+FOLDERS: Final = ("logs", "queue", "hooks")  # hooks: what agents' programs could not send yet
 MISSING, UNREADABLE = 3, 4  # exit statuses of READ_FILE; it ends otherwise if its reader has seen enough
 READ_FILE: Final = f"""
 import shutil, sys
