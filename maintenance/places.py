@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from maintenance.models import JobLock, Run, RunChange
 from memories.models import Memory
-from memories.store.places import BLANKED, Place, PurgedTexts
+from memories.store.places import BLANKED, PurgedTexts, TextPlace
 
 
 def own_changes(doomed: PurgedTexts) -> Q:
@@ -15,8 +15,8 @@ def own_changes(doomed: PurgedTexts) -> Q:
 
 
 MAINTENANCE_PLACES: Final = (
-    Place("run changes", "changes of runs contain it", RunChange, ("before", "after"), BLANKED,
+    TextPlace("run changes", "changes of runs contain it", RunChange, ("before", "after"), BLANKED,
           own=own_changes),
-    Place("runs", "errors of runs contain it", Run, ("error",), BLANKED, names=("id",)),
-    Place("jobs", "errors of jobs contain it", JobLock, ("last_error",), BLANKED, names=("name",)),
+    TextPlace("runs", "errors of runs contain it", Run, ("error",), BLANKED, names=("id",)),
+    TextPlace("jobs", "errors of jobs contain it", JobLock, ("last_error",), BLANKED, names=("name",)),
 )  # fmt: skip

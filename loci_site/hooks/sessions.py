@@ -18,7 +18,7 @@ from access.models import Group
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.repository import note_head
-from memories.store.places import BLANKED, Place, PurgedTexts
+from memories.store.places import BLANKED, PurgedTexts, TextPlace
 
 
 def own_injections(doomed: PurgedTexts) -> Q:
@@ -27,9 +27,9 @@ def own_injections(doomed: PurgedTexts) -> Q:
 
 
 HOOK_PLACES: Final = (
-    Place("hook sessions", "sessions of agents contain it", HookSession, ("state", "folder", "origin"), BLANKED,
+    TextPlace("hook sessions", "sessions of agents contain it", HookSession, ("state", "folder", "origin"), BLANKED,
           group="group__id"),
-    Place("hook injections", "notes of what agents got", HookInjection, own=own_injections),
+    TextPlace("hook injections", "notes of what agents got", HookInjection, own=own_injections),
 )  # fmt: skip
 
 

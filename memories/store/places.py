@@ -59,7 +59,7 @@ class PurgedTexts:
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """Columns of a table that may contain a text; `line` follows a number of rows.
 
     `fate`: what a purge does with rows that quote a text; if `is_own`, only in the memories' groups. `group` and `names` are
@@ -187,11 +187,11 @@ class OutsideCopies(Protocol):
         """Remove what was purged from the copies, after the commit; raises nothing."""
 
 
-PLACES: dict[str, Place] = {}
+PLACES: dict[str, TextPlace] = {}
 OUTSIDE_COPIES: dict[str, OutsideCopies] = {}
 
 
-def register_places(*places: Place) -> None:
+def register_places(*places: TextPlace) -> None:
     """Register places in the database, by name. For AppConfig.ready."""
     PLACES.update({place.name: place for place in places})
 
@@ -215,7 +215,7 @@ def find_copies(actor: Actor, doomed: PurgedTexts, *, is_preview: bool = False) 
     )
 
 
-def places_of(doomed: PurgedTexts) -> list[Place]:
+def places_of(doomed: PurgedTexts) -> list[TextPlace]:
     """All places, or those whose rows belong to groups, if only one group's copies are meant."""
     return [place for place in PLACES.values() if doomed.within is None or place.group]
 

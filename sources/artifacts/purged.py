@@ -10,7 +10,7 @@ from django.db.models.functions import Length, StrIndex
 
 from access.models import Group
 from memories.models import Tombstone, TombstoneKind
-from memories.store.places import BLANKED, DELETED, Place, PurgedTexts
+from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.withdrawn.texts import sentences_of
 from memories.types import Scope
@@ -41,9 +41,9 @@ def purge_chunks(doomed: PurgedTexts) -> int:
 
 
 CHUNK_PLACES: Final = (
-    Place("chunks of files", "chunks of files contain it", Chunk, ("content",), DELETED, group="group__id", names=("id",),
+    TextPlace("chunks of files", "chunks of files contain it", Chunk, ("content",), DELETED, group="group__id", names=("id",),
           erases=purge_chunks),
-    Place("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
+    TextPlace("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
           group="group__id", names=("id",)),
 )  # fmt: skip
 

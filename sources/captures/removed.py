@@ -9,7 +9,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import ApiToken
 from memories.models import Memory, Thread
-from memories.store.places import ClearedCopies, Place, PurgedTexts
+from memories.store.places import ClearedCopies, PurgedTexts, TextPlace
 from memories.types import State
 from sources.captures.inbox import check_may_capture
 from sources.models import CapturedTurn
@@ -77,7 +77,7 @@ def purge_captures(doomed: PurgedTexts) -> int:
     return rows.update(removed_at=timezone.now())
 
 
-CAPTURES_PLACE: Final = Place("captured turns", "captured turns", CapturedTurn, erases=purge_captures)
+CAPTURES_PLACE: Final = TextPlace("captured turns", "captured turns", CapturedTurn, erases=purge_captures)
 
 
 class BrowserCopies:

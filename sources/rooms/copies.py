@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from memories.language.dress.quotes import Quotes
 from memories.language.plurals import format_count
-from memories.store.places import BLANKED, ClearedCopies, Place, PurgedTexts
+from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace
 from sources.exporting.atomic_file import replace_file
 from sources.models import WatchedFile, WatchedSection
 from sources.rooms.daily import CONTEXT, FOLDER, STANDING, take_out
@@ -17,9 +17,9 @@ from sources.watching.folders import rooms_folder
 from sources.watching.replacing import sha_of
 
 WATCHED_PLACES: Final = (
-    Place("watched files", "reports on watched files contain it", WatchedFile, ("problem",), BLANKED,
+    TextPlace("watched files", "reports on watched files contain it", WatchedFile, ("problem",), BLANKED,
           group="folder__group__id"),
-    Place("watched sections", "names of watched sections contain it", WatchedSection, ("ref", "source_ref"),
+    TextPlace("watched sections", "names of watched sections contain it", WatchedSection, ("ref", "source_ref"),
           group="file__folder__group__id"),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from access.errors import LociError
-from memories.store.places import BLANKED, ClearedCopies, Place, PurgedTexts, contains_any
+from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace, contains_any
 from sources.importing.reading.file_tree import FileTree
 from sources.models import Upload, UploadState
 from storage.encryption import database_key
@@ -54,7 +54,7 @@ def remove_file(upload: Upload) -> None:
     file_of(upload).unlink(missing_ok=True)
 
 
-UPLOADS_PLACE: Final = Place(
+UPLOADS_PLACE: Final = TextPlace(
     "imports",
     "imports contain it",
     Upload,

@@ -8,7 +8,6 @@ from io import StringIO
 from unittest.mock import patch
 
 import pytest
-import time_machine
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
@@ -376,28 +375,6 @@ def test_only_an_admin_of_everything_may_destroy(bob: object, ledger: Group) -> 
     for actor in (person(bob), agent(bob, groups=[ledger])):  # type: ignore[arg-type]
         with pytest.raises(NotPermitted):
             enforce_retention(actor)
-
-
-@pytest.mark.model
-def test_a_clock_that_jumps_ahead_destroys_nothing_at_once(remember: Remember) -> None:
-    enforce_retention(operator())
-    memory = aged(remember("The vault code is 4711"), days=0)
-    with time_machine.travel(timezone.now() + timedelta(days=400), tick=False):
-        report = enforce_retention(operator())
-        assert destroyed(report, "memories") == {}
-        assert "waits for the next run" in report.waits
-    later = timezone.now() + timedelta(days=1)
-    with time_machine.travel(later, tick=False):  # the clock is right again
-        assert enforce_retention(operator()).waits == ""
-    assert Memory.objects.filter(pk=memory.pk).exists()
-
-
-@pytest.mark.model
-def test_what_became_due_while_nothing_ran_goes_with_the_second_run(remember: Remember) -> None:
-    aged(remember("The vault code is 4711"), days=0)
-    with time_machine.travel(timezone.now() + timedelta(days=31), tick=False):
-        assert destroyed(enforce_retention(operator()), "memories") == {}
-        assert destroyed(enforce_retention(operator()), "memories")["memories"] == 1
 
 
 @pytest.mark.model

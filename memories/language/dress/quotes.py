@@ -103,7 +103,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _blank_one(value: str, text: str) -> str:
-    """The value with REDACTION in place of a folded text."""
+    """The value with REDACTION in place of a folded text and the stop after it."""
     letters, places = list[str](), list[int]()
     for place, letter in enumerate(value):
         folded = " " if letter.isspace() else _fold_letter(letter)
@@ -115,6 +115,7 @@ def _blank_one(value: str, text: str) -> str:
     while start >= 0:
         first = joined.count(" ", 0, start)
         begin, end = places[words[first].start()], places[words[first + count - 1].end() - 1] + 1
+        end += value[end : end + 1] in tuple(".!?…。！？")
         kept += [value[at:begin], REDACTION]
         at, start = end, joined.find(text, start + len(text) - 1)
     return "".join([*kept, value[at:]])

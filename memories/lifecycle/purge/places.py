@@ -11,7 +11,7 @@ from access.models import AuditEntry, AuditPayload, Group, SavedFilter, StoredAn
 from memories.language.dress.quotes import REDACTION
 from memories.models import Checkpoint, Link, Memory, MovedSource, Proposal, RecallLog, Thread, Tombstone
 from memories.recall.recall_log import pack_hits, unpack_hits
-from memories.store.places import BLANKED, DELETED, Place, PurgedTexts, batches_of
+from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace, batches_of
 from relations.models import EntityAlias, Relation
 
 MAX_THREAD_CHARS: Final = 200
@@ -24,6 +24,11 @@ MEMORIES: Final = "other memories"
 def doomed_rows(doomed: PurgedTexts) -> Q:
     """The memories themselves."""
     return Q(key__in=doomed.keys)
+
+
+def leave_contexts(doomed: PurgedTexts) -> int:
+    """Nothing to do: contexts were computed anew with their threads."""
+    return 0
 
 
 def own_names(doomed: PurgedTexts) -> Q:
@@ -98,42 +103,42 @@ def purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
     )
 
 
-PAYLOADS: Final = Place(
+PAYLOADS: Final = TextPlace(
     "log payloads", "rows of the audit log quote it", AuditPayload, ("payload",), group="entry__group",
     names=("entry__chain", "entry__seq"), own=own_payloads, erases=purge_kept_payloads,
 )  # fmt: skip
-THREADS: Final = Place(
+THREADS: Final = TextPlace(
     "thread names", "names of threads contain it", Thread, ("name",), BLANKED, is_own=True, group="group__id", names=("id",),
     erases=purge_thread_names,
 )  # fmt: skip
 
 
 MEMORY_PLACES: Final = (
-    Place(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=doomed_rows),
-    Place("contexts", "contexts contain it", Memory, ("context",), group="group__id", names=("id",),
-          looks_for=attrgetter("starts"), own=doomed_rows),
+    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=doomed_rows),
+    TextPlace("contexts", "contexts contain it", Memory, ("context",), BLANKED, group="group__id", names=("id",),
+          looks_for=attrgetter("starts"), own=doomed_rows, erases=leave_contexts),
     PAYLOADS,
-    Place("log subjects", "rows of the audit log name it", AuditEntry, ("subject",), group="group",
+    TextPlace("log subjects", "rows of the audit log name it", AuditEntry, ("subject",), group="group",
           names=("chain", "seq")),
-    Place("recalls", "logged queries contain it", RecallLog, ("query",), DELETED, group="group__id"),
-    Place("questions", "questions found it", RecallLog, group="group__id", erases=purge_found_recalls),
-    Place("checkpoints", "checkpoints contain it", Checkpoint, ("state",), BLANKED, group="group__id", names=("id",)),
-    Place("proposals", "proposals contain it", Proposal, ("arguments", "reason", "why", "subject"), DELETED,
+    TextPlace("recalls", "logged queries contain it", RecallLog, ("query",), DELETED, group="group__id"),
+    TextPlace("questions", "questions found it", RecallLog, group="group__id", erases=purge_found_recalls),
+    TextPlace("checkpoints", "checkpoints contain it", Checkpoint, ("state",), BLANKED, group="group__id", names=("id",)),
+    TextPlace("proposals", "proposals contain it", Proposal, ("arguments", "reason", "why", "subject"), DELETED,
           group="group__id", names=("id",)),
-    Place("saved filters", "saved filters contain it", SavedFilter, ("asked", "name"), DELETED),
-    Place("stored answers", "stored answers contain it", StoredAnswer, ("answer",), DELETED,
+    TextPlace("saved filters", "saved filters contain it", SavedFilter, ("asked", "name"), DELETED),
+    TextPlace("stored answers", "stored answers contain it", StoredAnswer, ("answer",), DELETED,
           looks_for=attrgetter("named")),
-    Place("instructions", "titles or instructions of groups contain it", Group, ("title", "instructions"), BLANKED,
+    TextPlace("instructions", "titles or instructions of groups contain it", Group, ("title", "instructions"), BLANKED,
           is_own=True, group="id", names=("slug",)),
     THREADS,
-    Place("threads", "titles, addresses or tags of threads contain it", Thread, ("title", "url", "tags"), BLANKED,
+    TextPlace("threads", "titles, addresses or tags of threads contain it", Thread, ("title", "url", "tags"), BLANKED,
           is_own=True, group="group__id", names=("id",)),
-    Place("tombstones", "reasons of tombstones contain it", Tombstone, ("reason",), BLANKED, is_own=True,
+    TextPlace("tombstones", "reasons of tombstones contain it", Tombstone, ("reason",), BLANKED, is_own=True,
           group="group__id", names=("id",)),
-    Place("links", "reasons of links contain it", Link, ("reason", "evidence"), BLANKED, is_own=True,
+    TextPlace("links", "reasons of links contain it", Link, ("reason", "evidence"), BLANKED, is_own=True,
           group="source__group__id", names=("id",)),
-    Place("relations", "relations contain it", Relation, ("predicate", "metadata"), group="group__id", names=("id",)),
-    Place("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id", own=own_names),
-    Place("moved sources", "names of moved sources contain it", MovedSource, ("source", "source_ref"), DELETED,
+    TextPlace("relations", "relations contain it", Relation, ("predicate", "metadata"), group="group__id", names=("id",)),
+    TextPlace("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id", own=own_names),
+    TextPlace("moved sources", "names of moved sources contain it", MovedSource, ("source", "source_ref"), DELETED,
           group="group__id"),
 )  # fmt: skip

@@ -145,4 +145,4 @@ def test_checkpoints_and_threads_are_named_before_and_lose_the_text_in_any_spell
     assert f"1 names of threads contain it: {Thread.objects.get().id} (blanked)" in would
     purge(person(alice), memory.id)
     assert Checkpoint.objects.get().state == {"next": "say that [purged], ok"}
-    assert Thread.objects.get().name.startswith("Why [purged].?")
+    assert Thread.objects.get().name.startswith("Why [purged]?")

@@ -227,11 +227,11 @@ def test_names_reasons_and_instructions_of_its_group_lose_the_text(alice: User, 
     cleared = done.certificate.cleared
     assert cleared == {"instructions": 1, "tombstones": 1, "thread names": 1}
     ledger.refresh_from_db()
-    assert (ledger.title, ledger.instructions) == ("[purged].", "Mind: [purged]. Always.")
+    assert (ledger.title, ledger.instructions) == ("[purged]", "Mind: [purged] Always.")
     thread = Thread.objects.get()
-    assert thread.name == f"about [purged]. {thread.id.hex[-12:]}"
+    assert thread.name == f"about [purged] {thread.id.hex[-12:]}"
     reasons = set(Tombstone.objects.values_list("reason", flat=True))
-    assert reasons == {"not so: [purged].", "nobody may read: [purged]."}
+    assert reasons == {"not so: [purged]", "nobody may read: [purged]"}
     assert done.certificate.remains == dialect().purge_leaves
     assert traces_in(stored_bytes()) == []
 
@@ -288,8 +288,8 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
     done = purge(person(alice), memory.id)
     assert done.certificate is not None
     assert done.certificate.cleared == {"checkpoints": 1, "run changes": 2}
-    assert Checkpoint.objects.get().state == {"next": ["Check: [purged]."], "n": 1}
-    assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]."})]
+    assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
+    assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]
     assert traces_in(stored_bytes()) == []
 
 

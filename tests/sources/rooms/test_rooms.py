@@ -168,7 +168,7 @@ def test_a_purge_reaches_the_instructions_on_disk(room: Path) -> None:
     (room / "CLAUDE.md").write_text("Be brief. The safe opens with 4711.\n")
     told = FilesOnDisk().clear(PurgedTexts((gone.key,), (gone.content,), (gone.id,)), note="")
     assert "instructions of rooms: 1 without the text now" in told.checked
-    assert (room / "CLAUDE.md").read_text() == "Be brief. [purged].\n"
+    assert (room / "CLAUDE.md").read_text() == "Be brief. [purged]\n"
 
 
 def test_a_purge_passes_files_that_are_no_text(room: Path, tmp_path: Path) -> None:
