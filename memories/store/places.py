@@ -136,23 +136,17 @@ class TextPlace:
     def describe(self, actor: Actor, doomed: PurgedTexts) -> Iterator[str]:
         """Lines with the rows that quote a text: by name what the actor may read, and the number of the others."""
         found = [row[0] for row in self.find(doomed)]
-        readable = found
-        if not actor.all_groups:
+        readable = found if actor.all_groups else []
+        if self.group and not actor.all_groups:
             entered = Group.objects.filter(key__in=actor.roles).values("id")
-            mine = self.model._base_manager.filter(
-                **{f"{self.group}__in": entered} if self.group else {"pk__in": []}
-            )
-            readable = [
-                pk
-                for some in batches_of(found)
-                for pk in mine.filter(pk__in=some).values_list("pk", flat=True)
-            ]
+            mine = self.model._base_manager.filter(**{f"{self.group}__in": entered})
+            parts = (mine.filter(pk__in=some).values_list("pk", flat=True) for some in batches_of(found))
+            readable = [pk for part in parts for pk in part]
         if readable:
             shown = self.model._base_manager.filter(pk__in=sorted(readable)[:MAX_NAMED]).order_by("pk")
-            named = [
-                ".".join(map(str, row)) for row in (shown.values_list(*self.names) if self.names else ())
-            ]
-            yield f"{len(readable)} {self.line}" + (f": {', '.join(named)}" if named else "")
+            rows = shown.values_list(*self.names) if self.names else ()
+            named = ", ".join(".".join(map(str, row)) for row in rows)
+            yield f"{len(readable)} {self.line}" + (f": {named}" if named else "")
         if others := len(found) - len(readable):
             yield f"{others} {self.line}, in groups that you may not read"
 
@@ -170,9 +164,11 @@ class ClearedCopies:
 
 
 class OutsideCopies(Protocol):
-    """A place that no transaction reaches, such as backups. `files`: its files and folders in LOCI_HOME."""
+    """A place that no transaction reaches, such as backups."""
 
-    files: tuple[str, ...]
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names or patterns of its files and folders in LOCI_HOME."""
 
     def note(self) -> str:
         """Record, inside its transaction, that a purge is under way: it is finished even after a crash.

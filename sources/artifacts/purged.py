@@ -9,6 +9,7 @@ from django.db.models import Q, Value
 from django.db.models.functions import Length, StrIndex
 
 from access.models import Group
+from memories.language.dress.quotes import Quotes
 from memories.models import Tombstone, TombstoneKind
 from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from memories.store.withdrawn.marks import find_all_withdrawn
@@ -49,41 +50,26 @@ CHUNK_PLACES: Final = (
 
 
 def find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
-    """The chunks that hold one of the texts or a long sentence of one, wherever its lines break, or that are a part of one.
+    """The chunks that hold one of the texts or a long sentence of one, or that are a part of one.
 
     A long text fills several chunks, of which the first and the last may have other lines too.
     """
-    wanted = {part for text in texts for part in parts_of(text)}
-    # The longest word finds the candidates, since the database cannot compare across line breaks.
-    words = sorted({max(part.split(), key=len) for part in wanted})
-    rows, any_word = Chunk.objects.all(), Q()
-    for at, word in enumerate(words):
-        rows = rows.alias(**{f"at_{at}": StrIndex("content", Value(word))})
-        any_word |= Q(**{f"at_{at}__gt": 0})
-    if not words:
-        return []
-    found = rows.filter(any_word).only("key", "artifact", "content")
-    holding = {row.key: row for row in found.iterator(500) if holds_any(row.content, wanted)}
+    parts = Quotes(part for text in texts for part in parts_of(text))
+    keys = {key for key, _ in parts.rows(Chunk.objects.all(), "content")}
     long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=MIN_SENTENCE_CHARS)
     for text in texts:
-        inside = long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).only("key", "artifact")
-        holding |= {row.key: row for row in inside}
-    return list(holding.values())
+        keys |= set(
+            long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).values_list("key", flat=True)
+        )
+    return list(Chunk.objects.filter(key__in=keys).only("key", "artifact"))
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """A text, its longest sentences, and the first and last long one, each with one space between its words."""
-    if whole := squeezed(text):
-        yield whole
-    sentences = [squeezed(part) for part in _SENTENCE_END.split(text)]
+    """A text, its longest sentences, and the first and last long one."""
+    yield text
+    sentences = _SENTENCE_END.split(text)
     long = [part for part in sentences if len(part) >= MIN_SENTENCE_CHARS]
     yield from (*long[:1], *long[-1:], *sorted(long, key=len, reverse=True)[:MAX_SENTENCES])
-
-
-def holds_any(content: str, wanted: set[str]) -> bool:
-    """True if the content has one of the texts, whatever the spaces between its words."""
-    whole = squeezed(content)
-    return any(part in whole for part in wanted)
 
 
 def squeezed(text: str) -> str:

@@ -119,10 +119,11 @@ class Certificate:
 
 @dataclass(frozen=True)
 class PurgeResult:
-    """A purge's certificate, and the changes of memories that were derived from what is gone."""
+    """A purge's certificate, the changes of memories that were derived from what is gone, and what is gone."""
 
     certificate: Certificate
     followed: DerivedChanges
+    gone: PurgedTexts
 
 
 def purge_rows(
@@ -152,20 +153,20 @@ def purge_rows(
     with transaction.atomic():
         hold_groups({row.group_id for row in known.rows})
         doomed = find_purge_targets(memories, find_quoting(actor, memories) if quotes else ())
+        consequences = doomed.describe()
         done = destroy(actor, doomed, Because(Why.NAMED, reason), recalls=recalls)
-        done = replace(done, followed=replace(done.followed, consequences=doomed.describe()))
+        done = replace(done, followed=replace(done.followed, consequences=consequences))
         if follow is not None:
             follow()
         notes = note_outside_copies()
-    gone = texts_of(doomed.rows)
-    remains = (*find_copies(actor, gone), *dialect().purge_leaves)
+    remains = (*find_copies(actor, done.gone), *dialect().purge_leaves)
     if connection.in_atomic_block:
         # `remains` is as of now; the caller's transaction holds the pages until its end.
         transaction.on_commit(partial(end_purge, connection))
-        transaction.on_commit(partial(clear_outside_copies, gone, notes))
+        transaction.on_commit(partial(clear_outside_copies, done.gone, notes))
         return replace(done, certificate=replace(done.certificate, remains=remains))
     held = () if end_purge(connection) else (WAL_IS_HELD,)
-    outside = clear_outside_copies(gone, notes)
+    outside = clear_outside_copies(done.gone, notes)
     remains = (*held, *remains, *outside.remains)
     certificate = replace(done.certificate, remains=remains, checked=outside.checked, scan=outside.scan)
     return replace(done, certificate=certificate)
@@ -249,11 +250,12 @@ def destroy(
             payload = {"reason": reason} if reason or left is None else {}
             events = [AuditEvent(operation, row.id, (left or row.group).id, payload=payload) for row in rows]
             audit.append_many(actor, events)
-    logs = [cleared.pop(name, 0) for name in ("log payloads", "recalls", "questions")]
+    payloads, deleted, blanked = (cleared.pop(name, 0) for name in ("log payloads", "recalls", "questions"))
     spared = tuple(row.id for row in all_rows if row.root_key in kept)
-    return PurgeResult(
-        Certificate(now, gone.ids, len(rows), *counted, *logs, cleared, spared=spared), followed
+    certificate = Certificate(
+        now, gone.ids, len(rows), *counted, payloads, deleted, blanked, cleared=cleared, spared=spared
     )
+    return PurgeResult(certificate, followed, gone)
 
 
 def delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reason: str, bars: bool) -> None:

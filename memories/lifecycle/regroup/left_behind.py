@@ -19,8 +19,9 @@ from access.groups.locks import hold_groups
 from access.groups.moving import LeftBehind
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
-from memories.lifecycle.purge import WAL_IS_HELD, Because, PurgeTargets, Why, destroy, texts_of
+from memories.lifecycle.purge import WAL_IS_HELD, Because, Why, destroy
 from memories.lifecycle.purge.places import find_recalls
+from memories.lifecycle.purge.targets import PurgeTargets, texts_of
 from memories.lifecycle.regroup.families import chunks
 from memories.lifecycle.target import require_person
 from memories.models import Memory

@@ -9,7 +9,8 @@ from django.utils import timezone
 from access.errors import NotPermitted
 from access.models import Group
 from maintenance.retention import enforce_retention
-from memories.lifecycle.purge import Because, PurgeTargets, Why, destroy
+from memories.lifecycle.purge import Because, Why, destroy
+from memories.lifecycle.purge.targets import PurgeTargets
 from memories.lifecycle.verbs import forget, purge, verify
 from memories.models import Checkpoint, Memory, Thread, Tombstone
 from memories.recall import RecallRequest, recall
