@@ -180,8 +180,8 @@ def open_store(path: Path, store: str) -> IO[bytes]:
 
 
 def needles_of(texts: Sequence[str]) -> list[bytes]:
-    """The longest sentences of the texts, each as files may contain it, in lower case: plain and as JSON."""
+    """The longest sentences of the texts, each as files may contain it: plain and as JSON."""
     found = {part.strip().rstrip(".!?…") for text in texts for part in SENTENCE_END.split(text)}
     longest = sorted((part for part in found if len(part) >= MIN_CHARS), key=len, reverse=True)
     forms = {form for part in longest[:MAX_SENTENCES] for form in encodings_of(part)}
-    return sorted(form.encode().lower() for form in forms)
+    return sorted(form.encode() for form in forms)

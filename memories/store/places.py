@@ -54,8 +54,8 @@ class PurgedTexts:
 
     @cached_property
     def bytes(self) -> list[bytes]:
-        """The texts as files may contain them, in lower case: plain and as JSON."""
-        return sorted({form.encode().lower() for text in self.texts for form in encodings_of(text)})
+        """The texts as files may contain them: plain and as JSON."""
+        return sorted({form.encode() for text in self.texts for form in encodings_of(text)})
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,8 @@ def encodings_of(text: str) -> tuple[str, ...]:
 
 
 def contains_any(stream: IO[bytes], needles: Sequence[bytes]) -> bool:
-    """True if the stream contains one of the byte strings, which are in lower case; ASCII letters match in any case."""
+    """True if the stream contains one of the byte strings; ASCII letters match in any case."""
+    needles = [needle.lower() for needle in needles]
     overlap, rest = max(map(len, needles), default=1) - 1, b""
     while chunk := stream.read(CHUNK_BYTES):
         part = rest + chunk.lower()

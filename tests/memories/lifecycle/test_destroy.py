@@ -1,13 +1,17 @@
 """What counts is destroyed only by whoever named it: a wording of it, or a quote in it, is not enough."""
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
 
 from access.errors import NotPermitted
 from access.models import Group
+from access.tokens import operator
 from maintenance.retention import enforce_retention
 from memories.lifecycle.purge import Because, Why, destroy
 from memories.lifecycle.purge.targets import PurgeTargets
@@ -147,3 +151,26 @@ def test_checkpoints_and_threads_are_named_before_and_lose_the_text_in_any_spell
     purge(person(alice), memory.id)
     assert Checkpoint.objects.get().state == {"next": "say that [purged], ok"}
     assert Thread.objects.get().name.startswith("Why [purged]?")
+
+
+def test_every_face_of_people_offers_it(ledger: Group, client: Client) -> None:
+    client.force_login(User.objects.create_superuser("owner", password="a-long-password"))
+    for face in ("command", "rest", "delete", "page"):
+        memory, quoting = (
+            kept(operator(), text, group="ledger")
+            for text in (f"{face}: {TEXT}", f"He wrote: {face}: {TEXT}")
+        )
+        address = f"/api/memories/{memory.id}"
+        if face == "command":
+            call_command("memory", "purge", str(memory.id), "--quotes", "--yes", stdout=StringIO())
+        elif face == "rest":
+            client.post(f"{address}/purge", {"quotes": True}, "application/json")
+        elif face == "delete":
+            client.delete(f"{address}?verb=purge&quotes=true")
+        else:
+            page = f"/admin/memories/memory/{memory.id}/purge/"
+            shown = client.get(page).content.decode()
+            assert 'name="quotes"' in shown
+            assert str(quoting.id) in shown
+            client.post(page, {"reason": "asked for", "quotes": "on"})
+        assert not Memory.objects.filter(id__in=[memory.id, quoting.id]).exists(), face
