@@ -123,13 +123,13 @@ class TextPlace:
         return sum(self.model._base_manager.filter(pk__in=some).delete()[0] for some in batches)
 
     def _blank(self, doomed: PurgedTexts, found: Sequence[tuple[Any, ...]]) -> int:
-        limits = [getattr(self.model._meta.get_field(column), "max_length", None) for column in self.columns]
+        quotes = self.looks_for(doomed)
         for pk, *values in found:
-            blanked = [self.looks_for(doomed).blank(value) for value in values]
-            now = {
-                column: value[:limit] if limit and isinstance(value, str) else value
-                for column, limit, value in zip(self.columns, limits, blanked, strict=True)
-            }
+            now = dict[str, Any]()
+            for column, value in zip(self.columns, values, strict=True):
+                limit = getattr(self.model._meta.get_field(column), "max_length", None)
+                if (blanked := quotes.blank(value)) != value:
+                    now[column] = blanked[:limit] if limit and isinstance(value, str) else blanked
             self.model._base_manager.filter(pk=pk).update(**now)
         return len(found)
 

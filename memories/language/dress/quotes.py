@@ -26,7 +26,10 @@ class Quotes:
     """Finds texts, as whole words, inside other texts, and blanks them there."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = {folded for text in texts if (folded := fold_words(text)).strip()}
+        given = set(texts) - {""}
+        # A text without a letter or digit, such as an emoji, is found as it is.
+        self.signs = {text for text in given if not fold_words(text).strip()}
+        self.texts = {fold_words(text) for text in given - self.signs}
         self._by_word: dict[str, set[str]] = {}
         for text in self.texts:
             for word in sorted(text.split(), key=len)[-KEY_WORDS:]:
@@ -37,10 +40,11 @@ class Quotes:
         # Look-alike letters are folded only where another long word of the text is found: folding is slow.
         plain = unicodedata.normalize("NFKC", value).casefold()
         words = self._by_word.keys() & (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
+        signs = [sign for sign in self.signs if sign in value]
         if not words:
-            return []
+            return signs
         wanted, folded = set[str]().union(*(self._by_word[word] for word in words)), fold_words(value)
-        return sorted((text for text in wanted if text in folded), key=len, reverse=True)
+        return sorted((*signs, *(text for text in wanted if text in folded)), key=len, reverse=True)
 
     def are_in(self, value: Any) -> bool:
         """True if a text, or a string anywhere in a JSON value, contains one of the texts."""
@@ -50,7 +54,7 @@ class Quotes:
         """A text or JSON value with REDACTION in place of each of the texts."""
         if isinstance(value, str):
             for text in self.find(value):
-                value = _blank_one(value, text)
+                value = value.replace(text, REDACTION) if text in self.signs else _blank_one(value, text)
             return value
         if isinstance(value, list):
             return [self.blank(part) for part in value]
@@ -60,7 +64,7 @@ class Quotes:
 
     def rows(self, rows: QuerySet[Any], *columns: str) -> list[tuple[Any, ...]]:
         """The primary keys and columns of the rows one of whose columns contains one of the texts."""
-        if not self.texts:
+        if not self.texts | self.signs:
             return []
         may = self._may_hold(rows, columns) if len(self.texts) <= MAX_SEARCHED else rows
         found = may.order_by().values_list("pk", *columns).iterator(chunk_size=2000)
@@ -80,6 +84,8 @@ class Quotes:
             found |= Q(**{f"size_of_{column}__gt": F(f"chars_of_{column}")})
             if isinstance(rows.model._meta.get_field(column), JSONField):
                 found |= Q(**{f"{name}__contains": "\\u"})  # SQLite's JSON has other letters escaped
+            for sign in self.signs:
+                found |= Q(**{f"{name}__contains": sign})
             for word in plain - {""}:
                 found |= Q(**{f"{name}__icontains": word[:MAX_KEY_CHARS]})
         return rows.filter(found)
