@@ -11,10 +11,10 @@ class MaintenanceConfig(AppConfig):
         from maintenance.backups.scan import ScannedFiles  # noqa: PLC0415 - as above
         from maintenance.cycle.compaction import checks  # noqa: F401, PLC0415 - importing registers them; models are ready only now
         from maintenance.dry_run import DryRunCopies  # noqa: PLC0415 - as above
-        from memories.store.purge_hooks import (  # noqa: PLC0415 - as above
-            register_outside_copies,
-        )
+        from maintenance.places import MAINTENANCE_PLACES  # noqa: PLC0415 - as above
+        from memories.store.places import register_outside_copies, register_places  # noqa: PLC0415 - as above
 
+        register_places(*MAINTENANCE_PLACES)
         register_outside_copies("backups", ManagedBackups())
         register_outside_copies("trials", DryRunCopies())
         register_outside_copies("scan", ScannedFiles())

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, connections, transaction
 
-from memories.store.purge_hooks import ClearedCopies
+from memories.store.places import ClearedCopies, PurgedTexts
 
 PAGES_AT_ONCE = 2_000  # 8 MB; writers get their turn in between
 PAUSE_S = 0.005
@@ -45,15 +44,23 @@ def run_on_copy(work: Callable[[], T]) -> T:
 class DryRunCopies:
     """The dry runs' copies of the store as a purge sees them; each ends with its run, or here if that was killed."""
 
+    files = (f"{PREFIX}*",)
+
     def note(self) -> str:
         """Nothing to remember: a copy is deleted when its run ends."""
         return ""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
-        """Delete the copies of killed runs; report those in use."""
-        left = remove_unused_copies(Path(settings.LOCI.home))
-        remains = f"copies of the store used by dry runs may contain it until those end: {left}"
-        return ClearedCopies(remains=(remains,) if left else ())
+    def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
+        """The number of copies, whatever they hold."""
+        left = sum(1 for _ in Path(settings.LOCI.home).glob(f"{PREFIX}*"))
+        return (
+            (f"copies of the store used by dry runs may contain it until those end: {left}",) if left else ()
+        )
+
+    def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
+        """Delete the copies of killed runs."""
+        remove_unused_copies(Path(settings.LOCI.home))
+        return ClearedCopies()
 
 
 @contextmanager

@@ -1,9 +1,8 @@
 """Retention: destroy expired data for good. A job of its own, because nothing can undo it."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,9 +16,10 @@ from access.actor import Actor
 from access.audit.retention import drop_log
 from access.errors import NotPermitted
 from access.models import AuditEntry, RowChange
+from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
 from memories.language.plurals import format_count
-from memories.lifecycle.purge import purge_forgotten
+from memories.lifecycle.purge import purge_ended
 from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, RecallLog
 from memories.review.proposals import close_overdue
 from memories.search.schema import begin_purge, end_purge
@@ -28,7 +28,12 @@ from storage.changes import new_change
 from storage.postgresql.months import drop_month, is_parted, make_months, old_months
 
 BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
-BATCH_MEMORIES = 200  # examined together; purge_forgotten() writes fewer per transaction
+BATCH_MEMORIES = 200  # examined together
+MEMORIES_AT_ONCE = 10  # destroyed in one transaction
+# A worker runs this daily. If more time has passed since the last run, the clock may be wrong, and nothing brings back what
+# is destroyed: what became due only after this time waits for one more run.
+MAX_STEP = timedelta(days=2)
+LAST_RUN = "retention_run"  # in index_state: the moment of the last run
 # Other processes follow index_change; one that was away for longer finds the list cut and reloads everything.
 CHANGES_KEPT = 10_000
 CHANGES_KEPT_FOR = timedelta(hours=24)
@@ -62,12 +67,13 @@ class StepReport:
 
 @dataclass(frozen=True)
 class RetentionReport:
-    """What retention destroyed step by step, or would destroy in a dry run."""
+    """What retention destroyed step by step, or would destroy in a dry run. `waits`: why the rest of it waits for the next run."""
 
     now: datetime
     steps: tuple[StepReport, ...]
     dry_run: bool = False
     closed_proposals: int = 0
+    waits: str = ""
 
     @property
     def total(self) -> int:
@@ -79,17 +85,17 @@ class RetentionReport:
         parts = [f"destroyed {', '.join(counts)}"] if counts else []
         if self.closed_proposals:
             parts.append(f"closed {format_count(self.closed_proposals, 'proposal')}")
-        return "; ".join(parts) or "nothing had expired"
+        return "; ".join([*(parts or ["nothing had expired"]), *filter(None, [self.waits])])
 
 
 @dataclass(frozen=True)
 class RetentionPass:
-    """One call of enforce_retention(): the actor, the current moment, the limits in days, and the progress callback."""
+    """One call of enforce_retention(): the actor, the moment of the limits, the limits in days, and the progress callback."""
 
     actor: Actor
     now: datetime
     limits: Any  # settings.LOCI.maintenance
-    dry_run: bool
+    is_trial: bool
     report: Report
 
     def before(self, days: float) -> datetime:
@@ -109,7 +115,8 @@ def enforce_retention(
     First it closes the proposals that have expired or are stale.
 
     Works in short transactions; if the process is killed, the next call continues, and a repeated call finds nothing. A
-    dry run only counts. `report` receives (step, done, total).
+    dry run does the same on a copy of the store. `report` receives (step, done, total). `now`: a moment that the caller
+    vouches for; None: the clock's, which is not trusted for more than MAX_STEP after the last run.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -117,10 +124,19 @@ def enforce_retention(
     """
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of all groups may destroy expired data.")
-    this_pass = RetentionPass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
-    if not dry_run:
-        begin_purge(connection)  # from now on the database overwrites deleted data in its file
-    closed = close_overdue(actor, now=this_pass.now, dry_run=dry_run)
+    if dry_run:
+        return replace(run_on_copy(lambda: _enforce(actor, now, report, is_trial=True)), dry_run=True)
+    return _enforce(actor, now, report)
+
+
+def _enforce(
+    actor: Actor, now: datetime | None, report: Report, *, is_trial: bool = False
+) -> RetentionReport:
+    clock = now or timezone.now()
+    trusted = clock if now is not None else min(clock, last_run(clock) + MAX_STEP)
+    this_pass = RetentionPass(actor, trusted, settings.LOCI.maintenance, is_trial, report)
+    begin_purge(connection)  # from now on the database overwrites deleted data in its file
+    closed = close_overdue(actor, now=trusted)
     steps = []
     for step in STEPS:
         began = time.perf_counter()
@@ -128,10 +144,22 @@ def enforce_retention(
         done.seconds = round(time.perf_counter() - began, 3)
         done.longest_batch_s = round(done.longest_batch_s, 4)
         steps.append(done)
-    if not dry_run and any(step.destroyed for step in steps):
+    IndexState.objects.update_or_create(name=LAST_RUN, defaults={"value": clock.isoformat()})
+    if any(step.destroyed for step in steps):
         # A caller's transaction holds the pages until it ends.
         transaction.on_commit(lambda: end_purge(connection))
-    return RetentionReport(this_pass.now, tuple(steps), dry_run, closed)
+    waits = f"what became due after {trusted:%Y-%m-%d %H:%M} waits for the next run: the clock says {clock:%Y-%m-%d %H:%M}"
+    return RetentionReport(
+        trusted, tuple(steps), closed_proposals=closed, waits=waits if trusted < clock else ""
+    )
+
+
+def last_run(clock: datetime) -> datetime:
+    """The moment of the last run by the clock of then; before the first one, of the newest row in the audit log."""
+    mark = IndexState.objects.filter(name=LAST_RUN).first()
+    if mark is not None:
+        return datetime.fromisoformat(mark.value)
+    return AuditEntry.objects.order_by("-key").values_list("at", flat=True).first() or clock
 
 
 def expire_run_changes(this_pass: RetentionPass) -> StepReport:
@@ -139,8 +167,6 @@ def expire_run_changes(this_pass: RetentionPass) -> StepReport:
     step = StepReport("runs")
     before = this_pass.before(this_pass.limits.runs_days)
     old = RowChange.objects.filter(change__lt=new_change(before.timestamp()))
-    if this_pass.dry_run:
-        return _add_found(step, "row changes", old.count())
     _destroy_in_batches(step, "row changes", old)
     ended = Coalesce("finished_at", "started_at")
     runs = Run.objects.annotate(ended=ended).filter(status__in=ENDED, ended__lt=before)
@@ -160,29 +186,27 @@ def expire_memories(this_pass: RetentionPass) -> StepReport:
     keys = list(rows.order_by("key").values_list("key", flat=True))
     for at in range(0, len(keys), BATCH_MEMORIES):
         memories = list(releasable(keys[at : at + BATCH_MEMORIES], step))
-        if memories and this_pass.dry_run:
-            roots = {memory.root_key for memory in memories}
-            versions = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots))
-            step.add({"memories": versions.count()}, took_s=0)
-        elif memories:
-            began = time.perf_counter()
-            counts = _purge(this_pass, memories)
-            step.add(counts, took_s=time.perf_counter() - began)
+        for start in range(0, len(memories), MEMORIES_AT_ONCE):
+            _purge(this_pass, memories[start : start + MEMORIES_AT_ONCE], step)
         this_pass.report("memories", min(at + BATCH_MEMORIES, len(keys)), len(keys))
     return step
 
 
-def _purge(this_pass: RetentionPass, memories: Sequence[Memory]) -> dict[str, int]:
+def _purge(this_pass: RetentionPass, memories: Sequence[Memory], step: StepReport) -> None:
+    began = time.perf_counter()
     reason = f"past its retention of {this_pass.limits.retention_days} days"
-    counts = Counter[str]()
-    for done in purge_forgotten(this_pass.actor, memories, reason=reason):
-        counts["memories"] += done.memories
-        counts["pieces"] += done.pieces
-        counts["links"] += done.links
-        counts["log payloads"] += done.log_payloads
-        counts["recalls"] += done.recall_logs
-        counts.update(done.cleared)
-    return dict(+counts)
+    done = purge_ended(this_pass.actor, memories, reason=reason)
+    counts = {
+        "memories": done.memories,
+        "pieces": done.pieces,
+        "links": done.links,
+        "log payloads": done.log_payloads,
+    }
+    counts |= {"recalls": done.recall_logs} | done.cleared
+    step.add({name: count for name, count in counts.items() if count}, took_s=time.perf_counter() - began)
+    if done.spared:
+        why = "another memory that counts is part of it"
+        step.held[why] = step.held.get(why, 0) + len(done.spared)
 
 
 def releasable(keys: Sequence[int], step: StepReport) -> Iterator[Memory]:
@@ -239,7 +263,9 @@ def expire_recalls(this_pass: RetentionPass) -> StepReport:
     """Delete the log of old recalls; where it has partitions, whole months at once, and make the coming ones."""
     step, table = StepReport("recalls"), RecallLog._meta.db_table
     before = this_pass.before(this_pass.limits.recall_log_days)
-    if not this_pass.dry_run and is_parted(table):
+    if not this_pass.is_trial and is_parted(
+        table
+    ):  # dropping a month locks the log for as long as a trial lasts
         make_months(table, "at", this_pass.now)
         for month in old_months(table, before):
             began = time.perf_counter()
@@ -258,7 +284,7 @@ def expire_index_changes(this_pass: RetentionPass) -> StepReport:
     if is_old:
         rows = IndexChange.objects.filter(seq__lte=min(int(seq), newest - CHANGES_KEPT))
         _destroy_rows(this_pass, step, "index changes", rows)
-    if (is_old or mark is None) and not this_pass.dry_run:
+    if is_old or mark is None:
         # The rows have no timestamp: a mark made today tells tomorrow which of them are a day old.
         IndexState.objects.update_or_create(
             name=CHANGES_SEEN, defaults={"value": f"{newest} {this_pass.now.isoformat()}"}
@@ -284,14 +310,12 @@ def expire_log(this_pass: RetentionPass) -> StepReport:
         this_pass.report("audit log", done, done)
         began = time.perf_counter()
 
-    found = drop_log(this_pass.actor, before=before, dry_run=this_pass.dry_run, on_rows=add_batch)
-    return _add_found(step, "log rows", found.rows) if this_pass.dry_run else step
+    drop_log(this_pass.actor, before=before, on_rows=add_batch)
+    return step
 
 
 def _destroy_rows(this_pass: RetentionPass, step: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
     total = rows.count()
-    if this_pass.dry_run:
-        return _add_found(step, name, total)
     _destroy_in_batches(step, name, rows, on_done=lambda done: this_pass.report(step.step, done, total))
     return step
 
@@ -307,12 +331,6 @@ def _destroy_in_batches(
         step.add({name: deleted}, took_s=time.perf_counter() - began)
         done += len(keys)
         on_done(done)
-
-
-def _add_found(step: StepReport, name: str, count: int) -> StepReport:
-    if count:
-        step.destroyed[name] = count
-    return step
 
 
 # Runs first: memories that only they could restore are then releasable.

@@ -10,33 +10,23 @@ class MemoriesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register checks and purge hooks; restore the indexes' tables and triggers after every migrate."""
+        """Register checks and places of texts; restore the indexes' tables and triggers after every migrate."""
         from access.groups import register_group_text_check  # noqa: PLC0415 - models are ready only now
         from access.groups.moving import register_part_moves  # noqa: PLC0415 - as above
         from access.groups.narrowing import register_scope_changes  # noqa: PLC0415 - as above
-        from memories.lifecycle.propose import purge_proposals  # noqa: PLC0415 - as above
-        from memories.lifecycle.purge.names import (  # noqa: PLC0415 - as above
-            purge_instructions,
-            purge_moved_sources,
-            purge_reasons,
-            purge_saved_filters,
-            purge_stored_answers,
-            purge_thread_names,
-        )
+        from memories.lifecycle.purge.places import MEMORY_PLACES  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.carry_out import AFTER_MOVE  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.left_behind import (  # noqa: PLC0415 - as above
             purge_left_behind,
         )
         from memories.lifecycle.regroup.narrow import narrow_memories, widen_back  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.part import move_part, undo_part  # noqa: PLC0415 - as above
-        from memories.lifecycle.undo.purged import purge_row_changes  # noqa: PLC0415 - as above
         from memories.lifecycle.undo.tables import KeptRows  # noqa: PLC0415 - as above
         from memories.review import instructions  # noqa: F401, PLC0415 - registers itself
         from memories.review.moved_pairs import link_moved_pairs  # noqa: PLC0415 - as above
         from memories.search import checks  # noqa: F401, PLC0415 - registers itself
         from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
-        from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
-        from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
+        from memories.store.places import register_places  # noqa: PLC0415 - as above
         from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above
 
         OTHER_SCHEMAS["changes"] = KeptRows()
@@ -45,15 +35,7 @@ class MemoriesConfig(AppConfig):
         register_part_moves(move_part, undo_part, purge_left_behind)
         register_scope_changes(narrow=narrow_memories, widen_back=widen_back)
         register_group_text_check(check_group_text)
-        register_purge_hook("checkpoints", purge_checkpoints)
-        register_purge_hook("row changes", purge_row_changes)
-        register_purge_hook("proposals", purge_proposals)
-        register_purge_hook("saved filters", purge_saved_filters)
-        register_purge_hook("stored answers", purge_stored_answers)
-        register_purge_hook("instructions", purge_instructions)
-        register_purge_hook("reasons", purge_reasons)
-        register_purge_hook("thread names", purge_thread_names)
-        register_purge_hook("moved sources", purge_moved_sources)
+        register_places(*MEMORY_PLACES)
         pre_migrate.connect(drop_kept_triggers, sender=self, dispatch_uid="memories.kept")
         post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
 

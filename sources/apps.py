@@ -18,31 +18,29 @@ class SourcesConfig(AppConfig):
         from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
         from memories.sessions.conversations.change import ON_DELETE, ON_RESTORE  # noqa: PLC0415 - as above
         from memories.sessions.outside_parts import OutsidePart, register_outside_part  # noqa: PLC0415 - as above
-        from memories.store.purge_hooks import register_outside_copies, register_purge_hook  # noqa: PLC0415 - as above
+        from memories.store.places import register_outside_copies, register_places  # noqa: PLC0415 - as above
         from sources.artifacts import proofs  # noqa: F401, PLC0415 - registers its kind of proposal
         from sources.artifacts.evidence import evidence_text  # noqa: PLC0415 - as above
-        from sources.artifacts.purged import purge_chunks  # noqa: PLC0415 - as above
+        from sources.artifacts.purged import CHUNK_PLACES  # noqa: PLC0415 - as above
         from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - as above
         from sources.artifacts.upkeep import delete_retired, find_mentions  # noqa: PLC0415 - as above
-        from sources.captures.removed import BrowserCopies, mark_kept, mark_removed, purge_captures  # noqa: PLC0415 - as above
-        from sources.rooms.copies import FilesOnDisk  # noqa: PLC0415 - as above
+        from sources.captures.removed import CAPTURES_PLACE, BrowserCopies, mark_kept, mark_removed  # noqa: PLC0415 - as above
+        from sources.rooms.copies import WATCHED_PLACES, FilesOnDisk  # noqa: PLC0415 - as above
         from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
-        from sources.uploads.files import UploadedFiles, purge_faults  # noqa: PLC0415 - as above
+        from sources.uploads.files import UPLOADS_PLACE, UploadedFiles  # noqa: PLC0415 - as above
         from sources.watching.moves import why_watched_stay  # noqa: PLC0415 - as above
 
         register_stay_reason("watched folders", why_watched_stay)
         register_outside_copies("files", FilesOnDisk())
         register_outside_copies("uploads", UploadedFiles())
-        register_purge_hook("imports", purge_faults)
+        register_places(*CHUNK_PLACES, CAPTURES_PLACE, UPLOADS_PLACE, *WATCHED_PLACES)
         register_outside_copies("browsers", BrowserCopies())
         if mark_removed not in ON_DELETE:
             ON_DELETE.append(mark_removed)
             ON_RESTORE.append(mark_kept)
-        register_purge_hook("captured turns", purge_captures)
         if delete_old_codes not in EXTRA_CLEANUPS:
             EXTRA_CLEANUPS.append(delete_old_codes)
         OTHER_SCHEMAS["chunks"] = CHUNKS
-        register_purge_hook("chunks of files", purge_chunks)
         register_outside_part(OutsidePart("files", "From files", evidence_text))
         OTHER_PLACES["files"] = find_mentions
         post_migrate.connect(restore_chunk_indexes, sender=self, dispatch_uid="sources.chunks")

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 
 from access.admin.page import LociAdmin
 
@@ -15,7 +15,10 @@ MAX_REASON = 1000  # characters, the limit of the verbs
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The content of a confirmation page. `asks_reason`: True requires a reason, False makes it optional, None hides it."""
+    """The content of a confirmation page. `asks_reason`: True requires a reason, False makes it optional, None hides it.
+
+    `offers_quotes`: a box asks whether what quotes the text goes too.
+    """
 
     title: str
     button: str
@@ -25,6 +28,7 @@ class Confirmation:
     facts: tuple[tuple[str, str], ...] = ()
     is_dangerous: bool = False
     asks_reason: bool | None = False
+    offers_quotes: bool = False
 
 
 class ReasonForm(forms.Form):
@@ -43,11 +47,21 @@ class ReasonForm(forms.Form):
         self.fields["reason"].required = is_required
 
 
+class PurgeForm(ReasonForm):
+    """The reason for a purge, and whether it destroys what quotes the text."""
+
+    quotes = forms.BooleanField(
+        label=gettext_lazy("Purge the memories that quote it, too"),
+        required=False,
+        help_text=gettext_lazy("Only in groups that you curate."),
+        widget=UnfoldBooleanWidget(),
+    )
+
+
 def reason_form(request: HttpRequest, question: Confirmation) -> ReasonForm:
     """The form for the reason, bound to the submitted data if there is any."""
-    return ReasonForm(
-        request.POST if request.method == "POST" else None, is_required=question.asks_reason is True
-    )
+    form = PurgeForm if question.offers_quotes else ReasonForm
+    return form(request.POST if request.method == "POST" else None, is_required=question.asks_reason is True)
 
 
 def render_confirmation(

@@ -264,6 +264,7 @@ def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:
         gettext("contents of log rows, which are destroyed: {count}"): would.log_payloads,
         gettext("logged recalls whose questions are destroyed: {count}"): would.recalls,
         gettext("checkpoints whose quotes are blanked: {count}"): would.checkpoints,
+        gettext("other rows whose quotes are blanked or deleted: {count}"): would.others,
     }
     return (
         gettext("the moved memories stay in their new groups: {count}").format(count=would.memories),

@@ -61,6 +61,7 @@ class LeftBehind:
     """What a purge of the traces of moved memories destroyed in their former group, or would; counts of rows.
 
     `memories` counts versions, `elsewhere` those that moved where the actor may not curate: nothing of them was touched.
+    `others` counts rows of other kinds that quoted a text: names and titles, reasons, instructions, proposals.
     `remains` names where a text may still be: nothing is promised about that.
     """
 
@@ -72,6 +73,7 @@ class LeftBehind:
     remains: tuple[str, ...] = ()
     elsewhere: int = 0
     dry_run: bool = False
+    others: int = 0
 
 
 MovePart = Callable[[Actor, str, str, PartFilter, str, bool], PartMove]

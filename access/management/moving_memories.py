@@ -115,7 +115,7 @@ def purge_text(done: LeftBehind) -> str:
         f"{did} in '{done.group}', of {done.memories:,} moved memories and versions:",
         f"  contents of {done.log_payloads:,} log rows",
         f"  {done.recalls:,} logged recalls or their questions",
-        f"  quotes in {done.checkpoints:,} checkpoints",
+        f"  quotes in {done.checkpoints:,} checkpoints and {done.others:,} other rows",
     ]
     lines += [f"  still there: {line}" for line in done.remains]
     lines.append(

@@ -10,7 +10,7 @@ from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
 from loci_site.api.responses import answer, answer_change, answer_write
 from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
+from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, PurgingVerbIn
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
 from memories.browse.serializers import inspection_json, memory_json, stored_json
@@ -34,7 +34,7 @@ REFUSED_HINT = (
 )
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
-NO_REASON = VerbIn()
+NO_REASON = PurgingVerbIn()
 
 
 @router.post("", response={**out.ERRORS, 200: out.StoredOut, 201: out.StoredOut, 202: out.StoredOut})
@@ -90,11 +90,15 @@ def delete_memory(
     memory_id: str,
     verb: Literal["forget", "retract", "purge"] = "forget",
     reason: str = "",
+    quotes: bool = False,
     dry_run: bool = False,
 ) -> HttpResponse:
-    """Forget a memory, which can be restored, or retract or purge it with `verb`. 202: it waits for a curator."""
+    """Forget a memory, which can be restored, or retract or purge it with `verb`. 202: it waits for a curator.
+
+    `quotes`: a purge by a person destroys the memories that quote its text, too.
+    """
     actor = actor_of(request)
-    done = VERBS[verb].apply(actor, memory_id, reason=reason, dry_run=dry_run)
+    done = VERBS[verb].apply(actor, memory_id, reason=reason, quotes=quotes, dry_run=dry_run)
     return answer_change(actor, done)
 
 
@@ -114,11 +118,11 @@ def inspect_one_memory(request: HttpRequest, memory_id: str, params: Query[Inspe
     description=f"{', '.join(OTHERS)} or {LAST} a memory. 202: it waits for a curator as a proposal.".capitalize(),
 )
 def do_to_memory(
-    request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NO_REASON
+    request: HttpRequest, memory_id: str, verb: VerbName, body: PurgingVerbIn = NO_REASON
 ) -> HttpResponse:
     """Carry a verb out."""
     actor = actor_of(request)
-    done = VERBS[verb].apply(actor, memory_id, reason=body.reason, dry_run=body.dry_run)
+    done = VERBS[verb].apply(actor, memory_id, reason=body.reason, quotes=body.quotes, dry_run=body.dry_run)
     return answer_change(actor, done)
 
 

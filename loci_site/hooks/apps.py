@@ -15,14 +15,14 @@ class HooksConfig(AppConfig):
     verbose_name = "Hooks"
 
     def ready(self) -> None:
-        """Register the purge hook and the daily clean-up."""
+        """Register the places of texts and the daily clean-up."""
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - Django wants apps loaded first
         from access.tokens import LOCAL_FACTS  # noqa: PLC0415 - as above
         from loci_site.hooks.repository import delete_old_heads  # noqa: PLC0415 - as above
-        from loci_site.hooks.sessions import delete_old_sessions, purge_sessions  # noqa: PLC0415 - as above
-        from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
+        from loci_site.hooks.sessions import HOOK_PLACES, delete_old_sessions  # noqa: PLC0415 - as above
+        from memories.store.places import register_places  # noqa: PLC0415 - as above
 
-        register_purge_hook("hook sessions", purge_sessions)
+        register_places(*HOOK_PLACES)
         if delete_old_sessions not in EXTRA_CLEANUPS:
             EXTRA_CLEANUPS.append(delete_old_sessions)
         if delete_old_heads not in EXTRA_CLEANUPS:

@@ -1,13 +1,14 @@
-"""The rows of sessions: found, opened, switched off, purged and tidied; and the group of the folder that one runs in."""
+"""The rows of sessions: found, opened, switched off and tidied; and the group of the folder that one runs in."""
 
 import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from access.actor import READ, WRITE, Actor
@@ -17,7 +18,19 @@ from access.models import Group
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.repository import note_head
-from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
+from memories.store.places import BLANKED, PurgedTexts, TextPlace
+
+
+def own_injections(doomed: PurgedTexts) -> Q:
+    """The notes that a session got the memories."""
+    return Q(memory_id__in=doomed.ids)
+
+
+HOOK_PLACES: Final = (
+    TextPlace("hook sessions", "sessions of agents contain it", HookSession, ("state", "folder", "origin"), BLANKED,
+          group="group__id"),
+    TextPlace("hook injections", "notes of what agents got", HookInjection, own=own_injections),
+)  # fmt: skip
 
 
 def working_actor(actor: Actor) -> Actor:
@@ -92,15 +105,6 @@ def record_injections(row: HookSession, event: HookEvent, found: dict[UUID, int]
         HookInjection(session=row, memory_id=id_, event=event.value, tokens=tokens)
         for id_, tokens in found.items()
     )
-
-
-def purge_sessions(doomed: PurgedTexts) -> int:
-    """Redact purged texts in the states that quote them; returns the number of changed sessions."""
-    HookInjection.objects.filter(memory_id__in=doomed.ids).delete()
-    quotes = list(rows_quoting(HookSession.objects.all(), "state", doomed.texts))
-    for row in quotes:
-        row.state = redact(row.state, doomed.texts)
-    return HookSession.objects.bulk_update(quotes, ["state"], batch_size=200)
 
 
 def delete_old_sessions() -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
+from zipfile import BadZipFile
 
 from django.db import DatabaseError
 from django.utils import timezone
@@ -40,7 +41,7 @@ from maintenance.backups.open_copy import (
 from maintenance.jobs import job_actor
 from memories.lifecycle.purge import purge_from_copy
 from memories.models import Tombstone, TombstoneKind
-from memories.store.purge_hooks import ClearedCopies
+from memories.store.places import ClearedCopies, PurgedTexts
 
 log = logging.getLogger(__name__)
 JOB = "purge_backups"
@@ -66,6 +67,8 @@ class BackupsPurged:
 class ManagedBackups:
     """The backups in LOCI_HOME/backups as copies of the store that a purge has to reach."""
 
+    files = ("backups",)
+
     def note(self) -> str:
         """Mark the backups for the purge job, so that they are purged even if this process dies; the mark's name."""
         if not backup_paths():
@@ -74,7 +77,12 @@ class ManagedBackups:
         (backups_folder() / mark).touch(mode=0o600)
         return mark
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
+    def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
+        """How many backups list one of the memories: their lists are read, not their databases."""
+        holding = sum(1 for path in backup_paths() if lists_any(path, frozenset(doomed.ids)))
+        return (f"{holding} managed backups still hold it: {JOB_REWRITES}",) if holding else ()
+
+    def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Rewrite the backups that hold one of the memories or texts, or leave it to the job."""
         paths = backup_paths()
         if not paths:
@@ -82,9 +90,9 @@ class ManagedBackups:
         try:
             unpacked = (backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
             if sum(unpacked) > AT_ONCE_BYTES:
-                return leave_to_job(ids)
+                return leave_to_job(doomed)
             with backup_lock(wait_s=WAIT_S):
-                done = rewrite_backups(job_actor(JOB), ids, texts)
+                done = rewrite_backups(job_actor(JOB), frozenset(doomed.ids), doomed.texts)
         except (LociError, DatabaseError, OSError) as error:
             log.warning("backups could not be purged: %s", error)
             return ClearedCopies(remains=(f"managed backups may still hold it ({error}); {JOB_REWRITES}",))
@@ -180,12 +188,19 @@ def rewrite_backup(actor: Actor, path: Path, ids: frozenset[UUID], texts: tuple[
     return True
 
 
-def leave_to_job(ids: frozenset[UUID]) -> ClearedCopies:
-    """Count the backups that list one of the memories; the job will rewrite them."""
-    holding = sum(1 for path in backup_paths() if ids & read_ids(path))
-    if not holding:
-        return ClearedCopies((f"{len(backup_paths())} managed backups: none has it among its memories",))
-    return ClearedCopies(remains=(f"{holding} managed backups still hold it: {JOB_REWRITES}",))
+def lists_any(path: Path, ids: frozenset[UUID]) -> bool:
+    """True if a backup lists one of the memories; clear() names those that cannot be read."""
+    try:
+        return bool(ids & read_ids(path))
+    except (OSError, LociError, BadZipFile, KeyError, ValueError):
+        return False
+
+
+def leave_to_job(doomed: PurgedTexts) -> ClearedCopies:
+    """What a large folder is certified before the job: find() names the backups that hold one of the memories."""
+    if any(frozenset(doomed.ids) & read_ids(path) for path in backup_paths()):
+        return ClearedCopies()
+    return ClearedCopies((f"{len(backup_paths())} managed backups: none has it among its memories",))
 
 
 def owed_marks() -> list[str]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Final, cast
-from uuid import UUID
 from zipfile import BadZipFile, ZipFile
 
 from django.conf import settings
@@ -18,7 +17,7 @@ from django.utils.translation import gettext
 
 from maintenance.backups.archive import DATABASE, STORES
 from maintenance.backups.folder import backups_folder
-from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
+from memories.store.places import ClearedCopies, PurgedTexts, contains_any, encodings_of
 from storage.encryption import database_key
 from storage.encryption.pages import PlainPages
 from storage.sqlite.open_files import database_files
@@ -27,7 +26,7 @@ SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seco
 MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
 MAX_SENTENCES: Final = 8  # the longest ones; each is searched for in every byte
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
-FOLDERS: Final = ("logs", "queue")
+FOLDERS: Final = ("logs", "queue", "hooks")  # hooks: what agents' programs could not send yet
 MISSING, UNREADABLE = 3, 4  # exit statuses of READ_FILE; it ends otherwise if its reader has seen enough
 READ_FILE: Final = f"""
 import shutil, sys
@@ -60,13 +59,19 @@ class ScannedFiles:
     Only the purge itself knows the texts: nothing is stored from which a later scan could learn them.
     """
 
+    files = (DATABASE, f"{DATABASE}-wal", *FOLDERS)
+
     def note(self) -> str:
         """Nothing to record: a scan that did not happen is not certified."""
         return ""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
+    def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
+        """Nothing: before a purge the database itself holds the sentences."""
+        return ()
+
+    def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Name the files that hold a sentence; nothing is changed in them."""
-        files, needles = list(scanned_files()), needles_of(texts)
+        files, needles = list(scanned_files()), needles_of(doomed.texts)
         # What a database server has in its files is not here to be read.
         places = (
             gettext("database, logs, queue and backups")
@@ -176,7 +181,7 @@ def open_store(path: Path, store: str) -> IO[bytes]:
 
 def needles_of(texts: Sequence[str]) -> list[bytes]:
     """The longest sentences of the texts, each as files may contain it: plain and as JSON."""
-    found = {part.strip() for text in texts for part in SENTENCE_END.split(text)}
+    found = {part.strip().rstrip(".!?…") for text in texts for part in SENTENCE_END.split(text)}
     longest = sorted((part for part in found if len(part) >= MIN_CHARS), key=len, reverse=True)
     forms = {form for part in longest[:MAX_SENTENCES] for form in encodings_of(part)}
     return sorted(form.encode() for form in forms)

@@ -205,7 +205,8 @@ class MemoryAdmin(BulkActionsMixin):
             form = reason_form(request, question)
             if request.method != "POST" or not form.is_valid():
                 return render_confirmation(self, request, question, form)
-            done = chosen.apply(actor, memory.id, reason=form.cleaned_data["reason"])
+            quotes = form.cleaned_data.get("quotes", False)
+            done = chosen.apply(actor, memory.id, reason=form.cleaned_data["reason"], quotes=quotes)
         except LociError as refusal:
             if refusal.status in (403, 404):
                 raise
@@ -283,6 +284,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
         facts=changed,
         is_dangerous=verb.button.is_dangerous,
         asks_reason=verb.button.needs_reason,
+        offers_quotes=verb.takes_quotes,
     )
 
 

@@ -202,6 +202,7 @@ def change_json(change: ChangeResult) -> Json:
 def certificate_json(c: Certificate) -> Json:
     """What a purge destroyed and checked."""
     lists = {"ids": [str(id_) for id_ in c.ids], "remains": list(c.remains), "checked": list(c.checked)}
+    lists |= {"spared": [str(id_) for id_ in c.spared]}
     return vars(c) | lists | {"at": as_json(c.at)}
 
 

@@ -27,7 +27,6 @@ from memories.lifecycle.target import ChangeResult
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import as_json
 from memories.store.policy import Change, held_back, protection
-from memories.store.purge_hooks import PurgedTexts, rows_quoting
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
@@ -197,13 +196,3 @@ def is_stale(proposal: Proposal) -> bool:
     """True if the target has changed since it was proposed, or nobody knows the verb any more."""
     kind = KINDS.get(proposal.verb)
     return kind is None or kind.version(proposal) != proposal.version
-
-
-def purge_proposals(doomed: PurgedTexts) -> int:
-    """Delete the proposals that quote a purged text; those about a purged memory go with its row."""
-    found = {
-        row.pk
-        for column in ("arguments", "reason")
-        for row in rows_quoting(Proposal.objects.all(), column, doomed.texts)
-    }
-    return Proposal.objects.filter(pk__in=found).delete()[0]

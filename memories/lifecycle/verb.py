@@ -55,7 +55,7 @@ class Verb:
     """A verb of a memory.
 
     `run` takes the actor and the memory's id, the keywords `reason` and `dry_run`, and the arguments named here: the id of
-    a second memory, or a group's name, as `other`, and a new text as `text`. `right` is the right that it needs in the memory's group
+    a second memory, or a group's name, as `other`, a new text as `text`, and if `takes_quotes`, `quotes`. `right` is the right that it needs in the memory's group
     (`people_right` that of people, if agents propose it with less), `help` its line in `loci memory --help`,
     `agents_help` its part of the description of `forget_memory`, and `log_color` the colour of its rows in the audit log:
     warning, danger or none.
@@ -73,6 +73,7 @@ class Verb:
     agents_help: str = ""
     log_color: str = ""
     people_right: str = ""
+    takes_quotes: bool = False
 
     def apply(
         self,
@@ -82,6 +83,7 @@ class Verb:
         other: str = "",
         text: str = "",
         reason: str = "",
+        quotes: bool = False,
         dry_run: bool = False,
     ) -> ChangeResult:
         """Run the verb; arguments that it does not take are ignored. A dry run returns the consequences."""
@@ -89,6 +91,8 @@ class Verb:
         taken: dict[str, Any] = {"reason": reason}
         if self.text:
             taken[self.text] = text
+        if self.takes_quotes:
+            taken["quotes"] = quotes
         return self.run(actor, *ids, dry_run=dry_run, **taken)
 
 

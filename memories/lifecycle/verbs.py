@@ -23,7 +23,7 @@ from memories.draft import clean_reason
 from memories.lifecycle.approve import approve_text
 from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
-from memories.lifecycle.purge import find_purge_targets, purge_rows
+from memories.lifecycle.purge import preview_purge, purge_rows
 from memories.lifecycle.regroup.moving import move
 from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
@@ -198,12 +198,20 @@ def unpin(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
 
 
 @one_change
-def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
+def purge(
+    actor: Actor, id_: str | UUID, *, reason: str = "", quotes: bool = False, dry_run: bool = False
+) -> ChangeResult:
     """Destroy all versions of a memory: text, words, vectors, log payloads. Irreversible.
+
+    `quotes`: also the memories that quote it, where the actor curates; only for people. A dry run names them, and every
+    other place that has the text.
 
     Raises:
         NotPermitted: the actor may not curate the group, or is an agent and a person verified or pinned the memory.
+        InvalidInput: too many memories quote it.
     """
+    if quotes:
+        require_person(actor, "purge what quotes")
     memory = find_version(actor, id_, right=CURATE)
     if not dry_run:
         require_whole_id(actor, id_, memory, verb="purge")
@@ -216,9 +224,9 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         *also_left_out(memory),
     )
     if dry_run:
-        consequences = (*consequences, *find_purge_targets(memory).reach.describe(is_purge=True))
+        consequences = (*consequences, *preview_purge(actor, [memory], quotes=quotes))
         return ChangeResult("purge", memory.id, "purged", memory.trust, 0, consequences, dry_run=True)
-    purged = purge_rows(actor, [memory], reason=reason)
+    purged = purge_rows(actor, [memory], reason=reason, quotes=quotes)
     certificate, followed = purged.certificate, purged.followed
     return ChangeResult(
         "purge", memory.id, "purged", memory.trust, certificate.memories + followed.changed,
@@ -349,7 +357,7 @@ VERBS: Final[dict[str, Verb]] = {
         Verb("purge", purge, Operation.PURGE, CURATE, "destroy it irreversibly", EVERYBODY,
              VerbButton(gettext_noop("Purge"), "purged", "delete_forever", 140, lambda _: True, gettext_noop("Purge this memory?"), needs_reason=True, is_dangerous=True,
                         follows=False, warnings=(gettext_noop("all of its versions are destroyed"), gettext_noop("this cannot be undone"))),
-             agents_help="purge destroys it for ever (needs curate)", log_color="danger"),
+             agents_help="purge destroys it for ever (needs curate)", log_color="danger", takes_quotes=True),
     )
 }  # fmt: skip
 

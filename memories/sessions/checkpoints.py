@@ -24,7 +24,6 @@ from memories.recall.budget import count_tokens, counting_encoder
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
-from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
 from memories.store.withdrawn.texts import refuse_withdrawn_texts
 
 SURE_SHARE: Final = 0.25  # of the default budget: a checkpoint of this size is never cut
@@ -107,14 +106,6 @@ def warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str)
         f"It has {tokens:,} tokens: get_context shows only a part within its default budget of {DEFAULT_BUDGET:,}. Save a "
         "shorter one, or begin the next session with a larger token_budget."
     )
-
-
-def purge_checkpoints(doomed: PurgedTexts) -> int:
-    """Redact purged texts in the states that quote them; returns the number of changed checkpoints."""
-    quotes = list(rows_quoting(Checkpoint.objects.all(), "state", doomed.texts))
-    for checkpoint in quotes:
-        checkpoint.state = redact(checkpoint.state, doomed.texts)
-    return Checkpoint.objects.bulk_update(quotes, ["state"], batch_size=200)
 
 
 def check_state(state: dict[str, Any] | str) -> dict[str, Any]:

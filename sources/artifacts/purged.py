@@ -9,8 +9,9 @@ from django.db.models import Q, Value
 from django.db.models.functions import Length, StrIndex
 
 from access.models import Group
+from memories.language.dress.quotes import Quotes
 from memories.models import Tombstone, TombstoneKind
-from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
+from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.withdrawn.texts import sentences_of
 from memories.types import Scope
@@ -26,55 +27,49 @@ _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
 
 def purge_chunks(doomed: PurgedTexts) -> int:
-    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again."""
+    """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again.
+
+    Files of a group that a memory left are the group's own.
+    """
+    if doomed.within is not None:
+        return 0
     rows = find_quoting(doomed.texts)
     Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
     for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
         Artifact.objects.filter(pk=artifact.pk).update(digest="")
         count_chunks(artifact)
-    below = list(rows_quoting(Chunk.objects.all(), "heading", doomed.texts).only("key", "heading"))
-    for row in below:
-        row.heading = redact(row.heading, doomed.texts)
-    Chunk.objects.bulk_update(below, ["heading"], batch_size=200)
-    return len(rows) + len(below)
+    return len(rows)
+
+
+CHUNK_PLACES: Final = (
+    TextPlace("chunks of files", "chunks of files contain it", Chunk, ("content",), DELETED, group="group__id", names=("id",),
+          erases=purge_chunks),
+    TextPlace("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
+          group="group__id", names=("id",)),
+)  # fmt: skip
 
 
 def find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
-    """The chunks that hold one of the texts or a long sentence of one, wherever its lines break, or that are a part of one.
+    """The chunks that hold one of the texts or a long sentence of one, or that are a part of one.
 
     A long text fills several chunks, of which the first and the last may have other lines too.
     """
-    wanted = {part for text in texts for part in parts_of(text)}
-    # The longest word finds the candidates, since the database cannot compare across line breaks.
-    words = sorted({max(part.split(), key=len) for part in wanted})
-    rows, any_word = Chunk.objects.all(), Q()
-    for at, word in enumerate(words):
-        rows = rows.alias(**{f"at_{at}": StrIndex("content", Value(word))})
-        any_word |= Q(**{f"at_{at}__gt": 0})
-    if not words:
-        return []
-    found = rows.filter(any_word).only("key", "artifact", "content")
-    holding = {row.key: row for row in found.iterator(500) if holds_any(row.content, wanted)}
+    parts = Quotes(part for text in texts for part in parts_of(text))
+    keys = {key for key, _ in parts.rows(Chunk.objects.all(), "content")}
     long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=MIN_SENTENCE_CHARS)
     for text in texts:
-        inside = long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).only("key", "artifact")
-        holding |= {row.key: row for row in inside}
-    return list(holding.values())
+        keys |= set(
+            long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).values_list("key", flat=True)
+        )
+    return list(Chunk.objects.filter(key__in=keys).only("key", "artifact"))
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """A text, its longest sentences, and the first and last long one, each with one space between its words."""
-    if whole := squeezed(text):
-        yield whole
-    sentences = [squeezed(part) for part in _SENTENCE_END.split(text)]
+    """A text, its longest sentences, and the first and last long one."""
+    yield text
+    sentences = _SENTENCE_END.split(text)
     long = [part for part in sentences if len(part) >= MIN_SENTENCE_CHARS]
     yield from (*long[:1], *long[-1:], *sorted(long, key=len, reverse=True)[:MAX_SENTENCES])
-
-
-def holds_any(content: str, wanted: set[str]) -> bool:
-    """True if the content has one of the texts, whatever the spaces between its words."""
-    whole = squeezed(content)
-    return any(part in whole for part in wanted)
 
 
 def squeezed(text: str) -> str:

@@ -22,10 +22,10 @@ from access.groups.guarding import mask_words, refuse_secret
 from access.models import Group
 from memories.draft import Draft
 from memories.language.cleaning import clean_line
+from memories.language.dress.quotes import REDACTION
 from memories.models import Thread
 from memories.store import Outcome, StoreResult, store
 from memories.store.bulk import store_many
-from memories.store.purge_hooks import REDACTION
 from memories.types import Scope, Type
 from sources.captures.inbox import check_may_capture, find_or_create_inbox, writing_actor
 from sources.models import CapturedTurn

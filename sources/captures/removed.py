@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from django.utils import timezone
 
 from access.actor import Actor
 from access.models import ApiToken
 from memories.models import Memory, Thread
-from memories.store.purge_hooks import ClearedCopies, PurgedTexts
+from memories.store.places import ClearedCopies, PurgedTexts, TextPlace
 from memories.types import State
 from sources.captures.inbox import check_may_capture
 from sources.models import CapturedTurn
@@ -78,21 +77,25 @@ def purge_captures(doomed: PurgedTexts) -> int:
     return rows.update(removed_at=timezone.now())
 
 
+CAPTURES_PLACE: Final = TextPlace("captured turns", "captured turns", CapturedTurn, erases=purge_captures)
+
+
 class BrowserCopies:
     """Copies in paired browsers, deleted at the browser's next contact; a purge's certificate says so."""
+
+    files = ()
 
     def note(self) -> str:
         """Nothing to record: the rows of the turns are the record."""
         return ""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
-        """Name the people whose browsers have yet to connect."""
-        users = CapturedTurn.objects.filter(memory_id__in=ids).values_list("user", flat=True)
-        paired = ApiToken.objects.filter(user__in=set(users), revoked_at=None).exclude(origin="")
-        count = paired.count()
-        if not count:
-            return ClearedCopies()
+    def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
+        """How many paired browsers of the people whose turns they were have yet to connect."""
+        users = CapturedTurn.objects.filter(memory_id__in=doomed.ids).values_list("user", flat=True)
+        count = ApiToken.objects.filter(user__in=set(users), revoked_at=None).exclude(origin="").count()
         browsers = "1 paired browser" if count == 1 else f"{count} paired browsers"
-        return ClearedCopies(
-            remains=(f"{browsers} may hold a copy until the next contact, which deletes it",)
-        )
+        return (f"{browsers} may hold a copy until the next contact, which deletes it",) if count else ()
+
+    def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
+        """Nothing to do here: the rows of the turns tell the browsers."""
+        return ClearedCopies()

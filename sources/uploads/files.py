@@ -5,21 +5,14 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from uuid import UUID
+from typing import Final
 from zipfile import is_zipfile
 
 from django.conf import settings
 from django.utils import timezone
 
 from access.errors import LociError
-from memories.store.purge_hooks import (
-    ClearedCopies,
-    PurgedTexts,
-    contains_any,
-    encodings_of,
-    redact,
-    rows_quoting,
-)
+from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace, contains_any
 from sources.importing.reading.file_tree import FileTree
 from sources.models import Upload, UploadState
 from storage.encryption import database_key
@@ -61,40 +54,50 @@ def remove_file(upload: Upload) -> None:
     file_of(upload).unlink(missing_ok=True)
 
 
+UPLOADS_PLACE: Final = TextPlace(
+    "imports",
+    "imports contain it",
+    Upload,
+    ("name", "report", "faults", "left_out", "sample", "error"),
+    BLANKED,
+    names=("id",),
+)
+
+
 class UploadedFiles:
     """Uploaded files as copies that a purge has to reach: a file with a purged text is deleted and not imported."""
+
+    files = (UPLOADS,)
 
     def note(self) -> str:
         """Nothing to do: a file that is left is deleted within a day anyway."""
         return ""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
+    def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
+        """How many files contain one of the texts."""
+        count = sum(1 for _ in uploads_with(doomed))
+        return (f"files uploaded for import contain it: {count}",) if count else ()
+
+    def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Delete the files that contain one of the texts."""
-        needles = sorted({form.encode() for text in texts for form in encodings_of(text)})
-        gone = 0
-        for upload in Upload.objects.filter(finished_at=None):
-            if contains_text(file_of(upload), needles):
-                remove_file(upload)
-                Upload.objects.filter(pk=upload.pk).update(
-                    state=UploadState.FAILED,
-                    error=ENDED_BY_PURGE,
-                    faults=[],
-                    sample=[],
-                    finished_at=timezone.now(),
-                )
-                gone += 1
-        return ClearedCopies(checked=(f"files uploaded for import: {gone} deleted",) if gone else ())
+        gone = list(uploads_with(doomed))
+        for upload in gone:
+            remove_file(upload)
+            Upload.objects.filter(pk=upload.pk).update(
+                state=UploadState.FAILED,
+                error=ENDED_BY_PURGE,
+                faults=[],
+                sample=[],
+                finished_at=timezone.now(),
+            )
+        return ClearedCopies(checked=(f"files uploaded for import: {len(gone)} deleted",) if gone else ())
 
 
-def purge_faults(doomed: PurgedTexts) -> int:
-    """Redact purged texts in the reasons for rejected lines and in previews; return the number of changed rows."""
-    changed = 0
-    for column in ("faults", "left_out", "sample"):
-        for row in list(rows_quoting(Upload.objects.all(), column, doomed.texts)):
-            setattr(row, column, redact(getattr(row, column), doomed.texts))
-            row.save(update_fields=[column])
-            changed += 1
-    return changed
+def uploads_with(doomed: PurgedTexts) -> Iterator[Upload]:
+    """The uploads whose file contains one of the texts."""
+    for upload in Upload.objects.filter(finished_at=None):
+        if contains_text(file_of(upload), doomed.bytes):
+            yield upload
 
 
 def contains_text(path: Path, needles: list[bytes]) -> bool:

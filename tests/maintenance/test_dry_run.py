@@ -11,6 +11,7 @@ from access.tokens import operator
 from maintenance.dry_run import DryRunCopies, hold_copy, run_on_copy
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
+from memories.store.places import PurgedTexts
 from storage.dialect import dialect
 
 Remember = Callable[..., Memory]
@@ -59,7 +60,7 @@ def test_a_purge_reports_copies_in_use(remember: Remember, left: Path) -> None:
 
 @pytest.mark.sqlite(reason="dry runs on a copy of the database's file")
 def test_a_dry_run_holds_its_copy_until_it_ends() -> None:
-    seen = run_on_copy(lambda: DryRunCopies().clear(frozenset(), (), note="").remains)
+    seen = run_on_copy(lambda: DryRunCopies().find(PurgedTexts((), ())))
     assert len(seen) == 1
     assert copies() == []
 
@@ -67,5 +68,5 @@ def test_a_dry_run_holds_its_copy_until_it_ends() -> None:
 def test_a_folder_that_is_just_being_created_is_left() -> None:
     folder = Path(settings.LOCI.home) / ".trial-new"
     folder.mkdir()
-    DryRunCopies().clear(frozenset(), (), note="")
+    DryRunCopies().clear(PurgedTexts((), ()), note="")
     assert folder.exists()

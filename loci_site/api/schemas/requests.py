@@ -83,6 +83,12 @@ class VerbIn(Body):
     dry_run: StrictBool = False
 
 
+class PurgingVerbIn(VerbIn):
+    """`quotes`: a purge by a person destroys the memories that quote the text, too."""
+
+    quotes: StrictBool = False
+
+
 class LiftIn(Body):
     """The reason for lifting a tombstone."""
 

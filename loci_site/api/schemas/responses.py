@@ -115,6 +115,7 @@ class CertificateOut(Document):
     cleared: dict[str, int]
     remains: list[str]
     checked: list[str]
+    spared: list[str] = Field(description="Ids of rows that count, which nothing allowed to destroy.")
     scan: str = Field(
         description="Search of database, logs, queue and backups for sentences of the texts: `done`, `left out` or `pending`."
     )

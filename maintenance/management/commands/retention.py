@@ -69,6 +69,8 @@ class Command(FaceCommand):
         if report.closed_proposals:
             would = "would be closed" if report.dry_run else "closed"
             self.stdout.write(f"{format_count(report.closed_proposals, 'overdue proposal')} {would}.")
+        if report.waits:
+            self.stdout.write(f"{report.waits[0].upper()}{report.waits[1:]}.")
         if not report.total:
             self.stdout.write("Nothing has expired.")
         elif report.dry_run:

@@ -1,44 +1,37 @@
-"""Purging what moved memories left in their former group: payloads of its log, logged recalls, quotes in checkpoints.
+"""Purging what moved memories left in their former group: every copy of their texts there.
 
 The memories themselves, in their new groups, stay as they are.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Q, QuerySet
-from django.utils.translation import gettext, gettext_noop
+from django.db.models import Q
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import CURATE, Actor
-from access.audit import AuditEvent, Operation
+from access.audit import Operation
 from access.errors import NotFound
 from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.groups.moving import LeftBehind
-from access.models import AuditEntry, AuditPayload, Group
+from access.models import AuditEntry, Group
 from memories.draft import clean_reason
-from memories.lifecycle.purge import (
-    WAL_IS_HELD,
-    LoggedRecalls,
-    find_logged_recalls,
-    in_batches,
-    purge_recall_log,
-)
+from memories.lifecycle.purge import WAL_IS_HELD, Because, Why, destroy
+from memories.lifecycle.purge.places import find_recalls
+from memories.lifecycle.purge.targets import PurgeTargets, texts_of
 from memories.lifecycle.regroup.families import chunks
 from memories.lifecycle.target import require_person
-from memories.models import Checkpoint, Memory, Proposal, RecallLog, Thread, Tombstone
+from memories.models import Memory
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import parse_id
-from memories.recall.recall_log import COUNTER, pack_hits, unpack_hits
+from memories.recall.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
-from memories.store.purge_hooks import REDACTION, redact, rows_quoting
+from memories.store.places import find_copies
+from storage.changes import keeping_nothing
 from storage.dialect import dialect
-
-KEPT = (Operation.MOVE, Operation.CLEAR)  # of these rows, the payload says no more than where and why
-TEXTS_AT_ONCE = 20  # each is a scan of the group's rows
 
 
 def purge_left_behind(
@@ -57,34 +50,29 @@ def purge_left_behind(
     with suppress(DatabaseError):
         COUNTER.flush()  # recalls that wait to be logged
     known, _ = find_moved(actor, group, memory)
-    # Folding the whole log takes seconds, so do it before the write lock; later rows are folded under the lock.
-    logged = find_logged_recalls(known, group=group)
+    # Reading the whole log takes seconds, so do it before the write lock; later rows are read under the lock.
+    recalls = find_recalls({row.key for row in known}, group=group)
     begin_purge(connection)
-    with transaction.atomic():
+    with keeping_nothing(), transaction.atomic():
         hold_groups([group.key])
         rows, elsewhere = find_moved(actor, group, memory)
-        if {row.key for row in rows} != {row.key for row in known}:
-            logged = LoggedRecalls()
-        texts = tuple(dict.fromkeys(row.content for row in rows))
-        reason = redact(clean_reason(reason), texts)
-        payloads = purge_payloads(rows, texts, group)
-        recalls = purge_recalls(rows, logged, find_logged_recalls(rows, after=logged.last, group=group))
-        checkpoints = redact_checkpoints(texts, group)
-        if payloads or recalls or checkpoints:
-            because = {"reason": reason} if reason else {}
-            audit.append_many(
-                actor, [AuditEvent(Operation.CLEAR, row.id, group.id, payload=because) for row in rows]
-            )
-        remains = find_remains(texts, group)
+        recalls = recalls if {row.key for row in rows} == {row.key for row in known} else ([], 0)
+        because = Because(Why.MOVED, clean_reason(reason), group)
+        done = destroy(actor, PurgeTargets(tuple(rows)), because, recalls=recalls).certificate
+        remains = find_copies(actor, replace(texts_of(rows), within=group.key))
         transaction.set_rollback(dry_run)
-    if payloads or recalls or checkpoints:
+    if done.log_payloads or done.recall_logs or done.recalls_blanked or any(done.cleared.values()):
         remains += dialect().purge_leaves
     # Not after a dry run: emptying the write-ahead log waits for readers.
     if not dry_run and connection.in_atomic_block:
         transaction.on_commit(lambda: end_purge(connection))
     elif not dry_run and not end_purge(connection):
         remains += (WAL_IS_HELD,)
-    return LeftBehind(group.slug, len(rows), payloads, recalls, checkpoints, remains, elsewhere, dry_run)
+    checkpoints = done.cleared.pop("checkpoints", 0)
+    return LeftBehind(
+        group.slug, len(rows), done.log_payloads, done.recall_logs + done.recalls_blanked, checkpoints, remains,
+        elsewhere, dry_run, others=sum(done.cleared.values()),
+    )  # fmt: skip
 
 
 def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], int]:
@@ -111,74 +99,3 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
             field="memory",
         )
     return chosen, 0
-
-
-def purge_payloads(rows: Sequence[Memory], texts: tuple[str, ...], group: Group) -> int:
-    """Delete what the group's log holds about the memories; the rows stay, and that they moved.
-
-    Returns how many payloads went.
-    """
-    gone = 0
-    for some in chunks([row.id for row in rows]):
-        own = AuditPayload.objects.filter(entry__group=group.id, entry__memory_id__in=some)
-        gone += own.exclude(entry__operation__in=KEPT).delete()[0]
-        for part in chunks(texts, TEXTS_AT_ONCE):  # the reason of a move may quote a text
-            quoting = rows_quoting(own, "payload", tuple(part)).values_list("pk", flat=True)
-            gone += AuditPayload.objects.filter(pk__in=list(quoting)).delete()[0]
-    return gone
-
-
-def purge_recalls(rows: Sequence[Memory], *logged: LoggedRecalls) -> int:
-    """Delete the logged recalls whose questions quote a text; blank those that found a memory, and that they found it.
-
-    Returns how many recalls that were.
-    """
-    keys, blanked = {row.key for row in rows}, 0
-    for some in in_batches(logged, "finding"):
-        finding = list(RecallLog.objects.filter(pk__in=some).only("pk", "query", "hits"))
-        for recall in finding:
-            hits = [hit for hit in unpack_hits(bytes(recall.hits)) if hit[0] not in keys]
-            recall.query, recall.hits = REDACTION, pack_hits(hits)
-        blanked += RecallLog.objects.bulk_update(finding, ["query", "hits"], batch_size=200)
-    return purge_recall_log(*logged) + blanked
-
-
-def redact_checkpoints(texts: tuple[str, ...], group: Group) -> int:
-    """Redact the texts in the group's checkpoints; returns how many changed."""
-    changed = set[int]()
-    for some in chunks(texts, TEXTS_AT_ONCE):
-        quotes = list(rows_quoting(Checkpoint.objects.filter(group=group), "state", tuple(some)))
-        for checkpoint in quotes:
-            checkpoint.state = redact(checkpoint.state, tuple(some))
-        Checkpoint.objects.bulk_update(quotes, ["state"], batch_size=200)
-        changed |= {checkpoint.pk for checkpoint in quotes}
-    return len(changed)
-
-
-def find_remains(texts: tuple[str, ...], group: Group) -> tuple[str, ...]:
-    """A line for each kind of row of the group that still contains one of the texts letter by letter."""
-    places = (
-        (
-            AuditPayload.objects.filter(entry__group=group.id),
-            "payload",
-            gettext_noop("log rows about others: {count}"),
-        ),
-        (Memory.objects.filter(group=group), "content", gettext_noop("other memories: {count}")),
-        (Memory.objects.filter(group=group), "metadata", gettext_noop("metadata of memories: {count}")),
-        (Checkpoint.objects.filter(group=group), "state", gettext_noop("checkpoints: {count}")),
-        (Proposal.objects.filter(group=group), "arguments", gettext_noop("proposals: {count}")),
-        (Proposal.objects.filter(group=group), "reason", gettext_noop("reasons of proposals: {count}")),
-        (Tombstone.objects.filter(group=group), "reason", gettext_noop("reasons of tombstones: {count}")),
-        (Thread.objects.filter(group=group), "name", gettext_noop("names of threads: {count}")),
-        (Thread.objects.filter(group=group), "title", gettext_noop("titles of threads: {count}")),
-        (Group.objects.filter(pk=group.pk), "instructions", gettext_noop("instructions: {count}")),
-    )
-    lines = list[str]()
-    rows: QuerySet[Any]
-    for rows, column, line in places:
-        quoting: set[int] = set()
-        for some in chunks(texts, TEXTS_AT_ONCE):
-            quoting |= set(rows_quoting(rows, column, tuple(some)).values_list("pk", flat=True))
-        if quoting:
-            lines.append(gettext(line).format(count=len(quoting)))
-    return tuple(lines)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, ngettext
 
 from access.models import AuditEntry, Group
+from memories.language.dress.quotes import Quotes
+from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.regroup.families import chunks
-from memories.models import Checkpoint, Memory, RecallLog
-from memories.recall.recall_log import unpack_hits
-from memories.store.purge_hooks import rows_quoting
+from memories.models import Checkpoint, Memory
 
 MAX_QUOTED = 200  # texts looked for in checkpoints; each is a scan
 
@@ -48,16 +48,9 @@ def find_traces(rows: Sequence[Memory], group: Group) -> MoveTraces:
     log_rows = sum(
         AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in chunks(ids)
     )
-    logged = RecallLog.objects.filter(group=group).values_list("hits", flat=True)
-    recalls = sum(
-        any(key in keys for key, _ in unpack_hits(bytes(hits))) for hits in logged.iterator(chunk_size=2000)
-    )
+    recalls = len(find_recalls(keys, group=group)[0])
     texts = tuple(dict.fromkeys((*(row.content for row in rows), *map(str, ids))))
     quoting = None
     if len(texts) <= MAX_QUOTED:
-        found = set[int]()
-        for some in chunks(texts, 20):
-            checkpoints = rows_quoting(Checkpoint.objects.filter(group=group), "state", tuple(some))
-            found |= set(checkpoints.values_list("pk", flat=True))
-        quoting = len(found)
+        quoting = len(Quotes(texts).rows(Checkpoint.objects.filter(group=group), "state"))
     return MoveTraces(log_rows, recalls, quoting)

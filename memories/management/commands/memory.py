@@ -29,7 +29,8 @@ examples:
   loci memory merge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f 0190c2a5-0f3a-7d21-8e6b-5d1f0e8a4c77 --dry-run
   loci memory move 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --to garden --dry-run
   loci memory edit 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --content "The port is 8082." --tag ports
-  loci memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --yes --json
+  loci memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --dry-run       what goes, and which places have its text
+  loci memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --quotes --yes
   loci memory find-person "Anna Berg"
 """
 VERBS: Final = offered_by(Face.COMMAND)
@@ -74,6 +75,9 @@ class Command(FaceCommand):
                 )
             if name == "purge":
                 action.add_argument("--yes", action="store_true", help="confirm")
+                action.add_argument(
+                    "--quotes", action="store_true", help="also destroy the memories that quote it"
+                )
             action.add_argument("--reason", default="", help="kept in the audit log")
             action.add_argument(
                 "--dry-run", action="store_true", help="show the consequences, change nothing"
@@ -188,6 +192,7 @@ def run_verb(options: dict[str, Any]) -> ChangeResult:
         other=options.get(verb.other, ""),
         text=read_text(options[verb.text], field=verb.text) if verb.text else "",
         reason=options.get("reason", ""),
+        quotes=options.get("quotes", False),
         dry_run=options["dry_run"],
     )
 
@@ -238,4 +243,5 @@ def result_lines(done: ChangeResult) -> list[str]:
             f"blanked: {format_count(proof.recalls_blanked, 'question')} that found it."
         )
         lines += [f"Still there: {printable(place)}" for place in proof.remains]
+        lines += [f"Spared, since it counts: {id_}" for id_ in proof.spared]
     return lines

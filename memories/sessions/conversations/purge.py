@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 from access.actor import CURATE, Actor
 from access.errors import NotFound
 from memories.draft import clean_reason
-from memories.lifecycle.purge import Certificate, find_purge_targets, purge_rows
+from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
 from memories.models import Checkpoint, Memory, Thread
 from memories.sessions.conversations import find_conversation
 from memories.sessions.conversations.move import log_thread
@@ -46,7 +46,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     saved = Checkpoint.objects.filter(thread=thread).count()
     lines = describe(len(turns), saved)
     if dry_run:
-        also = find_purge_targets(*turns).reach.describe(is_purge=True) if turns else ()
+        also = preview_purge(actor, turns) if turns else ()
         return PurgedConversation(thread.id, len(turns), (*lines, *also), dry_run=True)
 
     def follow() -> None:

@@ -15,7 +15,7 @@ from maintenance.backups import scan
 from memories.lifecycle.purge import Certificate
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
-from memories.store import purge_hooks
+from memories.store import places
 from storage.dialect import dialect
 from tests.maintenance.folders import empty_folder
 
@@ -53,7 +53,7 @@ def test_a_clean_store_is_certified(remember: Remember) -> None:
     ("place", "content"),
     [
         ("logs/web.log", f"12:00 said: {SECOND}\n"),
-        ("logs/archive/old.log", "x" * (purge_hooks.CHUNK_BYTES - 20) + FIRST),
+        ("logs/archive/old.log", "x" * (places.CHUNK_BYTES - 20) + FIRST),
         (
             "queue/out/message.json",
             '{"text": "The door code of the \\u201e\\u0141\\u00f3d\\u017a\\u201c archive is 7719-4410."}',
@@ -84,12 +84,12 @@ def test_a_short_text_and_a_large_store_are_not_certified(
 
 
 def test_a_sentence_across_two_chunks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purge_hooks, "CHUNK_BYTES", 16)
+    monkeypatch.setattr(places, "CHUNK_BYTES", 16)
     needles = scan.needles_of([FIRST])
     for start in range(40):
         stream = BytesIO(b"." * start + FIRST.encode() + b"." * 40)
-        assert purge_hooks.contains_any(stream, needles)
-    assert not purge_hooks.contains_any(BytesIO(FIRST[:-1].encode() * 3), needles)
+        assert places.contains_any(stream, needles)
+    assert not places.contains_any(BytesIO(FIRST[1:-2].encode() * 3), needles)
 
 
 # Takes the whole range of bytes that SQLite's readers lock, or fails.

@@ -17,6 +17,7 @@ from memories.lifecycle.verbs import purge
 from memories.models import Memory, Proposal
 from memories.review.decide import ReviewDecision, decide
 from memories.store import store
+from memories.store.places import PurgedTexts
 from sources.rooms.copies import FilesOnDisk
 from sources.rooms.room import refresh_rooms
 from tests.sources.watching.notes import Notes
@@ -143,7 +144,7 @@ def test_a_purge_takes_the_line_out(room: Path) -> None:
     refresh_rooms()
     assert len(daily(room)) == 2
     purge(operator(), gone.id, reason="secret")
-    told = FilesOnDisk().clear(frozenset({gone.id}), (gone.content,), note="")
+    told = FilesOnDisk().clear(PurgedTexts((gone.key,), (gone.content,), (gone.id,)), note="")
     assert told.checked == (
         "daily logs: 1 line taken out",
         "contexts of rooms: 1 deleted, to be written anew",
@@ -165,7 +166,7 @@ def test_a_private_group_has_no_room(room: Path) -> None:
 def test_a_purge_reaches_the_instructions_on_disk(room: Path) -> None:
     gone = remember("The safe opens with 4711.")
     (room / "CLAUDE.md").write_text("Be brief. The safe opens with 4711.\n")
-    told = FilesOnDisk().clear(frozenset({gone.id}), (gone.content,), note="")
+    told = FilesOnDisk().clear(PurgedTexts((gone.key,), (gone.content,), (gone.id,)), note="")
     assert "instructions of rooms: 1 without the text now" in told.checked
     assert (room / "CLAUDE.md").read_text() == "Be brief. [purged]\n"
 
@@ -180,7 +181,7 @@ def test_a_purge_passes_files_that_are_no_text(room: Path, tmp_path: Path) -> No
     notes.look()
     note.unlink()
     os.mkfifo(note)  # reading it would never end
-    told = FilesOnDisk().clear(frozenset({gone.id}), (gone.content,), note="")
+    told = FilesOnDisk().clear(PurgedTexts((gone.key,), (gone.content,), (gone.id,)), note="")
     assert "daily logs: 1 line taken out" in told.checked
     assert (b"4711" in day.read_bytes(), day.read_bytes().endswith(b"caf\xe9\n")) == (False, True)
 

@@ -13,6 +13,7 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import purge
 from memories.models import Memory, Thread
 from memories.store import store
+from memories.store.places import PurgedTexts
 from sources.captures.inbox import make_inbox
 from sources.captures.keep import MAX_TURNS
 from sources.captures.removed import BrowserCopies
@@ -153,11 +154,9 @@ def test_purged_turns_are_told_to_the_browser(browser: Browser) -> None:
     assert (before["items"], before["more"]) == ([], False)
     doomed = Memory.objects.get(content__startswith="Assistant")
     purge(operator(), doomed.id)
-    told = BrowserCopies().clear(
-        frozenset({doomed.id}), (), note=""
-    )  # part of a certificate after the commit
-    assert "1 paired browser may hold a copy" in told.remains[0]
-    assert BrowserCopies().clear(frozenset(), (), note="").remains == ()
+    [told] = BrowserCopies().find(PurgedTexts((), (), (doomed.id,)))  # part of a certificate after the commit
+    assert "1 paired browser may hold a copy" in told
+    assert BrowserCopies().find(PurgedTexts((), ())) == ()
     after = browser.ask("/captures/removed", {"since": before["until"]})
     assert [(row["conversation"], row["turn"]) for row in after["items"]] == [("c-1", "m2")]
     assert browser.ask("/captures/removed", {"since": after["until"]})["items"] == []

@@ -1,0 +1,150 @@
+"""The places of memories, groups and the logs: which columns may contain a text, and what a purge does with them."""
+
+from operator import attrgetter
+from typing import Final
+
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Length, StrIndex
+
+from access.audit.operations import Operation
+from access.models import AuditEntry, AuditPayload, Group, RowChange, SavedFilter, StoredAnswer
+from memories.language.dress.quotes import REDACTION
+from memories.models import Checkpoint, Link, Memory, MovedSource, Proposal, RecallLog, Thread, Tombstone
+from memories.recall.recall_log import pack_hits, unpack_hits
+from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace, batches_of
+from relations.models import EntityAlias, Relation
+
+MAX_THREAD_CHARS: Final = 200
+MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
+KEPT: Final = (Operation.MOVE, Operation.CLEAR)  # of these rows, the payload says no more than where and why
+QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref")
+MEMORIES: Final = "other memories"
+
+
+def doomed_rows(doomed: PurgedTexts) -> Q:
+    """The memories themselves."""
+    return Q(key__in=doomed.keys)
+
+
+def leave_contexts(doomed: PurgedTexts) -> int:
+    """Nothing to do: contexts were computed anew with their threads."""
+    return 0
+
+
+def own_names(doomed: PurgedTexts) -> Q:
+    """The names of the memories themselves."""
+    return Q(memory__in=doomed.keys)
+
+
+def own_payloads(doomed: PurgedTexts) -> Q:
+    """What the log says about the memories; in a group that they left, the moves stay."""
+    rows = Q(entry__memory_id__in=doomed.ids)
+    return rows if doomed.within is None else rows & ~Q(entry__operation__in=KEPT)
+
+
+def purge_kept_payloads(doomed: PurgedTexts) -> int:
+    """Delete the payloads of moves whose reason quotes a text."""
+    if doomed.within is None:
+        return 0
+    rows = PAYLOADS.rows(doomed).filter(entry__operation__in=KEPT)
+    about = rows.filter(pk__in=[pk for pk, *_ in doomed.quotes.rows(rows, "payload")])
+    return sum(about.filter(entry__memory_id__in=some).delete()[0] for some in batches_of(doomed.ids))
+
+
+def purge_found_recalls(doomed: PurgedTexts) -> int:
+    """Blank the questions of the logged recalls that found a memory, and in a group that they left also that they did.
+
+    A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed.
+    """
+    keys, blanked = set(doomed.keys), 0
+    for some in batches_of(doomed.recalls):
+        rows = RecallLog.objects.filter(pk__in=some).exclude(query=REDACTION)
+        if doomed.within is None:
+            blanked += rows.update(query=REDACTION)
+            continue
+        found = list(RecallLog.objects.filter(pk__in=some).only("pk", "query", "hits"))
+        for recall in found:
+            hits = [hit for hit in unpack_hits(bytes(recall.hits)) if hit[0] not in keys]
+            recall.query, recall.hits = REDACTION, pack_hits(hits)
+        blanked += RecallLog.objects.bulk_update(found, ["query", "hits"], batch_size=200)
+    return blanked
+
+
+def find_recalls(keys: set[int], *, after: int = 0, group: Group | None = None) -> tuple[list[int], int]:
+    """Keys of the logged recalls after one that found one of the memories, and the last key examined."""
+    rows, found, last = RecallLog.objects.filter(pk__gt=after).order_by("pk"), list[int](), after
+    if group is not None:
+        rows = rows.filter(group=group)
+    for row, hits in rows.values_list("pk", "hits").iterator(chunk_size=2000):
+        last = row
+        if any(key in keys for key, _ in unpack_hits(bytes(hits))):
+            found.append(row)
+    return found, last
+
+
+def purge_thread_names(doomed: PurgedTexts) -> int:
+    """Blank texts in the names of their own groups' threads, and titles that are a part of one; the number of both."""
+    groups = (doomed.within,) if doomed.within is not None else doomed.groups
+    found = THREADS.find(doomed, *doomed.groups)
+    for pk, name in found:
+        # Two threads may become alike; the id keeps them apart.
+        ending = f" {Thread.objects.get(pk=pk).id.hex[-12:]}"
+        blanked = doomed.quotes.blank(name)[: MAX_THREAD_CHARS - len(ending)]
+        Thread.objects.filter(pk=pk).update(name=blanked + ending)
+    return len(found) + purge_made_titles(Thread.objects.filter(group__in=groups), doomed.texts)
+
+
+def purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
+    """Blank titles that are a part of a text: sites make titles of a conversation's first words."""
+    long = threads.alias(chars=Length("title")).filter(chars__gte=MIN_TITLE_CHARS)
+    return sum(
+        long.alias(at=StrIndex(Value(text), F("title"))).filter(at__gt=0).update(title=REDACTION)
+        for text in texts
+    )
+
+
+PAYLOADS: Final = TextPlace(
+    "log payloads", "rows of the audit log quote it", AuditPayload, ("payload",), group="entry__group",
+    names=("entry__chain", "entry__seq"), own=own_payloads, erases=purge_kept_payloads,
+)  # fmt: skip
+THREADS: Final = TextPlace(
+    "thread names", "names of threads contain it", Thread, ("name",), BLANKED, is_own=True, group="group__id", names=("id",),
+    erases=purge_thread_names,
+)  # fmt: skip
+
+
+def own_changes(doomed: PurgedTexts) -> Q:
+    """What changes did to the memories themselves. A batch holds numbers and times of many rows, never a text."""
+    return Q(kept=Memory._meta.db_table, row__in=doomed.keys) & ~Q(op="b")
+
+
+MEMORY_PLACES: Final = (
+    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=doomed_rows),
+    TextPlace("contexts", "contexts contain it", Memory, ("context",), BLANKED, group="group__id", names=("id",),
+          looks_for=attrgetter("starts"), own=doomed_rows, erases=leave_contexts),
+    PAYLOADS,
+    TextPlace("log subjects", "rows of the audit log name it", AuditEntry, ("subject",), group="group",
+          names=("chain", "seq")),
+    TextPlace("recalls", "logged queries contain it", RecallLog, ("query",), DELETED, group="group__id"),
+    TextPlace("questions", "questions found it", RecallLog, group="group__id", erases=purge_found_recalls),
+    TextPlace("row changes", "former values of rows contain it", RowChange, ("vals",), BLANKED, own=own_changes),
+    TextPlace("checkpoints", "checkpoints contain it", Checkpoint, ("state",), BLANKED, group="group__id", names=("id",)),
+    TextPlace("proposals", "proposals contain it", Proposal, ("arguments", "reason", "why", "subject"), DELETED,
+          group="group__id", names=("id",)),
+    TextPlace("saved filters", "saved filters contain it", SavedFilter, ("asked", "name"), DELETED),
+    TextPlace("stored answers", "stored answers contain it", StoredAnswer, ("answer",), DELETED,
+          looks_for=attrgetter("named")),
+    TextPlace("instructions", "titles or instructions of groups contain it", Group, ("title", "instructions"), BLANKED,
+          is_own=True, group="id", names=("slug",)),
+    THREADS,
+    TextPlace("threads", "titles, addresses or tags of threads contain it", Thread, ("title", "url", "tags"), BLANKED,
+          is_own=True, group="group__id", names=("id",)),
+    TextPlace("tombstones", "reasons of tombstones contain it", Tombstone, ("reason",), BLANKED, is_own=True,
+          group="group__id", names=("id",)),
+    TextPlace("links", "reasons of links contain it", Link, ("reason", "evidence"), BLANKED, is_own=True,
+          group="source__group__id", names=("id",)),
+    TextPlace("relations", "relations contain it", Relation, ("predicate", "metadata"), group="group__id", names=("id",)),
+    TextPlace("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id", own=own_names),
+    TextPlace("moved sources", "names of moved sources contain it", MovedSource, ("source", "source_ref"), DELETED,
+          group="group__id"),
+)  # fmt: skip
