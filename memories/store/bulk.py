@@ -257,7 +257,7 @@ def skip_unchanged(groups: _Groups, batch: Batch) -> None:
 
 def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
     """Set the pieces and vectors of each draft that is still to be written."""
-    prepare_marks(pending.draft.content for pending in batch)
+    prepare_marks((p.group.key, p.draft.content) for p in batch if p.group is not None)
     waiting = [p for p in batch if not p.outcome]
     if vectors is not None and encoder is not None:
         cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)

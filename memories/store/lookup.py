@@ -94,11 +94,13 @@ def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]
 def add_withdrawn_neighbour(context: WriteContext, memories: Mapping[UUID, Memory]) -> WriteContext:
     """One context of add_withdrawn_neighbours(); `memories` are those of the tombstones, by id."""
     withdrawn = context.withdrawn
-    memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+    if withdrawn is None:
+        return context
+    memory = memories.get(withdrawn.tombstone.memory_id)
     known = {neighbour.memory.root_key for neighbour in context.neighbours if neighbour.is_withdrawn}
     if memory is None or memory.root_key in known:
         return context
-    return replace(context, neighbours=(in_other_dress(memory), *context.neighbours))
+    return replace(context, neighbours=(in_other_dress(memory, withdrawn.likeness), *context.neighbours))
 
 
 def add_existing(context: WriteContext, existing: Existing) -> WriteContext:

@@ -29,6 +29,7 @@ __all__ = [
     "spelling",
     "tokens_of",
     "undressed",
+    "undressed_part",
     "undressed_whole",
     "without_accents",
     "without_markup",
@@ -49,7 +50,12 @@ def undressed_whole(text: str) -> str:
     tokens = tokens_of(bare)
     if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
         bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
-    return without_repetition(keep_signs(mark_signs(spell_plainly(bare))))
+    return without_repetition(undressed_part(bare))
+
+
+def undressed_part(bare: str) -> str:
+    """The letters, digits and signs of a part of a text without markup."""
+    return keep_signs(mark_signs(spell_plainly(bare)))
 
 
 def without_repetition(kept: str) -> str:

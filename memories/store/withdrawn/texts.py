@@ -45,7 +45,7 @@ def refuse_withdrawn_texts(
         for text in ([whole] if is_whole else sentences_of(whole))
         if not is_whole or undressed(text)  # a word that was withdrawn may still be a tag
     ]
-    found = find_all_withdrawn((group.key, scope, text) for _, text in parts)
+    found = find_all_withdrawn(((group.key, scope, text) for _, text in parts), is_whole=is_whole)
     for (path, _), withdrawn in zip(parts, found, strict=True):
         if withdrawn is not None and (withdrawn.is_refused or not is_whole):
             raise repeated_text(actor, withdrawn, path=path, field=field)
@@ -76,7 +76,9 @@ def find_withdrawn_labels(drafts: Sequence[tuple[Group, Draft]]) -> list[tuple[s
     ]
     repeated: list[tuple[str, Withdrawn] | None] = [None] * len(drafts)
     if asked:
-        found = find_all_withdrawn((group, Scope.GROUP, text) for _, group, _, text in asked)
+        found = find_all_withdrawn(
+            ((group, Scope.GROUP, text) for _, group, _, text in asked), is_whole=True
+        )
         for (number, _, path, _), withdrawn in zip(asked, found, strict=True):
             if withdrawn is not None and (withdrawn.is_refused or path == "thread"):
                 repeated[number] = repeated[number] or (path, withdrawn)
