@@ -45,6 +45,7 @@ _INTRODUCING: Final = _any_of([*parse_words(_TABLES["introducing parts"])])
 _FOLLOWING: Final = _any_of([*parse_words(_TABLES["following parts"])])
 _CORRECTING: Final = _any_of([*parse_words(_TABLES["correcting parts"])])
 _CONDITIONAL: Final = _any_of([*parse_words(_TABLES["conditional parts"])])
+_ENDING: Final = _any_of([*parse_words(_TABLES["ending parts"])])
 _DENYING: Final = _any_of([*DENYING_PARTS])
 _AFFIRMING: Final = _any_of(_TABLES["affirming"])
 
@@ -123,6 +124,11 @@ def is_taken_back(plain: str, statement: Statement) -> bool:
     return _refers_and_denies(clause) or _is_correcting_reply(plain, statement.end, at)
 
 
+def corrects_or_ends(text: str) -> bool:
+    """True if a text says of something that it is wrong or over."""
+    return _corrects(text) or _ends(text)
+
+
 def _lead_of(plain: str, start: int) -> str:
     """What comes before a statement and governs it: its clause, labels and quoting words, and the heading of its list."""
     first = max(0, start - MAX_CONTEXT)
@@ -153,7 +159,7 @@ def _refers_and_denies(clause: str) -> bool:
     if not words:
         return False
     if words[0] in _REFERRING or _UNSPACED.search(clause):
-        return _denies(clause) or not _ENDINGS.isdisjoint(words)
+        return _denies(clause) or _ends(clause)
     is_contrast = _denies(words[0]) and len(words) >= MIN_WORDS
     return len(words) <= MAX_DENIAL and _denies(clause) and not is_contrast
 
@@ -171,6 +177,10 @@ def _is_correcting_reply(plain: str, end: int, at: int) -> bool:
 
 def _corrects(text: str) -> bool:
     return not _CORRECTIONS.isdisjoint(_words(text)) or bool(_CORRECTING.search(text))
+
+
+def _ends(text: str) -> bool:
+    return not _ENDINGS.isdisjoint(_words(text)) or bool(_ENDING.search(text))
 
 
 def _denies(text: str) -> bool:

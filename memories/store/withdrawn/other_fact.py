@@ -28,6 +28,7 @@ from memories.language.function_words import (
     strip_endings,
 )
 from memories.language.spelling import distance
+from memories.language.statements import corrects_or_ends
 
 MAX_WORDS = 40  # a longer text does not become another fact by one word
 MAX_REPLACED = 2
@@ -52,6 +53,8 @@ def find_other_fact(old: str, new: str) -> str:
         return "a sign differs that changes a fact"
     if denials_of(old) != denials_of(new):
         return "negation differs"
+    if corrects_or_ends(old) != corrects_or_ends(new):
+        return "one of them says that something is wrong or over"
     if _HAN_NUMBER.findall(old) != _HAN_NUMBER.findall(new):
         return "numbers differ"
     one, other = words_of(old), words_of(new)

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
+from memories.models import Memory
 from tests.memories.builders import kept
 from tests.memories.store.withdrawn_cases import DATA, FACES, VERBS, Voice
 from tests.people import make_token, person
@@ -28,7 +29,6 @@ def voice(alice: User, ledger: Group) -> Voice:
 
 def outcomes(voice: Voice, kind: str, verb: str) -> Iterator[tuple[str, str]]:
     """Each line of this kind with what became of it, by a face in turn, after its text was withdrawn."""
-    from memories.models import Memory
 
     for memory in Memory.objects.all():
         VERBS[verb](voice.person, memory.id, reason="wrong")
@@ -48,4 +48,5 @@ def test_a_carrier_of_a_withdrawn_text_waits(voice: Voice, verb: str) -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_line_that_takes_it_back_or_states_something_else_is_stored(voice: Voice, verb: str) -> None:
     found = dict(outcomes(voice, "others", verb))
-    assert [line for line, outcome in found.items() if outcome != "created"] == []
+    stopped = [line for line, outcome in found.items() if outcome != "created"]
+    assert not stopped, "\n".join(stopped)
