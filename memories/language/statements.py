@@ -32,6 +32,8 @@ _PREPOSITIONS: Final = parse_words(_TABLES["prepositions"])
 _FOLLOWERS: Final = parse_words(_TABLES["followers"])
 _JOINERS: Final = parse_words(_TABLES["joiners"])
 _ENDINGS: Final = parse_words(_TABLES["endings"])
+_LEADING: Final = _INTRODUCERS | _JOINERS
+_INSIDE_PHRASE: Final = _PREPOSITIONS | _ARTICLES
 _REFERRING: Final = parse_words(_TABLES["referring"])
 _CORRECTIONS: Final = parse_words(_TABLES["corrections"])
 _CONDITIONS: Final = parse_words(_TABLES["conditions"])
@@ -210,9 +212,18 @@ def _parts_between(plain: str, start: int, end: int) -> Iterator[_Part]:
     found = [*_WORD.finditer(plain, start, end)]
     if not found:
         return
-    words = [word[0].casefold() for word in found]
-    begins = {start} | {found[at].start() for at in range(1, len(words)) if _may_begin(words, at)}
-    ends = {end} | {found[at].start() for at in range(1, len(words)) if _may_end(words, at)}
+    begins, ends = {start}, {end}
+    opened, before, first = -MAX_OPENED - 1, "", found[0][0].casefold()
+    for at, each in enumerate(found):
+        word = each[0].casefold()
+        is_led = before in _LEADING or at - opened <= MAX_OPENED
+        # "Bob thinks the …", not "the wall of the …"
+        is_apart = before not in _INSIDE_PHRASE and first not in _ARTICLES and at <= MAX_LEAD
+        if at and (is_led or (is_apart and (word in _ARTICLES or word[:2] == "l'"))):
+            begins.add(each.start())
+        if at and (word in _FOLLOWERS or (word in _JOINERS and len(found) - at > MIN_JOINED)):
+            ends.add(each.start())
+        opened, before = (at if word in _OPENERS else opened), word
     unspaced = not plain.isascii() and _UNSPACED.search(plain, start, end) is not None
     if unspaced:
         begins |= {part.end() for part in _INTRODUCING.finditer(plain, start, end)}
@@ -223,21 +234,3 @@ def _parts_between(plain: str, start: int, end: int) -> Iterator[_Part]:
         if unspaced:
             count += len(_UNSPACED.findall(plain, one, other)) // 2
         yield _Part(one, other, undressed_part(plain[one:other]), count, one in begins, other in ends)
-
-
-def _may_begin(words: Sequence[str], at: int) -> bool:
-    """True if a statement may begin with this word of a clause, which is not its first."""
-    word, before = words[at], words[at - 1]
-    if before in _INTRODUCERS or before in _JOINERS:
-        return True
-    if at > MAX_LEAD:
-        return False
-    if any(each in _OPENERS for each in words[max(0, at - MAX_OPENED) : at]):
-        return True
-    is_article = word in _ARTICLES or word[:2] == "l'"
-    return is_article and before not in _PREPOSITIONS | _ARTICLES and words[0] not in _ARTICLES
-
-
-def _may_end(words: Sequence[str], at: int) -> bool:
-    """True if a statement may end before this word of a clause."""
-    return words[at] in _FOLLOWERS or (words[at] in _JOINERS and len(words) - at > MIN_JOINED)

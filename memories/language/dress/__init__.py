@@ -55,6 +55,9 @@ def undressed_whole(text: str) -> str:
 
 def undressed_part(bare: str) -> str:
     """The letters, digits and signs of a part of a text without markup."""
+    letters = "".join(bare.split())
+    if letters.isascii() and letters.isalpha():  # most parts: nothing to spell plainly, no sign
+        return letters.lower()
     return keep_signs(mark_signs(spell_plainly(bare)))
 
 

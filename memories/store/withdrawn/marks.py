@@ -100,7 +100,9 @@ class Withdrawn:
         if not self.is_own and not actor.may(READ, mark.group_id):
             return WITHDRAWN_ELSEWHERE
         if self.likeness is Likeness.INSIDE:
-            what = "a text that" if mark.kind == TombstoneKind.PURGED else f"the text of {mark.memory_id}, which"
+            what = (
+                "a text that" if mark.kind == TombstoneKind.PURGED else f"the text of {mark.memory_id}, which"
+            )
             return f"it contains {what} was {mark.kind} {self.place}; a curator decides"
         if mark.kind == TombstoneKind.PURGED:
             return f"it has the letters and digits of a text that was purged {self.place}; a curator decides"
