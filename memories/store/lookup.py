@@ -10,7 +10,7 @@ from memories.draft.default_scope import default_scope, rule_of
 from memories.models import Memory
 from memories.store.decide import WriteContext
 from memories.store.existing import Existing, find_sources
-from memories.store.neighbours import ComparedText, Neighbour
+from memories.store.neighbours import ComparedText, Neighbour, compare_all
 from memories.store.pieces import read_index_state
 from memories.store.prepare import PreparedDraft
 from memories.store.withdrawn.marks import find_all_withdrawn
@@ -117,4 +117,13 @@ def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
         replaces=replaces,
         exact=exact,
         former=existing.former(group, draft),
+        neighbours=with_dressed(context, existing.dressed(group, draft) if exact is None else None),
     )
+
+
+def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbour, ...]:
+    """The context's neighbours, first of all the one with its text in other dress, which the vectors may have missed."""
+    if memory is None:
+        return context.neighbours
+    others = (each for each in context.neighbours if each.memory.root_key != memory.root_key)
+    return (*compare_all(ComparedText.of(context.draft), [(memory, 1.0)]), *others)

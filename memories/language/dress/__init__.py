@@ -5,9 +5,11 @@ letters, and saying the whole text twice. markup.py removes what is around the w
 signs.py keeps the signs that change a fact.
 """
 
+import hashlib
 from collections import Counter
 from operator import itemgetter
 
+from memories.language.cleaning import fold
 from memories.language.dress.letters import (
     has_letters_or_digits,
     is_in_one_case,
@@ -23,9 +25,11 @@ from memories.language.dress.signs import keep_signs, mark_signs, without_privat
 
 __all__ = [
     "MIN_CHARS",
+    "fold_hash",
     "has_letters_or_digits",
     "is_in_one_case",
     "is_kept",
+    "is_same_in_other_dress",
     "spelling",
     "tokens_of",
     "undressed",
@@ -59,6 +63,22 @@ def undressed_part(bare: str) -> str:
     if letters.isascii() and letters.isalpha():  # most parts: nothing to spell plainly, no sign
         return letters.lower()
     return keep_signs(mark_signs(spell_plainly(bare)))
+
+
+def fold_hash(text: str) -> str:
+    """SHA-256 (hex) of the undressed text: finds the same text in other dress, never decides alone.
+
+    Stored texts are looked up by it, so a change to undressed_whole() or fold() needs every stored hash recomputed.
+    """
+    return hashlib.sha256((undressed_whole(text) or fold(text)).encode()).hexdigest()
+
+
+def is_same_in_other_dress(one: str, other: str) -> bool:
+    """True if two texts have the same words, accents included, and the same signs that change a fact."""
+    left, right = fold(one), fold(other)
+    return left == right or (
+        tokens_of(left) == tokens_of(right) and undressed_whole(one) == undressed_whole(other)
+    )
 
 
 def without_repetition(kept: str) -> str:
