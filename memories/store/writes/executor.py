@@ -102,7 +102,7 @@ class Supersede:
 
 @dataclass(frozen=True)
 class Activate:
-    """Make a candidate count at once, and settle what it was to replace on approval."""
+    """Make a candidate count at once."""
 
     memory: Memory
 
