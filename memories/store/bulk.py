@@ -250,7 +250,7 @@ def skip_unchanged(groups: _Groups, batch: Batch) -> None:
     sources = find_sources([(key, p.draft) for key, p in waiting])
     for key, pending in waiting:
         source = sources.get((key, pending.draft.source, pending.draft.source_ref))
-        stored = source.texts.get(pending.draft.hash) if source else None
+        stored = source.find_unchanged(pending.draft) if source else None
         if stored is not None:
             pending.outcome, pending.id = Outcome.UNCHANGED, stored.id
 

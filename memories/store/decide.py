@@ -30,6 +30,7 @@ from memories.store.writes.executor import (
     Log,
     PointToSuccessor,
     Reinforce,
+    ReleaseSource,
     RetireLapsed,
     Supersede,
     Write,
@@ -112,7 +113,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.
     """
-    known = context.source.texts.get(context.draft.hash) if context.source else None
+    known = context.source.find_unchanged(context.draft) if context.source else None
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
     check_rights(actor, context)
@@ -179,9 +180,10 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
     if old is None and not context.draft.source_ref:
         return Decision(Outcome.REINFORCED, exact, writes=(reinforce,))
     if old is None:
-        after = context.source.current if context.source is not None else None
+        source = context.source
+        after = source.current if source is not None and not source.is_merged else None
         wording = keep_wording(actor, context, exact, after=after, now=now)
-        return Decision(Outcome.REINFORCED, exact, writes=(wording, reinforce))
+        return Decision(Outcome.REINFORCED, exact, writes=(*pass_source_on(context), wording, reinforce))
     if exact.trust == Trust.CANDIDATE:
         doubt = "its replacement is itself waiting for a curator"
     else:
@@ -202,11 +204,17 @@ def is_current_again(actor: Actor, context: WriteContext) -> bool:
 
 
 def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
-    """The unsaved row of the draft; without its source_ref if the source's first row has it."""
+    """The unsaved row of the draft; without its source_ref if the source's first row keeps it."""
     row = new_row(actor, context.draft, group, trust=trust, now=now, columns=context.prepared.columns)
-    if context.source is not None:
+    if context.source is not None and not context.source.is_merged:
         row.source_ref = ""
     return row
+
+
+def pass_source_on(context: WriteContext) -> tuple[Write, ...]:
+    """The write that takes the source_ref from a wording kept in another memory: the source's next text gets it."""
+    source = context.source
+    return (ReleaseSource(source.row),) if source is not None and source.is_merged else ()
 
 
 def keep_wording(
@@ -227,7 +235,8 @@ def decide_new(
     `lapsed` is a live row with the same text whose time is over; the new memory is its next version.
     """
     old, neighbours = context.replaces, context.neighbours
-    retire = (RetireLapsed(lapsed),) if lapsed is not None else ()
+    retire: tuple[Write, ...] = pass_source_on(context)
+    retire += (RetireLapsed(lapsed),) if lapsed is not None else ()
     quarantined = held_for_person(context.draft)
     same = find_restated_neighbour(context) if not quarantined else None
     if same is not None:
@@ -338,6 +347,9 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
         current, named = head_of(context.former), context.replaces
         if is_standing(current) and (named is None or named.root_key != current.root_key):
             return f"this text was superseded by {current.id}; pass supersedes to make it current again"
+    source = context.source
+    if source is not None and source.is_by_hand and source.went_back(context.draft):
+        return f"its source went back to an earlier text, and {source.current.id} was edited since; a curator decides"
     hold = context.prepared.hold
     return (
         hold

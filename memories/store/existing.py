@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
@@ -42,11 +43,27 @@ _SAME_TEXT = CompiledQuery(  # unordered: to sort by key, SQLite reads the whole
 
 @dataclass(frozen=True)
 class StoredSource:
-    """What is stored of a source: the row with its source_ref, the current version, and its texts (hash → memory)."""
+    """What is stored of a source: the row with its source_ref, the current version, and its texts (hash → memory).
+
+    `latest` are the hashes of its current text, of the one that it brought last, and of the memory that it leads to.
+    `is_by_hand`: a person has changed it since. `is_merged`: nothing of it lives but in another memory, so its next text
+    starts a chain.
+    """
 
     row: Memory
     current: Memory
     texts: dict[str, Memory] = field(default_factory=dict)
+    latest: frozenset[str] = frozenset()
+    is_by_hand: bool = False
+    is_merged: bool = False
+
+    def find_unchanged(self, draft: Draft) -> Memory | None:
+        """The memory of the draft's text if the source has not changed; going back to an earlier text is a change."""
+        return self.texts.get(draft.hash) if draft.hash in self.latest else None
+
+    def went_back(self, draft: Draft) -> bool:
+        """True if the source has changed back to one of its earlier texts."""
+        return draft.hash in self.texts and self.find_unchanged(draft) is None
 
 
 def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
@@ -57,7 +74,9 @@ def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredS
     rows = read_source_rows([*wanted])
     found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
     heads = heads_of(list(found.values()))
-    changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
+    changed = [
+        row for key, row in found.items() if row.content_hash != wanted[key] or row.state != State.LIVE
+    ]
     chains = read_chains(changed)
     return {
         key: combine_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
@@ -132,7 +151,18 @@ def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSour
     own = [version for version in [row, *chain] if version.root_key == row.root_key]
     current = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
     unmerged = [v for v in own if v.state != State.MERGED] or own
-    return StoredSource(row, (current or unmerged)[-1], texts)
+    # An edit corrects what it replaces, so that row's record time ends; what the source brings supersedes it.
+    corrected = {later.key for earlier, later in pairwise(own) if earlier.retired_at is not None}
+    brought = max((v for v in [row, *chain] if v.source == row.source and v.key not in corrected), key=by_key)
+    now = (current or unmerged)[-1]
+    return StoredSource(
+        row,
+        now,
+        texts,
+        latest=frozenset(version.content_hash for version in (now, brought, head)),
+        is_by_hand=own[-1].key > brought.key,
+        is_merged=not current and own[-1].state == State.MERGED,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from memories.draft import Draft
 from memories.draft.default_scope import default_scope, rule_of
 from memories.models import Memory
 from memories.store.decide import WriteContext
-from memories.store.existing import Existing, find_sources
+from memories.store.existing import Existing, StoredSource, find_sources
 from memories.store.neighbours import ComparedText, Neighbour, compare_all
 from memories.store.pieces import read_index_state
 from memories.store.prepare import PreparedDraft
@@ -29,7 +29,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
     for group, prepared in drafts:
         draft = prepared.draft
         source = sources.get((group.key, draft.source, draft.source_ref)) if draft.source_ref else None
-        replaces = prepared.superseded or (source.current if source is not None else None)
+        replaces = prepared.superseded or current_of(source)
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
@@ -107,7 +107,7 @@ def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
     """The context with what is stored of its text now, after the drafts before it."""
     group, draft = context.group.key, context.draft
     source = existing.source(group, draft)
-    replaces = existing.current(context.prepared.superseded or (source.current if source else None))
+    replaces = existing.current(context.prepared.superseded or current_of(source))
     exact = existing.exact(group, draft)
     if exact is not None and exact.state != State.LIVE and replaces is not None:
         exact = None  # it counts until a plan begins; what replaces the plan is a new version
@@ -119,6 +119,11 @@ def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
         former=existing.former(group, draft),
         neighbours=with_dressed(context, existing.dressed(group, draft) if exact is None else None),
     )
+
+
+def current_of(source: StoredSource | None) -> Memory | None:
+    """The memory that the source's next text replaces; None if it starts a chain."""
+    return source.current if source is not None and not source.is_merged else None
 
 
 def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbour, ...]:

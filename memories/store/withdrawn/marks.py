@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from access.actor import READ, Actor
 from access.models import Group
 from memories.language.dress import is_in_one_case
-from memories.language.statements import is_taken_back, plain_lines, statements_in
+from memories.language.dress.statements import is_taken_back, plain_lines, statements_in
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.reach import EFFECTS, Effect, Likeness, bars

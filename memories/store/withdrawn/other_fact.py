@@ -15,6 +15,7 @@ from itertools import groupby
 
 from memories.language.cleaning import fold
 from memories.language.dress import is_kept, tokens_of, undressed_whole, without_accents, without_markup
+from memories.language.dress.statements import corrects_or_ends
 from memories.language.function_words import (
     DENIALS,
     DENYING_PARTS,
@@ -28,7 +29,6 @@ from memories.language.function_words import (
     strip_endings,
 )
 from memories.language.spelling import distance
-from memories.language.statements import corrects_or_ends
 
 MAX_WORDS = 40  # a longer text does not become another fact by one word
 MAX_REPLACED = 2

@@ -30,6 +30,7 @@ from memories.store.writes.rows import add_names, new_row, set_previous_version
 from memories.store.writes.supersede import (
     activate_candidate,
     point_to_successor,
+    release_source,
     replace_memory,
     retire_lapsed,
 )
@@ -82,6 +83,13 @@ class RetireLapsed:
     """Retire a live row whose time is over, so that its text can be stored again."""
 
     memory: Memory
+
+
+@dataclass(frozen=True)
+class ReleaseSource:
+    """Take the source_ref from the row that has it, for another row."""
+
+    row: Memory
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,7 @@ class Log:
 
 
 Write = (
-    Insert | KeepWording | Reinforce | RetireLapsed | PointToSuccessor | Activate | Supersede | LinkSuccessor
+    Insert | KeepWording | Reinforce | RetireLapsed | ReleaseSource | PointToSuccessor | Activate | Supersede | LinkSuccessor
     | LinkNeighbours | AwaitProbe | Log
 )  # fmt: skip
 
@@ -189,6 +197,8 @@ class Executor:
                 self._wordings.append(write)
             case RetireLapsed():
                 retire_lapsed(self._actor, write.memory)
+            case ReleaseSource():
+                release_source(self._actor, write.row)
             case PointToSuccessor():
                 point_to_successor(self._actor, write.old, write.new)
             case Activate():

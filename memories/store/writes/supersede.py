@@ -108,6 +108,15 @@ def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
     )
 
 
+def release_source(actor: Actor, row: Memory) -> None:
+    """Take the source_ref from a row, and log it."""
+    before = snapshot(row)
+    row.source_ref, row.updated_at = "", timezone.now()
+    row.save(update_fields=["source_ref", "updated_at"])
+    payload = {"changes": changes(before, snapshot(row))}
+    audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
+
+
 def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
     """Point a retired row at its successor, and log it; False if it has a successor already."""
     if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
