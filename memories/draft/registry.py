@@ -16,6 +16,7 @@ from memories.draft.kinds import Flag, Id, Kind, Line, Metadata, Moment, Number,
 from memories.types import Scope, State, Trust, Type
 
 MAX_POSITION: Final = 2**31 - 1
+NAMED_POSITION: Final = Number(0, 10**9)  # what a caller may name: as many more are left to append
 
 
 class OnEdit(Enum):

@@ -22,6 +22,7 @@ from access.groups.guarding import guard_unreviewed
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
+from memories.draft.checks import check_zone
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
@@ -165,10 +166,8 @@ def check_relation(draft: RelationDraft) -> str:
         raise InvalidInput(f"At most {MAX_EVIDENCE} memories are allowed as evidence.", field="evidence")
     for name in ("valid_from", "valid_to"):
         moment = getattr(draft, name)
-        if moment is not None and moment.tzinfo is None:
-            raise InvalidInput(
-                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
-            )
+        if moment is not None:
+            check_zone(moment, field=name)
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     return predicate

@@ -10,7 +10,7 @@ import memories.store.bulk
 import memories.store.prepare
 from access import groups
 from access.actor import Actor
-from access.errors import GroupNotFound, InvalidInput, NotPermitted
+from access.errors import Conflict, GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import Draft
@@ -195,6 +195,16 @@ def test_equal_events_in_a_thread_are_two_unless_they_share_the_place(alice: Use
     assert (first.position, second.position) == (0, 1)
     again = keep(person(alice), "Yes.", position=1, **event)
     assert (again.outcome, again.memory) == ("reinforced", second)
+
+
+def test_a_thread_that_was_filled_to_its_last_position_says_so(alice: User, ledger: Group) -> None:
+    event = {"group": "ledger", "type": "episodic", "thread": "monday"}
+    last = kept(person(alice), "Yes.", **event)
+    Memory.objects.filter(pk=last.pk).update(position=2**31 - 1)  # older versions took it
+    with pytest.raises(Conflict, match="last position"):
+        keep(person(alice), "No.", **event)
+    with pytest.raises(Conflict, match="last position"):
+        store_many(person(alice), [Draft("No.", **event)])  # type: ignore[arg-type]
 
 
 # Sources
