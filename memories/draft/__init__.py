@@ -25,7 +25,7 @@ from memories.draft.checks import (
     check_tags,
     clean_reason,
 )
-from memories.draft.registry import BY_NAME, MAX_POSITION, NAMED_POSITION, OnEdit
+from memories.draft.registry import BY_NAME, MAX_POSITION, OnEdit
 from memories.language.cleaning import clean_line, clean_text, content_hash
 from memories.language.dress import fold_hash
 from memories.types import Type
@@ -175,7 +175,7 @@ def check_draft(draft: Draft) -> Draft:
         for value, default, clean_value in zip(given[3:], _DEFAULTS, _CLEANERS, strict=True)
     ]
     if draft.position is not None:
-        NAMED_POSITION.clean(draft.position, field="position")
+        BY_NAME["position"].kind.clean(draft.position, field="position")
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     thread = clean_line(draft.thread, field="thread", max_chars=200)

@@ -16,7 +16,6 @@ from memories.draft.kinds import Flag, Id, Kind, Line, Metadata, Moment, Number,
 from memories.types import Scope, State, Trust, Type
 
 MAX_POSITION: Final = 2**31 - 1
-NAMED_POSITION: Final = Number(0, 10**9)  # what a caller may name: as many more are left to append
 
 
 class OnEdit(Enum):
@@ -140,7 +139,8 @@ RECORD_FIELDS: Final = (
         OneOf(Scope, unset="default of the group"),
         help="default: group, unless the group or access.default_scope has another rule",
     ),
-    bookkeeping("position", Number(0, MAX_POSITION), is_optional=True, is_returned=True),
+    # A caller may name half of what fits, so that there is room to append.
+    bookkeeping("position", Number(0, 10**9), is_optional=True, is_returned=True),
     bookkeeping("state", OneOf(State), is_returned=True, is_in_history=True),
     bookkeeping("trust", OneOf(Trust), is_returned=True, is_in_history=True, merge=higher_trust),
     RecordField("tags", Tags(), on_edit=OnEdit.IN_PLACE, merge=both_tags, inherit=shared_tags),

@@ -7,6 +7,7 @@ grows with the text's length alone.
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
@@ -15,7 +16,8 @@ from memories.language.dress import MIN_CHARS, undressed_part, without_markup
 from memories.language.function_words import DENIALS, DENYING_PARTS, NEGATION
 from memories.language.word_tables import parse_words, read_sections
 
-MAX_PARTS = 32
+MAX_PARTS = 32  # of a statement, which may be several sentences
+MAX_STATEMENTS = 200_000  # about a second; a text of that many parts has shorter statements
 MIN_WORDS = 3  # two words are a name, or part of too many sentences
 MAX_LEAD = 12  # words before a statement in its clause
 MAX_OPENED = 6  # words between an opener and the statement
@@ -26,6 +28,7 @@ MAX_REPLY = 10  # words of a sentence that speaks of the one before it
 
 _TABLES: Final = read_sections("statements")
 _INTRODUCERS: Final = parse_words(_TABLES["introducers"])
+_SUBORDINATORS: Final = parse_words(_TABLES["subordinators"])
 _OPENERS: Final = parse_words(_TABLES["openers"])
 _ARTICLES: Final = parse_words(_TABLES["articles"])
 _PREPOSITIONS: Final = parse_words(_TABLES["prepositions"])
@@ -100,11 +103,12 @@ def plain_lines(text: str) -> str:
 def statements_in(plain: str) -> Iterator[Statement]:
     """What is stated inside a plain text, as a whole and in its parts."""
     parts = _parts_of(plain)
+    longest = max(MIN_WORDS, min(MAX_PARTS, MAX_STATEMENTS // max(1, len(parts))))
     for at, first in enumerate(parts):
         if not first.begins:
             continue
         bare, words = "", 0
-        for part in parts[at : at + MAX_PARTS]:
+        for part in parts[at : at + longest]:
             joint = "." if bare[-1:].isdigit() and part.bare[:1].isdigit() else ""
             bare += joint + part.bare
             words += part.words
@@ -139,7 +143,7 @@ def _lead_of(plain: str, start: int) -> str:
     for found in reversed(breaks):
         segment = plain[found.end() : at]
         leads.append(segment)
-        is_introduced = "," in found[0] and _words(segment)[:1] and _words(segment)[0] in _INTRODUCERS
+        is_introduced = "," in found[0] and not _SUBORDINATORS.isdisjoint(_words(segment)[:1])
         if not (_LEADS_ON.search(found[0]) or is_introduced):
             break
         at = found.start()
@@ -229,8 +233,9 @@ def _parts_between(plain: str, start: int, end: int) -> Iterator[_Part]:
         begins |= {part.end() for part in _INTRODUCING.finditer(plain, start, end)}
         ends |= {part.start() for part in _FOLLOWING.finditer(plain, start, end)}
     cuts = sorted(begins | ends)
+    starts = [word.start() for word in found]
     for one, other in pairwise(cuts):
-        count = sum(one <= word.start() < other for word in found) if len(cuts) > 2 else len(found)
+        count = bisect_left(starts, other) - bisect_left(starts, one)
         if unspaced:
             count += len(_UNSPACED.findall(plain, one, other)) // 2
         yield _Part(one, other, undressed_part(plain[one:other]), count, one in begins, other in ends)
