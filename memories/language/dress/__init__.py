@@ -7,6 +7,7 @@ signs.py keeps the signs that change a fact.
 
 import hashlib
 from collections import Counter
+from functools import lru_cache
 from operator import itemgetter
 
 from memories.language.cleaning import fold
@@ -48,6 +49,7 @@ def undressed(text: str) -> str:
     return kept if sum(c.isalnum() for c in kept) >= MIN_CHARS else ""
 
 
+@lru_cache(maxsize=32)  # a new text is hashed, marked and compared with several
 def undressed_whole(text: str) -> str:
     """undressed() of a text of any length."""
     bare = without_joints(without_markup(without_private_marks(text)))

@@ -46,7 +46,7 @@ _TO_HIRAGANA = {code: code - 0x60 for code in range(0x30A1, 0x30F7)}
 
 def find_other_fact(old: str, new: str) -> str:
     """Why two near texts state two facts, in words; empty if nothing proves it."""
-    left, right = plain_text(old), plain_text(new)
+    left, right = undressed_whole(old), undressed_whole(new)
     if left == right:
         return ""
     if letters_of(left) == letters_of(right):
@@ -67,12 +67,6 @@ def find_other_fact(old: str, new: str) -> str:
         return "two parts changed places"
     replaced = find_replaced(one, other)
     return f"another word in its place: {', '.join(map(' | '.join, replaced))}" if replaced else ""
-
-
-@lru_cache(maxsize=32)
-def plain_text(text: str) -> str:
-    """A text undressed; the new text is compared with several."""
-    return undressed_whole(text)
 
 
 def letters_of(undressed: str) -> str:
