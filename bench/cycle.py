@@ -138,7 +138,8 @@ def events(count: int) -> Iterator[tuple[str, datetime]]:
 
 def fill(group: "Group", count: int, encoder: Any) -> None:
     """Write the events past the write path, with their pieces; triggers fill the indexes."""
-    from memories.language.cleaning import content_hash, fold_hash  # noqa: PLC0415 - as above
+    from memories.language.cleaning import content_hash  # noqa: PLC0415 - as above
+    from memories.language.dress import fold_hash  # noqa: PLC0415 - as above
     from memories.models import Memory, Piece  # noqa: PLC0415 - as above
     from memories.store.pieces import claim_index, embedded_text  # noqa: PLC0415 - as above
     from memories.store.search_columns import filter_tokens  # noqa: PLC0415 - Django is set up only then

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
@@ -23,6 +24,8 @@ from access.sign_in.sessions import end_other_sessions
 
 # Logged fields; passwords and their hashes are never logged.
 AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+# Names that the log gives to Loci itself: access.tokens.operator(), jobs, rooms, watched folders, artifacts, sign-in.
+MACHINE_NAMES: Final = frozenset(("operator", "job", "rooms", "watching", "files", "sign-in"))
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
         changed = [name for name, value in wanted.items() if before[name] != value]
         for name in changed:
             setattr(person, name, wanted[name])
-        check_fields(person)
+        check_fields(person, "username")  # it does not change
         if changed:
             person.save(update_fields=changed)
             if not User.objects.filter(is_superuser=True, is_active=True).exists():
@@ -156,13 +159,20 @@ def check_may_manage(actor: Actor) -> None:
         raise NotPermitted("Only an admin of every group can manage users.", hint="Ask a superuser.")
 
 
-def check_fields(user: User) -> None:
-    """Raise InvalidInput for the first field that is not valid, except the password."""
+def check_fields(user: User, *known: str) -> None:
+    """Raise InvalidInput for the first field that is not valid, except the password and those that are `known`."""
     try:
-        user.clean_fields(exclude=["password"])
+        user.clean_fields(exclude=["password", *known])
     except ValidationError as error:
         field, texts = next(iter(error.message_dict.items()))
         raise InvalidInput(" ".join(texts), field="user" if field == "username" else field) from None
+
+
+def refuse_machine_name(username: str) -> None:
+    """Raise ValidationError for a name that the log gives to Loci itself; every account's name is checked by it."""
+    if username.casefold() in MACHINE_NAMES:
+        text = gettext("The name '{name}' is reserved for Loci itself. Choose another one.")
+        raise ValidationError(text.format(name=username), code="reserved")
 
 
 def audited_fields(user: User) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from access.actor import Actor
 from access.audit.collect import collecting_rows, current_work
 from access.audit.retry import one_change
 from access.errors import Conflict, InFlight, LociError
+from access.models import AuditEntry
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
 from storage.locks import hold_until_commit
@@ -99,6 +100,11 @@ def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswe
     raise refusal
 
 
+def is_logged() -> bool:
+    """True if a log row of the current work is there: a transaction that was rolled back took its rows along."""
+    return AuditEntry.objects.filter(key__in=[row.key for row in current_work().rows]).exists()
+
+
 def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     kept = find_answer(actor, write)
     if kept is not None:
@@ -110,7 +116,7 @@ def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) ->
         try:
             answer = job()
         except LociError as error:
-            if current_work().rows:  # a refusal that was logged: the retry gets it too, and logs nothing
+            if is_logged():  # a refusal that was logged: the retry gets it too, and logs nothing
                 keep_answer(actor, write, status=error.status, answer=error.as_dict())
             raise
     keep_answer(actor, write, status=answer.status, answer=answer.body)

@@ -22,7 +22,8 @@ from maintenance.cycle.vectors import first_key_without_vector
 from memories.draft import Draft, check_draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
-from memories.language.cleaning import content_hash, fold_hash
+from memories.language.cleaning import content_hash
+from memories.language.dress import fold_hash
 from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
 from memories.queries.labels import PROMOTED_SOURCE

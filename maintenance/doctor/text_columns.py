@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
 from maintenance.doctor.report import Finding, stale_or_ok
-from memories.language.cleaning import fold_hash
+from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
 from storage.bulk.update import write_columns

@@ -1,5 +1,6 @@
 """Backfill of missing vectors: memories stored without a model are embedded once there is one."""
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from memories.store.pieces import (
     piece_rows,
 )
 
+log = logging.getLogger(__name__)
 # A text beyond it is embedded alone and after the others, so that a few of them keep nobody else's waiting.
 LONG_CHARS = 20_000
 BATCH_MEMORIES = 16  # per transaction: the longest that other writers wait
@@ -32,7 +34,7 @@ MODEL_WAIT_S = 60.0  # a job can wait longer than a person
 
 @dataclass(frozen=True)
 class BackfillResult:
-    """Memories and pieces that embed_owed() embedded, memories that another process did first, and how many are left."""
+    """Memories and pieces that embed_owed() embedded, memories that another process did first or no encoder reads, and how many are left."""
 
     memories: int
     pieces: int
@@ -97,7 +99,7 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
             Memory.objects.filter(key__in=batch_keys).select_related("group", "thread").order_by("key")
         )
         try:
-            embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
+            batch, embedded = embed_readable(batch, encoder)
         except ModelUnavailable:
             if not ENDING.is_set():
                 raise
@@ -107,9 +109,37 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
         written = [count for count in counts if count]
         done += len(written)
         pieces += sum(written)
-        skipped += len(batch) - len(written)
+        skipped += len(batch_keys) - len(written)
     probe_waiting(actor, limit=limit)
     return BackfillResult(done, pieces, skipped, owed_pieces().values("memory_id").distinct().count())
+
+
+def embed_readable(
+    batch: Sequence[Memory], encoder: Encoder | None
+) -> tuple[list[Memory], list[EmbeddedText]]:
+    """Embed a batch; a text that makes the encoder raise is left out and logged, so that the others need not wait.
+
+    Raises:
+        Exception: the encoder's, if it reads none of several texts.
+    """
+    try:
+        return [*batch], embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
+    except ModelUnavailable:
+        raise
+    except Exception:
+        read: list[Memory] = []
+        embedded: list[EmbeddedText] = []
+        for memory in batch:
+            try:
+                embedded += embed_passages([passage_of(memory)], encoder=encoder)
+                read.append(memory)
+            except ModelUnavailable:
+                raise
+            except Exception:
+                log.exception("the text of %s cannot be embedded", memory.id)
+        if len(batch) > 1 and not read:
+            raise
+        return read, embedded
 
 
 def owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:

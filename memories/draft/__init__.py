@@ -26,7 +26,8 @@ from memories.draft.checks import (
     clean_reason,
 )
 from memories.draft.registry import BY_NAME, MAX_POSITION, OnEdit
-from memories.language.cleaning import clean_line, clean_text, content_hash, fold_hash
+from memories.language.cleaning import clean_line, clean_text, content_hash
+from memories.language.dress import fold_hash
 from memories.types import Type
 
 __all__ = [
@@ -105,7 +106,7 @@ class Draft:
 
     @cached_property
     def fold_hash(self) -> str:
-        """Hash of the content's fold; the memory's, once the draft is checked."""
+        """Hash of the content without its dress; the memory's, once the draft is checked."""
         return fold_hash(self.content)
 
     def in_scope(self, scope: str) -> "Draft":
@@ -174,7 +175,7 @@ def check_draft(draft: Draft) -> Draft:
         for value, default, clean_value in zip(given[3:], _DEFAULTS, _CLEANERS, strict=True)
     ]
     if draft.position is not None:
-        check_range(draft.position, 0, MAX_POSITION, field="position")
+        BY_NAME["position"].kind.clean(draft.position, field="position")
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     thread = clean_line(draft.thread, field="thread", max_chars=200)

@@ -53,11 +53,15 @@ def clean_reason(reason: str) -> str:
 
 
 def check_zone(moment: datetime, *, field: str) -> None:
-    """Raise InvalidInput if a time has no time zone."""
+    """Raise InvalidInput if a time has no time zone, or is outside the years 1 to 9999 in UTC."""
     if moment.tzinfo is None:
         raise InvalidInput(
             f"{field} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=field
         )
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{field} is outside the calendar in UTC.", field=field) from None
 
 
 def check_ahead(moment: datetime | None, *, field: str) -> None:

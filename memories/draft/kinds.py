@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import TextChoices
 
+from access.errors import InvalidInput
 from memories.draft.checks import check_choice, check_metadata, check_range, check_tags, check_zone
 from memories.language.cleaning import clean_line
 
@@ -83,6 +84,8 @@ class Number(Kind):
 
     def clean(self, value: Any, *, field: str) -> Any:
         check_range(value, self.low, self.high, field=field)
+        if self.is_whole and value != int(value):
+            raise InvalidInput(f"{field} is {value!r}; it must be a whole number.", field=field)
         return value
 
 

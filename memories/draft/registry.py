@@ -139,7 +139,8 @@ RECORD_FIELDS: Final = (
         OneOf(Scope, unset="default of the group"),
         help="default: group, unless the group or access.default_scope has another rule",
     ),
-    bookkeeping("position", Number(0, MAX_POSITION), is_optional=True, is_returned=True),
+    # A caller may name half of what fits, so that there is room to append.
+    bookkeeping("position", Number(0, 10**9), is_optional=True, is_returned=True),
     bookkeeping("state", OneOf(State), is_returned=True, is_in_history=True),
     bookkeeping("trust", OneOf(Trust), is_returned=True, is_in_history=True, merge=higher_trust),
     RecordField("tags", Tags(), on_edit=OnEdit.IN_PLACE, merge=both_tags, inherit=shared_tags),

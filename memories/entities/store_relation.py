@@ -20,14 +20,16 @@ from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.groups.guarding import guard_unreviewed
 from access.groups.locks import hold_groups
-from access.models import Group
+from access.models import AuditEntry, Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
+from memories.draft.checks import check_zone
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
-from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
+from memories.queries.versions import find_memory, find_named, head_of, parse_short_id, versions_of
 from memories.queries.visibility import RECALLED, as_q, listed_by
 from memories.store import (
+    CONFIRMED_TODAY,
     REINFORCEMENT,
     Outcome,
     PreparedDraft,
@@ -35,7 +37,9 @@ from memories.store import (
     check_may_write,
     prepare_store,
     store_prepared,
+    written_today,
 )
+from memories.store.neighbours import is_overwriting
 from memories.store.withdrawn.texts import refuse_withdrawn_texts
 from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
@@ -162,10 +166,8 @@ def check_relation(draft: RelationDraft) -> str:
         raise InvalidInput(f"At most {MAX_EVIDENCE} memories are allowed as evidence.", field="evidence")
     for name in ("valid_from", "valid_to"):
         moment = getattr(draft, name)
-        if moment is not None and moment.tzinfo is None:
-            raise InvalidInput(
-                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
-            )
+        if moment is not None:
+            check_zone(moment, field=name)
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     return predicate
@@ -283,7 +285,8 @@ def write_relation(
     known = Relation.objects.filter(**same, valid_to=None).first()
     if known is not None:
         before = {name: as_json(getattr(known, name)) for name in CHANGING}
-        outcome, why = reinforce_or_end(known, draft.valid_to, now)
+        is_counted = not is_overwriting() and was_said_today(actor, known, subject)
+        outcome, why = reinforce_or_end(known, draft.valid_to, now, is_counted=is_counted)
         after = {name: as_json(getattr(known, name)) for name in CHANGING}
         return known, outcome, why, {n: [before[n], after[n]] for n in CHANGING if before[n] != after[n]}
     ended = Relation.objects.filter(**same, valid_from=draft.valid_from, valid_to=draft.valid_to).first()
@@ -306,9 +309,24 @@ def write_relation(
     return relation, "created", "", {}
 
 
-def reinforce_or_end(known: Relation, valid_to: datetime | None, now: datetime) -> tuple[str, str]:
-    """Set the end of a current relation, or without one raise its confidence: the outcome and why."""
+def was_said_today(actor: Actor, relation: Relation, subject: Memory) -> bool:
+    """True if the actor stored or reinforced a relation today: repeating it adds no confidence."""
+    entries = AuditEntry.objects.filter(
+        memory_id__in=[version.id for version in versions_of(subject)],
+        subject=f"relation:{relation.id}",
+        operation=Operation.RELATE,
+    )
+    return bool(written_today(actor, entries))
+
+
+def reinforce_or_end(
+    known: Relation, valid_to: datetime | None, now: datetime, *, is_counted: bool
+) -> tuple[str, str]:
+    """Set the end of a current relation, or without one raise its confidence unless that `is_counted`: outcome and why."""
     known.updated_at = now
+    if valid_to is None and is_counted:
+        known.save(update_fields=["updated_at"])
+        return "reinforced", CONFIRMED_TODAY
     if valid_to is None:
         known.confidence = min(1.0, round(known.confidence + REINFORCEMENT, 6))
         known.save(update_fields=["confidence", "updated_at"])

@@ -116,14 +116,6 @@ def without_marks(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
-def fold_hash(text: str) -> str:
-    """SHA-256 (hex) of the folded text: finds candidates and tombstones, never decides alone.
-
-    Stored texts are looked up by it, so a change to fold() needs every stored hash recomputed.
-    """
-    return hashlib.sha256(fold(text).encode()).hexdigest()
-
-
 def first_words(text: str, count: int) -> str:
     """The first `count` words."""
     return " ".join(text.split(None, count)[:count])

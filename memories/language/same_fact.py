@@ -7,6 +7,7 @@ from enum import Enum
 from functools import lru_cache
 
 from memories.language.cleaning import fold
+from memories.language.dress import is_same_in_other_dress
 from memories.language.function_words import (
     DETERMINERS,
     NEGATION,
@@ -63,7 +64,7 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
     is UNSURE, for a person to decide. Only the first MAX_COMPARED_CHARS are compared: longer texts that agree there are
     UNSURE as well. The work is linear in the texts' length.
     """
-    is_folded = fold(old) == fold(new)
+    is_folded = is_same_in_other_dress(old, new)
     old, new = _spaced(old), _spaced(new)
     is_long = not is_folded and max(len(old), len(new)) > MAX_COMPARED_CHARS
     if is_long:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
@@ -23,14 +24,14 @@ CARRIED_FIELDS: Final = (
 )  # fmt: skip
 
 
-def carry_out_approval(actor: Actor, memory: Memory) -> int:
-    """Supersede the memories that this one was written to replace, if still live; return their number.
+def carry_out_approval(actor: Actor, memory: Memory) -> tuple[str, ...]:
+    """Supersede the memories that this one was written to replace, if still live; what was done, a sentence for each.
 
     Runs inside the caller's transaction. The memory becomes the next version of what it replaces: relations, links
     and names move to that chain's root. A correction that was queued as an edit means that the old text was never
     right, so the old row's record time ends. A memory that was retracted meanwhile gets this one as its successor.
     """
-    replaced = 0
+    done: list[str] = []
     for link in settle_on_approval(actor, memory, timezone.now()):
         operation, old = link.evidence[ON_APPROVAL], head_of(link.target)
         if old.key == memory.key or old.state not in (State.LIVE, State.RETRACTED):
@@ -39,17 +40,18 @@ def carry_out_approval(actor: Actor, memory: Memory) -> int:
             # The right text of a plan that was withdrawn since is a plan itself: it corrects nothing that holds today.
             is_plan = not has_begun(memory, timezone.now()) and was_called_off_after(old, memory.created_at)
             how = Operation.SUPERSEDE if is_plan else Operation(operation)
-            replace_by_approved(actor, old, memory, operation=how, is_first=replaced == 0)
+            replace_by_approved(actor, old, memory, operation=how, is_first=not done)
+            done.append(gettext("{id} is superseded").format(id=old.id))
         else:
-            if replaced == 0:
+            if not done:
                 join_chain(actor, old, memory)
             point_to_successor(actor, old, memory)
             memory.refresh_from_db()
-        replaced += 1
-    return replaced
+            done.append(gettext("{id} was retracted and now leads to it").format(id=old.id))
+    return tuple(done)
 
 
-def approve_text(actor: Actor, memory: Memory) -> int:
+def approve_text(actor: Actor, memory: Memory) -> tuple[str, ...]:
     """carry_out_approval() for somebody's decision: what a scan found in the text is decided too."""
     rows = MemoryFinding.objects.filter(memory=memory, status__in=[FindingStatus.OPEN, FindingStatus.HELD])
     rows.update(status=FindingStatus.KEPT, settled_by=actor.name[:300])

@@ -15,8 +15,8 @@ from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput
 from access.groups.locks import hold_groups
 from memories.draft import Draft, EditDraft, clean_reason
-from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
-from memories.language.dress import undressed
+from memories.language.cleaning import clean_text, content_hash, fold
+from memories.language.dress import fold_hash, undressed
 from memories.lifecycle.approve import join_chain
 from memories.lifecycle.edit import (
     EditOutcome,

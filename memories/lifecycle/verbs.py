@@ -156,7 +156,7 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 @one_change
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Activate a candidate, disputed, rejected or quarantined memory; for curators."""
-    consequence = gettext("recall returns it; the memory that it was written to replace is superseded")
+    consequence = gettext("recall returns it")
     return _set_trust(
         actor, id_, Trust.ACTIVE, consequence,
         reason=reason, dry_run=dry_run, follow_up=approve_text,
@@ -242,7 +242,7 @@ def _set_trust(
     *,
     reason: str,
     dry_run: bool,
-    follow_up: Callable[[Actor, Memory], object] | None = None,
+    follow_up: Callable[[Actor, Memory], tuple[str, ...]] | None = None,
 ) -> ChangeResult:
     memory = find_head(actor, id_, right=CURATE)
     require_person(actor, f"set {trust}")
@@ -256,10 +256,9 @@ def _set_trust(
     is_rejected = trust == Trust.REJECTED
     same = find_counting_same(memory) if is_rejected and memory.trust == Trust.CANDIDATE else None
 
-    def run_follow_up() -> None:
+    def run_follow_up() -> DerivedChanges:
         follow_trust(actor, memory, reason=reason, same=same)
-        if follow_up is not None:
-            follow_up(actor, memory)
+        return DerivedChanges(consequences=follow_up(actor, memory) if follow_up is not None else ())
 
     consequences = rejection_lines(memory, same) if is_rejected else (consequence,)
     return change_fields(

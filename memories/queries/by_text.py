@@ -2,6 +2,7 @@
 
 from django.db.models import Exists, OuterRef, Q
 
+from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.models.text_lookup import fold_start, fold_starts_with
 from memories.queries.snapshot import RELATED_ROWS
@@ -21,8 +22,10 @@ def live_copies(memory: Memory) -> list[Memory]:
     )  # fmt: skip
     others = same_text.exclude(type=Type.EPISODIC).exclude(Q(key=memory.root_key) | Q(root=memory.root_key))
     rows = others.exclude(key=memory.key).select_related(*RELATED_ROWS)
+    folded = fold(memory.content)  # other dress may be another fact: a purge destroys copies
     # Unordered: with ORDER BY key, SQLite reads the whole group.
-    return sorted(rows.order_by(), key=lambda row: row.key)
+    copies = (row for row in rows.order_by() if fold(row.content) == folded)
+    return sorted(copies, key=lambda row: row.key)
 
 
 def recallable_copies(memory: Memory) -> list[Memory]:

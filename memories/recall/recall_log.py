@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    transaction,
+)
 from django.db.models import F, TextField, Value
 from django.db.models.functions import Coalesce, Greatest
 
@@ -85,13 +92,25 @@ class RecallCounter:
             self._timer.start()
 
     def flush(self) -> int:
-        """Write pending recalls and the tokens' last use in one transaction; returns the number of recalls."""
+        """Write pending recalls and the tokens' last use in one transaction; returns the number of recalls.
+
+        After a failure of the connection, such as a lock that was not free in time, they are pending again.
+        """
         with self._lock:
             pending, self._pending, self._timer = self._pending, [], None
         if pending or PENDING_TOKEN_USES:
-            with transaction.atomic():
-                write_recalls(pending)
-                flush_token_use()
+            uses = dict(PENDING_TOKEN_USES)
+            try:
+                with transaction.atomic():
+                    write_recalls(pending)
+                    flush_token_use()
+            except (OperationalError, InterfaceError):
+                for token, at in uses.items():
+                    PENDING_TOKEN_USES.setdefault(token, at)
+                with self._lock:
+                    self._pending = [*pending, *self._pending][-MAX_PENDING:]
+                    self._start_timer()
+                raise
         return len(pending)
 
     def _flush_in_thread(self) -> None:

@@ -55,7 +55,7 @@ from memories.store.writes.plans import (
     rows_called_off,
     was_called_off_after,
 )
-from memories.store.writes.reinforce import REINFORCEMENT
+from memories.store.writes.reinforce import CONFIRMED_TODAY, REINFORCEMENT, written_today
 from memories.store.writes.rows import add_alias
 from memories.store.writes.supersede import (
     bring_plan_forward,
@@ -69,6 +69,7 @@ from memories.store.writes.supersede import (
 from memories.types import Scope, Trust
 
 __all__ = [
+    "CONFIRMED_TODAY",
     "REINFORCEMENT",
     "UNPROBED",
     "Outcome",
@@ -104,6 +105,7 @@ __all__ = [
     "was_called_off_after",
     "withdrawn_doubt",
     "write_drafts",
+    "written_today",
 ]
 
 

@@ -250,14 +250,14 @@ def skip_unchanged(groups: _Groups, batch: Batch) -> None:
     sources = find_sources([(key, p.draft) for key, p in waiting])
     for key, pending in waiting:
         source = sources.get((key, pending.draft.source, pending.draft.source_ref))
-        stored = source.texts.get(pending.draft.hash) if source else None
+        stored = source.find_unchanged(pending.draft) if source else None
         if stored is not None:
             pending.outcome, pending.id = Outcome.UNCHANGED, stored.id
 
 
 def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
     """Set the pieces and vectors of each draft that is still to be written."""
-    prepare_marks(pending.draft.content for pending in batch)
+    prepare_marks((p.group.key, p.draft.content) for p in batch if p.group is not None)
     waiting = [p for p in batch if not p.outcome]
     if vectors is not None and encoder is not None:
         cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)

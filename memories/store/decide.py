@@ -30,6 +30,7 @@ from memories.store.writes.executor import (
     Log,
     PointToSuccessor,
     Reinforce,
+    ReleaseSource,
     RetireLapsed,
     Supersede,
     Write,
@@ -112,7 +113,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.
     """
-    known = context.source.texts.get(context.draft.hash) if context.source else None
+    known = context.source.find_unchanged(context.draft) if context.source else None
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
     check_rights(actor, context)
@@ -173,15 +174,16 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
     old, reinforce = context.replaced, Reinforce(exact, earlier_start(actor, exact, context.draft))
     if exact.trust == Trust.CANDIDATE and is_current_again(actor, context):
         supersede = (Supersede(old, exact),) if old is not None else ()
-        writes = (reinforce, Activate(exact), *supersede)
+        writes = (reinforce, *supersede, Activate(exact))
         note = "it is no longer a candidate: it counts again"
         return Decision(Outcome.REINFORCED, exact, note=note, writes=writes, superseded=old)
     if old is None and not context.draft.source_ref:
         return Decision(Outcome.REINFORCED, exact, writes=(reinforce,))
     if old is None:
-        after = context.source.current if context.source is not None else None
+        source = context.source
+        after = source.current if source is not None and not source.is_merged else None
         wording = keep_wording(actor, context, exact, after=after, now=now)
-        return Decision(Outcome.REINFORCED, exact, writes=(wording, reinforce))
+        return Decision(Outcome.REINFORCED, exact, writes=(*pass_source_on(context), wording, reinforce))
     if exact.trust == Trust.CANDIDATE:
         doubt = "its replacement is itself waiting for a curator"
     else:
@@ -195,18 +197,24 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
 def is_current_again(actor: Actor, context: WriteContext) -> bool:
     """True if a candidate that is stored again may count at once: it was superseded, and nothing stands against it now.
 
-    That is so if the caller names what it replaces, or if the chain that superseded it has no live version any more.
+    That is so if the caller names what superseded it, or if that chain has no live version any more.
     """
     is_held = not context.is_probed or find_withdrawn_doubt(actor, context) or write_doubt(actor, context)
     return context.former is not None and not is_held
 
 
 def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
-    """The unsaved row of the draft; without its source_ref if the source's first row has it."""
+    """The unsaved row of the draft; without its source_ref if the source's first row keeps it."""
     row = new_row(actor, context.draft, group, trust=trust, now=now, columns=context.prepared.columns)
-    if context.source is not None:
+    if context.source is not None and not context.source.is_merged:
         row.source_ref = ""
     return row
+
+
+def pass_source_on(context: WriteContext) -> tuple[Write, ...]:
+    """The write that takes the source_ref from a wording kept in another memory: the source's next text gets it."""
+    source = context.source
+    return (ReleaseSource(source.row),) if source is not None and source.is_merged else ()
 
 
 def keep_wording(
@@ -227,7 +235,8 @@ def decide_new(
     `lapsed` is a live row with the same text whose time is over; the new memory is its next version.
     """
     old, neighbours = context.replaces, context.neighbours
-    retire = (RetireLapsed(lapsed),) if lapsed is not None else ()
+    retire: tuple[Write, ...] = pass_source_on(context)
+    retire += (RetireLapsed(lapsed),) if lapsed is not None else ()
     quarantined = held_for_person(context.draft)
     same = find_restated_neighbour(context) if not quarantined else None
     if same is not None:
@@ -246,11 +255,11 @@ def decide_new(
     insert = Insert(
         row, context.prepared, context.group, after=after, replaces=old, why=logged_doubt(context, doubt)
     )
-    target = find_approval_target(context) if doubt else None
-    has_links = after is not None or target is not None
+    targets = find_approval_targets(context) if doubt else []
+    has_links = after is not None or bool(targets)
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours and not quarantined else ()
     if doubt:
-        approval = (LinkSuccessor(row, target),) if target is not None else ()
+        approval = (LinkSuccessor(row, target) for target in targets)
         # What restates a withdrawn text or is held back waits for a curator, whatever the owed comparison finds.
         after_probe = "" if quarantined or restated or held else Trust.ACTIVE.value
         probe = () if context.is_probed else (AwaitProbe(row, after_probe),)
@@ -334,10 +343,13 @@ def withdrawn_doubt(
 
 def write_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a person must decide on a new text, or on what it replaces, apart from withdrawn texts; empty if nobody must."""
-    if context.former is not None and context.replaces is None:
-        current = head_of(context.former)
-        if is_standing(current):
+    if context.former is not None:
+        current, named = head_of(context.former), context.replaces
+        if is_standing(current) and (named is None or named.root_key != current.root_key):
             return f"this text was superseded by {current.id}; pass supersedes to make it current again"
+    source = context.source
+    if source is not None and source.is_by_hand and source.went_back(context.draft):
+        return f"its source went back to an earlier text, and {source.current.id} was edited since; a curator decides"
     hold = context.prepared.hold
     return (
         hold
@@ -367,16 +379,20 @@ def find_ended_chain(context: WriteContext) -> Memory | None:
     return head if is_own and head is not None and head.state == State.RETRACTED else None
 
 
-def find_approval_target(context: WriteContext) -> Memory | None:
-    """The memory that a candidate supersedes once approved; None if there is none.
+def find_approval_targets(context: WriteContext) -> list[Memory]:
+    """The memories that a candidate supersedes once approved.
 
-    That is the one the caller or the source names. For a text that was superseded it is the current head of its chain:
-    approving the text states that it is true again.
+    That is the one the caller or the source names. For a text that was superseded it is the current head of its chain as
+    well: approving the text states that it is true again.
     """
-    if context.replaces is not None or context.former is None:
-        return context.replaces
+    named = context.replaces
+    targets = [named] if named is not None else []
+    if context.former is None:
+        return targets
     try:
         head = find_head_to_replace(context.former)
     except Conflict:  # its chain ended in a summary of several memories
-        return None
-    return head if head.state == State.LIVE and head.group_id == context.group.key else None
+        return targets
+    is_other = named is None or named.root_key != head.root_key
+    is_own = head.state == State.LIVE and head.group_id == context.group.key
+    return [*targets, head] if is_other and is_own else targets

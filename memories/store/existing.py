@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
@@ -30,24 +31,39 @@ _OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 _HAS_SOURCE_REF = ~Q(source_ref=RawSQL("''", ()))
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
 _SAME_TEXT = CompiledQuery(  # unordered: to sort by key, SQLite reads the whole group
-    lambda start, group, type_, hash_: _ROWS.filter(
+    lambda start, group, type_: _ROWS.filter(
         fold_starts_with(start),
         group=group,
         type=type_,
-        content_hash=hash_,
         state__in=[State.LIVE, State.SUPERSEDED],
     ).order_by(),
-    4,
+    3,
 )
 
 
 @dataclass(frozen=True)
 class StoredSource:
-    """What is stored of a source: the row with its source_ref, the current version, and its texts (hash → memory)."""
+    """What is stored of a source: the row with its source_ref, the current version, and its texts (hash → memory).
+
+    `latest` are the hashes of its current text, of the one that it brought last, and of the memory that it leads to.
+    `is_by_hand`: a person has changed it since. `is_merged`: nothing of it lives but in another memory, so its next text
+    starts a chain.
+    """
 
     row: Memory
     current: Memory
     texts: dict[str, Memory] = field(default_factory=dict)
+    latest: frozenset[str] = frozenset()
+    is_by_hand: bool = False
+    is_merged: bool = False
+
+    def find_unchanged(self, draft: Draft) -> Memory | None:
+        """The memory of the draft's text if the source has not changed; going back to an earlier text is a change."""
+        return self.texts.get(draft.hash) if draft.hash in self.latest else None
+
+    def went_back(self, draft: Draft) -> bool:
+        """True if the source has changed back to one of its earlier texts."""
+        return draft.hash in self.texts and self.find_unchanged(draft) is None
 
 
 def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
@@ -58,7 +74,9 @@ def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredS
     rows = read_source_rows([*wanted])
     found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
     heads = heads_of(list(found.values()))
-    changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
+    changed = [
+        row for key, row in found.items() if row.content_hash != wanted[key] or row.state != State.LIVE
+    ]
     chains = read_chains(changed)
     return {
         key: combine_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
@@ -133,65 +151,92 @@ def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSour
     own = [version for version in [row, *chain] if version.root_key == row.root_key]
     current = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
     unmerged = [v for v in own if v.state != State.MERGED] or own
-    return StoredSource(row, (current or unmerged)[-1], texts)
+    # An edit corrects what it replaces, so that row's record time ends; what the source brings supersedes it.
+    corrected = {later.key for earlier, later in pairwise(own) if earlier.retired_at is not None}
+    brought = max((v for v in [row, *chain] if v.source == row.source and v.key not in corrected), key=by_key)
+    now = (current or unmerged)[-1]
+    return StoredSource(
+        row,
+        now,
+        texts,
+        latest=frozenset(version.content_hash for version in (now, brought, head)),
+        is_by_hand=own[-1].key > brought.key,
+        is_merged=not current and own[-1].state == State.MERGED,
+    )
 
 
 @dataclass(frozen=True)
 class ExistingText:
     """The memories with exactly this text: the live one, and the oldest superseded one.
 
-    `outlasting` is superseded by a memory dated ahead and counts until then.
+    `outlasting` is superseded by a memory dated ahead and counts until then; `dressed` is live with the same letters and
+    digits in other dress.
     """
 
     live: Memory | None = None
     former: Memory | None = None
     outlasting: Memory | None = None
+    dressed: Memory | None = None
 
 
 @dataclass(frozen=True)
 class ExistingTexts:
-    """ExistingText for many texts, by their keys; without events. `live` includes outlasting memories."""
+    """ExistingText for many texts, by their keys; without events. `live` includes outlasting memories.
+
+    `dressed` has the live ones by their fold's hash instead of the content's.
+    """
 
     live: dict[TextKey, Memory] = field(default_factory=dict)
+    dressed: dict[TextKey, Memory] = field(default_factory=dict)
     former: dict[FormerKey, Memory] = field(default_factory=dict)
 
 
 def find_same_text(group: int, draft: Draft) -> ExistingText:
-    """The memories of the group with exactly the draft's text, which is not an event; one query."""
-    rows = _SAME_TEXT.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
+    """The memories of the group with the draft's text, which is not an event; one query."""
+    alike = _SAME_TEXT.rows(fold_start(draft.fold_hash), group, draft.type)
+    rows = [row for row in alike if row.content_hash == draft.hash]
     live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     now = timezone.now()
     outlasting = [row for row in former if row.scope == draft.scope and is_outlasting(row, now)]
-    oldest = min(former, key=lambda row: row.key, default=None)
-    return ExistingText(next(iter(live), None), oldest, next(iter(outlasting), None))
+    oldest = min(former, key=by_key, default=None)
+    dressed = (
+        row
+        for row in alike
+        if row.state == State.LIVE and row.scope == draft.scope and row.fold_hash == draft.fold_hash
+    )
+    return ExistingText(
+        next(iter(live), None), oldest, next(iter(outlasting), None), min(dressed, key=by_key, default=None)
+    )
 
 
 def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
-    """The memories with exactly the text of one of the drafts, as find_same_text() finds one's; at most two queries."""
+    """The memories with the text of one of the drafts, as find_same_text() finds one's; at most two queries."""
     facts = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
-    groups, hashes = {group for group, _ in drafts}, {draft.hash for draft in facts}
+    groups = {group for group, _ in drafts}
     alike = read_rows(_by_fold, sorted({fold_start(draft.fold_hash) for draft in facts}))
-    keys = [key for key, group, hash_ in alike if group in groups and hash_ in hashes]
-    rows = sorted(read_rows(_by_key, keys), key=lambda row: -row.key)
+    rows = sorted(
+        read_rows(_by_key, [key for key, group in alike if group in groups]), key=by_key, reverse=True
+    )
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     now = timezone.now()
     return ExistingTexts(
         {text_key(row): row for row in (*(row for row in former if is_outlasting(row, now)), *live)},
+        {dress_key(row): row for row in live},
         {(row.group_id, row.type, row.content_hash): row for row in former},
     )
 
 
 @cache
-def _by_fold(count: int) -> CompiledQuery[tuple[int, int, str]]:
+def _by_fold(count: int) -> CompiledQuery[tuple[int, int]]:
     # Filtered by the fold alone, without joins: given a group or a state, SQLite reads the whole group.
     return CompiledQuery(
         lambda *starts: (
             Memory.objects.filter(fold_starts_with_any(starts), ~Q(type=Type.EPISODIC))
             .exclude(state__in=_OTHER_STATES)
             .order_by()
-            .values_list("key", "group", "content_hash")
+            .values_list("key", "group")
         ),
         count,
     )
@@ -264,6 +309,16 @@ def text_key(memory: Memory) -> TextKey:
     return memory.group_id, memory.scope, memory.type, memory.content_hash
 
 
+def dress_key(memory: Memory) -> TextKey:
+    """The key of a memory's text, whatever its dress."""
+    return memory.group_id, memory.scope, memory.type, memory.fold_hash
+
+
+def by_key(memory: Memory) -> int:
+    """The order in which memories were written."""
+    return memory.key
+
+
 def find_exact(group: int, draft: Draft) -> Memory | None:
     """The live memory with exactly the draft's text; for an event, the one at the same time or place."""
     if draft.type != Type.EPISODIC:
@@ -289,9 +344,10 @@ class Existing:
             counting = same.live or same.outlasting
             self._live = {text_key(counting): counting} if counting else {}
             self._former = {(group, draft.type, draft.hash): same.former} if same.former else {}
+            self._dressed = {dress_key(same.dressed): same.dressed} if same.dressed else {}
         else:
             texts = find_texts(drafts)
-            self._live, self._former = texts.live, texts.former
+            self._live, self._former, self._dressed = texts.live, texts.former, texts.dressed
         self._events = find_event_twins(drafts)
         self._successors: dict[int, Memory] = {}
 
@@ -312,6 +368,10 @@ class Existing:
             return self._live.get(key)
         return newest_twin(draft, self._events.get(key, []))
 
+    def dressed(self, group: int, draft: Draft) -> Memory | None:
+        """The oldest live memory with the draft's letters and digits, exactly or in other dress; None for events."""
+        return self._dressed.get((group, draft.scope, draft.type, draft.fold_hash))
+
     def former(self, group: int, draft: Draft) -> Memory | None:
         """The oldest superseded memory with this text; None for events."""
         return self._former.get((group, draft.type, draft.hash))
@@ -322,6 +382,7 @@ class Existing:
             self._events.setdefault(text_key(memory), []).append((memory, thread))
         else:
             self._live[text_key(memory)] = memory
+            self._dressed.setdefault(dress_key(memory), memory)
 
     def note_superseded(self, old: Memory, new: Memory) -> None:
         """Record that `new` supersedes `old`."""
@@ -329,5 +390,8 @@ class Existing:
         live = self._live.get(text_key(old))
         if live is not None and live.pk == old.pk:
             del self._live[text_key(old)]
+        dressed = self._dressed.get(dress_key(old))
+        if dressed is not None and dressed.pk == old.pk:
+            del self._dressed[dress_key(old)]
         if old.type != Type.EPISODIC:
             self._former.setdefault((old.group_id, old.type, old.content_hash), old)

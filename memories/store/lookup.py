@@ -9,8 +9,8 @@ from memories.draft import Draft
 from memories.draft.default_scope import default_scope, rule_of
 from memories.models import Memory
 from memories.store.decide import WriteContext
-from memories.store.existing import Existing, find_sources
-from memories.store.neighbours import ComparedText, Neighbour
+from memories.store.existing import Existing, StoredSource, find_sources
+from memories.store.neighbours import ComparedText, Neighbour, compare_all
 from memories.store.pieces import read_index_state
 from memories.store.prepare import PreparedDraft
 from memories.store.withdrawn.marks import find_all_withdrawn
@@ -29,7 +29,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
     for group, prepared in drafts:
         draft = prepared.draft
         source = sources.get((group.key, draft.source, draft.source_ref)) if draft.source_ref else None
-        replaces = prepared.superseded or (source.current if source is not None else None)
+        replaces = prepared.superseded or current_of(source)
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
@@ -94,18 +94,20 @@ def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]
 def add_withdrawn_neighbour(context: WriteContext, memories: Mapping[UUID, Memory]) -> WriteContext:
     """One context of add_withdrawn_neighbours(); `memories` are those of the tombstones, by id."""
     withdrawn = context.withdrawn
-    memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+    if withdrawn is None:
+        return context
+    memory = memories.get(withdrawn.tombstone.memory_id)
     known = {neighbour.memory.root_key for neighbour in context.neighbours if neighbour.is_withdrawn}
     if memory is None or memory.root_key in known:
         return context
-    return replace(context, neighbours=(in_other_dress(memory), *context.neighbours))
+    return replace(context, neighbours=(in_other_dress(memory, withdrawn.likeness), *context.neighbours))
 
 
 def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
     """The context with what is stored of its text now, after the drafts before it."""
     group, draft = context.group.key, context.draft
     source = existing.source(group, draft)
-    replaces = existing.current(context.prepared.superseded or (source.current if source else None))
+    replaces = existing.current(context.prepared.superseded or current_of(source))
     exact = existing.exact(group, draft)
     if exact is not None and exact.state != State.LIVE and replaces is not None:
         exact = None  # it counts until a plan begins; what replaces the plan is a new version
@@ -115,4 +117,18 @@ def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
         replaces=replaces,
         exact=exact,
         former=existing.former(group, draft),
+        neighbours=with_dressed(context, existing.dressed(group, draft) if exact is None else None),
     )
+
+
+def current_of(source: StoredSource | None) -> Memory | None:
+    """The memory that the source's next text replaces; None if it starts a chain."""
+    return source.current if source is not None and not source.is_merged else None
+
+
+def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbour, ...]:
+    """The context's neighbours, first of all the one with its text in other dress, which the vectors may have missed."""
+    if memory is None:
+        return context.neighbours
+    others = (each for each in context.neighbours if each.memory.root_key != memory.root_key)
+    return (*compare_all(ComparedText.of(context.draft), [(memory, 1.0)]), *others)

@@ -127,7 +127,7 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
 def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     """Embed a draft and search these groups; no search while the index holds another model's vectors."""
     embedded = embed_passage(passage_of(draft), encoder=encoder)
-    prepare_marks([draft.content])
+    prepare_marks((group, draft.content) for group in groups)
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
     return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))

@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber
 
 from access.errors import Conflict
 from access.models import Group
-from memories.draft import Draft
+from memories.draft import MAX_POSITION, Draft
 from memories.models import Memory, Thread
 from memories.store.search_columns import context_of
 from memories.types import State, Trust
@@ -43,9 +43,19 @@ def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
     )
     for memory, name in named:
         thread = threads[memory.group.key, name]
-        position = last.get(thread.key)
         memory.thread = thread
-        memory.position = last[thread.key] = 0 if position is None else position + 1
+        memory.position = last[thread.key] = next_position(last.get(thread.key), name)
+
+
+def next_position(last: int | None, thread: str) -> int:
+    """The position after the last one. Raises Conflict if the thread has none left, as threads of older versions may."""
+    if last == MAX_POSITION:
+        raise Conflict(
+            f"The thread '{thread}' has a memory at its last position, {MAX_POSITION}.",
+            hint="Use another thread.",
+            field="thread",
+        )
+    return 0 if last is None else last + 1
 
 
 def keeps_place(old: Memory, draft: Draft, group: Group) -> bool:
@@ -78,7 +88,7 @@ def take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
     memory.thread, memory.position = thread, draft.position
     if draft.position is None:
         last = _LAST_POSITION.first(thread.key)
-        memory.position = 0 if last is None else (last[0] or 0) + 1
+        memory.position = next_position(last[0] if last is not None else None, draft.thread)
     elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
         raise Conflict(
             f"The thread '{draft.thread}' has another memory at position {draft.position}.",

@@ -11,7 +11,8 @@ from django.core.validators import MaxLengthValidator
 from django.db import DatabaseError, IntegrityError, models, transaction
 from django.db.models import Model
 
-from memories.language.cleaning import content_hash, fold_hash
+from memories.language.cleaning import content_hash
+from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
 from memories.models.text_lookup import NAME as TEXT_INDEX

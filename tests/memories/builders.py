@@ -10,7 +10,8 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.models import Group
 from memories.draft import Draft
-from memories.language.cleaning import content_hash, fold_hash
+from memories.language.cleaning import content_hash
+from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.lifecycle.target import change_fields
 from memories.models import IndexState, Memory, Piece

@@ -1,6 +1,8 @@
 """Migrations run both ways, and the indexes survive everything that Django does to their tables."""
 
+import hashlib
 import re
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, models
 
 from access.models import Group
+from memories.language.dress import fold_hash
 from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.schema import apply_index_schema, created_names
@@ -83,6 +86,21 @@ def test_a_text_is_live_once_in_its_group_scope_and_type() -> None:
         row(group, "The port is 8081.", state="superseded")
         row(group, "The port is 8081.", type="episodic")
     assert Memory.objects.count() == 7
+
+
+def test_an_upgrade_recomputes_the_hashes_by_which_texts_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = Group.objects.create(slug="ledger")
+    rows = [row(group, f"- **Port {n}** is open!") for n in range(7)]
+    older = hashlib.sha256(b"as 0.2 computed it").hexdigest()
+    monkeypatch.setattr(import_module("memories.migrations.0021_text_hashes"), "BATCH_ROWS", 3)
+    try:
+        migrate("memories", "0018")
+        Memory.objects.update(fold_hash=older)
+    finally:
+        migrate()
+    kept = dict(Memory.objects.values_list("key", "fold_hash"))
+    assert kept == {each.key: fold_hash(f"Port {n} is open.") for n, each in enumerate(rows)}
+    assert search_index().find_errors() == []
 
 
 def _alter_field(editor: Any) -> None:

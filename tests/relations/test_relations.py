@@ -1,6 +1,7 @@
 """Entities by name, relations between them, and walks that reveal nothing hidden."""
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -50,12 +51,19 @@ def test_an_entity_is_found_by_the_name_its_text_begins_with(alice: User, ledger
     assert tie(alice, str(memory.id), "owns", "Ledger").subject == newer
 
 
-def test_a_relation_said_again_is_reinforced(alice: User, ledger: Group) -> None:
-    tie(alice, "Anna", "owns", "Ledger", confidence=0.85)
-    for expected in (0.95, 1.0, 1.0):
-        again = tie(alice, "Anna", "owns", "Ledger")
-        assert (again.outcome, again.relation.confidence) == ("reinforced", expected)
+def test_a_relation_said_again_is_reinforced_once_per_author_and_day(
+    alice: User, bob: User, ledger: Group
+) -> None:
+    with time_machine.travel("2026-05-01 12:00:00+00:00", tick=False) as clock:
+        first = tie(alice, "Anna", "owns", "Ledger")
+        assert tie(alice, "Anna", "owns", "Ledger").why.startswith("you confirmed this today")
+        edit(person(alice), first.subject.id, EditDraft(content="Anna: leads the data team"))
+        said = [tie(user, "Anna", "owns", "Ledger").relation.confidence for user in (alice, bob, bob)]
+        assert said == pytest.approx([0.7, 0.8, 0.8])
+        clock.move_to("2026-05-02 12:00:00+00:00")
+        assert tie(alice, "Anna", "owns", "Ledger").relation.confidence == pytest.approx(0.9)
     assert Relation.objects.count() == 1
+    assert AuditEntry.objects.filter(operation="relate").count() == 6
 
 
 def test_a_relation_ends_once_and_can_begin_again(alice: User, ledger: Group) -> None:

@@ -88,7 +88,8 @@ def tie(garden: Group, proof: Memory) -> None:
 
 def _as_written(*memories: Memory) -> None:
     """Fill what the write path would have filled."""
-    from memories.language.cleaning import content_hash, fold_hash
+    from memories.language.cleaning import content_hash
+    from memories.language.dress import fold_hash
     from memories.language.word_forms import forms_of
     from memories.store.pieces import Passage, available_encoder, claim_index, embed_passages, piece_rows
     from memories.store.search_columns import filter_tokens

@@ -5,9 +5,12 @@ letters, and saying the whole text twice. markup.py removes what is around the w
 signs.py keeps the signs that change a fact.
 """
 
+import hashlib
 from collections import Counter
+from functools import lru_cache
 from operator import itemgetter
 
+from memories.language.cleaning import fold
 from memories.language.dress.letters import (
     has_letters_or_digits,
     is_in_one_case,
@@ -23,12 +26,15 @@ from memories.language.dress.signs import keep_signs, mark_signs, without_privat
 
 __all__ = [
     "MIN_CHARS",
+    "fold_hash",
     "has_letters_or_digits",
     "is_in_one_case",
     "is_kept",
+    "is_same_in_other_dress",
     "spelling",
     "tokens_of",
     "undressed",
+    "undressed_part",
     "undressed_whole",
     "without_accents",
     "without_markup",
@@ -43,13 +49,38 @@ def undressed(text: str) -> str:
     return kept if sum(c.isalnum() for c in kept) >= MIN_CHARS else ""
 
 
+@lru_cache(maxsize=32)  # a new text is hashed, marked and compared with several
 def undressed_whole(text: str) -> str:
     """undressed() of a text of any length."""
     bare = without_joints(without_markup(without_private_marks(text)))
     tokens = tokens_of(bare)
     if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
         bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
-    return without_repetition(keep_signs(mark_signs(spell_plainly(bare))))
+    return without_repetition(undressed_part(bare))
+
+
+def undressed_part(bare: str) -> str:
+    """The letters, digits and signs of a part of a text without markup."""
+    letters = "".join(bare.split())
+    if letters.isascii() and letters.isalpha():  # most parts: nothing to spell plainly, no sign
+        return letters.lower()
+    return keep_signs(mark_signs(spell_plainly(bare)))
+
+
+def fold_hash(text: str) -> str:
+    """SHA-256 (hex) of the undressed text: finds the same text in other dress, never decides alone.
+
+    Stored texts are looked up by it, so a change to undressed_whole() or fold() needs every stored hash recomputed.
+    """
+    return hashlib.sha256((undressed_whole(text) or fold(text)).encode()).hexdigest()
+
+
+def is_same_in_other_dress(one: str, other: str) -> bool:
+    """True if two texts have the same words, accents included, and the same signs that change a fact."""
+    left, right = fold(one), fold(other)
+    return left == right or (
+        tokens_of(left) == tokens_of(right) and undressed_whole(one) == undressed_whole(other)
+    )
 
 
 def without_repetition(kept: str) -> str:

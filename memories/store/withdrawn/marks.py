@@ -19,11 +19,13 @@ from django.db.models import QuerySet
 from access.actor import READ, Actor
 from access.models import Group
 from memories.language.dress import is_in_one_case
+from memories.language.dress.statements import is_taken_back, plain_lines, statements_in
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.reach import EFFECTS, Effect, Likeness, bars
 from memories.store.withdrawn.tombstones import (
     TombstoneKey,
+    bare_hmac,
     dress_hmac,
     read_keys,
     spelling_hmac,
@@ -97,6 +99,11 @@ class Withdrawn:
         mark = self.tombstone
         if not self.is_own and not actor.may(READ, mark.group_id):
             return WITHDRAWN_ELSEWHERE
+        if self.likeness is Likeness.INSIDE:
+            what = (
+                "a text that" if mark.kind == TombstoneKind.PURGED else f"the text of {mark.memory_id}, which"
+            )
+            return f"it contains {what} was {mark.kind} {self.place}; a curator decides"
         if mark.kind == TombstoneKind.PURGED:
             return f"it has the letters and digits of a text that was purged {self.place}; a curator decides"
         return f"it restates {mark.memory_id}, which was {mark.kind}; a curator decides"
@@ -118,6 +125,7 @@ class TextMarks(NamedTuple):
 
 _marks: dict[int, Marks] = {}
 _texts: OrderedDict[bytes, tuple[TextMarks, ...]] = OrderedDict()
+_inside: OrderedDict[tuple[int, str, bytes], tuple[Mark, ...]] = OrderedDict()
 _lock = Lock()
 
 
@@ -196,10 +204,39 @@ def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
     return found
 
 
-def prepare_marks(texts: Iterable[str]) -> None:
-    """Compute the marks of texts ahead of the transaction that needs them, if this process knows of any tombstone."""
-    if any(marks.exact for marks in [*_marks.values()]):
-        texts_marks(texts)
+def marks_inside(group: int, marks: Marks, text: str, keys: Sequence[TombstoneKey]) -> tuple[Mark, ...]:
+    """The marks in force in a group of texts that this one states inside it; cached, since that takes as long as marks_of().
+
+    One look-up for each statement and key, however many texts were withdrawn.
+    """
+    place = (group, marks.stamp, sha256(text.encode()).digest())
+    with _lock:
+        found = _inside.get(place)
+    if found is not None:
+        return found
+    plain = plain_lines(text)
+    found = tuple(
+        mark
+        for statement in statements_in(plain)
+        for key in keys
+        if (same := marks.dressed.get(bare_hmac(key, statement.bare))) and not is_taken_back(plain, statement)
+        for mark in same
+    )
+    with _lock:
+        _inside[place] = found
+        if len(_inside) > MAX_CACHED_TEXTS:
+            _inside.popitem(last=False)
+    return found
+
+
+def prepare_marks(texts: Iterable[tuple[int, str]]) -> None:
+    """Compute the marks of texts (with group keys) ahead of the transaction that needs them, if their group has tombstones."""
+    for group, text in texts:
+        marks = _marks.get(group)
+        if marks is not None and marks.exact:
+            keys = read_keys()
+            marks_of(text, keys)
+            marks_inside(group, marks, text, keys)
 
 
 def texts_marks(texts: Iterable[str]) -> list[tuple[TextMarks, ...]]:
@@ -209,9 +246,17 @@ def texts_marks(texts: Iterable[str]) -> list[tuple[TextMarks, ...]]:
 
 
 def match_marks(
-    marks: Marks, text_marks: Iterable[TextMarks], *, group: int, scope: str
+    marks: Marks,
+    text_marks: Iterable[TextMarks],
+    inside: Iterable[Mark] = (),
+    *,
+    group: int,
+    scope: str,
 ) -> tuple[Mark, Likeness] | None:
-    """The mark that bars a text in a group, the strictest first; None if none does."""
+    """The mark that bars a text in a group, the strictest first; None if none does.
+
+    `inside` are the marks of what the text states inside it.
+    """
     alike: Mark | None = None
     for own in text_marks:
         for mark in marks.exact.get(own.exact, ()):
@@ -222,7 +267,10 @@ def match_marks(
         for mark in marks.dressed.get(own.dress, ()) if own.dress else ():
             if bars(mark.scope, is_own=mark.group == group, scope=scope):
                 alike = alike or mark
-    return (alike, Likeness.DRESS) if alike is not None else None
+    if alike is not None:
+        return alike, Likeness.DRESS
+    carried = (mark for mark in inside if bars(mark.scope, is_own=mark.group == group, scope=scope))
+    return next(((mark, Likeness.INSIDE) for mark in carried), None)
 
 
 def find_withdrawn(group: Group, scope: str, text: str) -> Withdrawn | None:
@@ -230,18 +278,32 @@ def find_withdrawn(group: Group, scope: str, text: str) -> Withdrawn | None:
     return find_all_withdrawn([(group.key, scope, text)])[0]
 
 
-def find_all_withdrawn(texts: Iterable[tuple[int, str, str]]) -> list[Withdrawn | None]:
-    """The withdrawn texts that bar these, each (group key, scope, text); at most two queries, and two for a group that this process reads anew."""
+def find_all_withdrawn(
+    texts: Iterable[tuple[int, str, str]], *, is_whole: bool = False
+) -> list[Withdrawn | None]:
+    """The withdrawn texts that bar these, each (group key, scope, text); at most two queries, and two for a group that this process reads anew.
+
+    `is_whole`: a text bars none that states it among other things.
+    """
     asked = list(texts)
     marks = {group: read_marks(group) for group in {group for group, _, _ in asked}}
     if not any(of_group.exact for of_group in marks.values()):
         return [None] * len(asked)
+    keys = read_keys()
     found = [
-        match_marks(marks[group], own, group=group, scope=scope) if marks[group].exact else None
-        for (group, scope, _), own in zip(asked, texts_marks(text for _, _, text in asked), strict=True)
+        match_marks(
+            of_group,
+            marks_of(text, keys),
+            () if is_whole else marks_inside(group, of_group, text, keys),
+            group=group,
+            scope=scope,
+        )
+        if (of_group := marks[group]).exact
+        else None
+        for group, scope, text in asked
     ]
-    keys = {match[0].key for match in found if match is not None}
-    rows = Tombstone.objects.select_related("group").in_bulk(keys) if keys else {}
+    barring = {match[0].key for match in found if match is not None}
+    rows = Tombstone.objects.select_related("group").in_bulk(barring) if barring else {}
     return [
         Withdrawn(rows[match[0].key], match[1], is_own=match[0].group == group)
         if match is not None and match[0].key in rows

@@ -24,9 +24,10 @@ from memories.store.neighbours import ComparedText, Neighbour, compare_all, near
 from memories.store.pieces import as_vector
 from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, read_stamp
 from memories.store.withdrawn.other_fact import find_other_fact
-from memories.store.withdrawn.reach import bars
+from memories.store.withdrawn.reach import Likeness, bars
 from memories.types import Scope, State
 
+INSIDE: Final = Comparison(Sameness.UNSURE, "its text is part of this one", is_guarded=True)
 SAME_DRESS: Final = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
 
 
@@ -251,6 +252,6 @@ def shared_texts(group: int, model: str) -> WithdrawnTexts:
     return known
 
 
-def in_other_dress(memory: Memory) -> Neighbour:
-    """A withdrawn memory as the neighbour of a text with the same letters and digits."""
-    return Neighbour(memory, 1.0, SAME_DRESS)
+def in_other_dress(memory: Memory, likeness: Likeness = Likeness.DRESS) -> Neighbour:
+    """A withdrawn memory as the neighbour of a text with the same letters and digits, or with them inside it."""
+    return Neighbour(memory, 1.0, INSIDE if likeness is Likeness.INSIDE else SAME_DRESS)

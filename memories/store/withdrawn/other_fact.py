@@ -15,6 +15,7 @@ from itertools import groupby
 
 from memories.language.cleaning import fold
 from memories.language.dress import is_kept, tokens_of, undressed_whole, without_accents, without_markup
+from memories.language.dress.statements import corrects_or_ends
 from memories.language.function_words import (
     DENIALS,
     DENYING_PARTS,
@@ -45,13 +46,15 @@ _TO_HIRAGANA = {code: code - 0x60 for code in range(0x30A1, 0x30F7)}
 
 def find_other_fact(old: str, new: str) -> str:
     """Why two near texts state two facts, in words; empty if nothing proves it."""
-    left, right = plain_text(old), plain_text(new)
+    left, right = undressed_whole(old), undressed_whole(new)
     if left == right:
         return ""
     if letters_of(left) == letters_of(right):
         return "a sign differs that changes a fact"
     if denials_of(old) != denials_of(new):
         return "negation differs"
+    if corrects_or_ends(old) != corrects_or_ends(new):
+        return "one of them says that something is wrong or over"
     if _HAN_NUMBER.findall(old) != _HAN_NUMBER.findall(new):
         return "numbers differ"
     one, other = words_of(old), words_of(new)
@@ -64,12 +67,6 @@ def find_other_fact(old: str, new: str) -> str:
         return "two parts changed places"
     replaced = find_replaced(one, other)
     return f"another word in its place: {', '.join(map(' | '.join, replaced))}" if replaced else ""
-
-
-@lru_cache(maxsize=32)
-def plain_text(text: str) -> str:
-    """A text undressed; the new text is compared with several."""
-    return undressed_whole(text)
 
 
 def letters_of(undressed: str) -> str:

@@ -27,6 +27,7 @@ class Likeness(Enum):
 
     EXACT = "the same text, whatever its case, width or white space"
     DRESS = "the same letters and digits in other dress"
+    INSIDE = "the same letters and digits as a statement in a longer text, which does not take it back"
     NEAR = "nearly the same meaning, and no word that makes it another fact"
 
 
@@ -41,13 +42,16 @@ class Effect(Enum):
 # By what was done to the withdrawn text. Of a purged text only its marks are left, so nothing can be near it.
 EFFECTS: Final[dict[TombstoneKind, dict[Likeness, Effect]]] = {
     TombstoneKind.REJECTED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.NEAR: Effect.QUEUED,
+        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
+        Likeness.NEAR: Effect.QUEUED,
     },
     TombstoneKind.RETRACTED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.NEAR: Effect.QUEUED,
+        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
+        Likeness.NEAR: Effect.QUEUED,
     },
     TombstoneKind.PURGED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.NEAR: Effect.STORED,
+        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
+        Likeness.NEAR: Effect.STORED,
     },
 }  # fmt: skip
 

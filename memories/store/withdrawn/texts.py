@@ -32,7 +32,7 @@ MAX_JSON_DEPTH: Final = 5  # of JSON in strings of JSON
 def refuse_withdrawn_texts(
     actor: Actor, group: Group, value: Any, *, field: str, scope: str = Scope.GROUP, is_whole: bool = False
 ) -> None:
-    """Raise Conflict if a string in a JSON value, or a sentence of one, is a text that was withdrawn in the group.
+    """Raise Conflict if a string in a JSON value is, or states, a text that was withdrawn in the group.
 
     It names the path, such as `state.notes[2]`. In other dress counts too, since nobody would be asked about it.
     `is_whole`: only strings that are the text as a whole, and not in other dress.
@@ -41,11 +41,10 @@ def refuse_withdrawn_texts(
         return
     parts = [
         (path, text)
-        for path, whole in strings_in(value, field)
-        for text in ([whole] if is_whole else sentences_of(whole))
+        for path, text in strings_in(value, field)
         if not is_whole or undressed(text)  # a word that was withdrawn may still be a tag
     ]
-    found = find_all_withdrawn((group.key, scope, text) for _, text in parts)
+    found = find_all_withdrawn(((group.key, scope, text) for _, text in parts), is_whole=is_whole)
     for (path, _), withdrawn in zip(parts, found, strict=True):
         if withdrawn is not None and (withdrawn.is_refused or not is_whole):
             raise repeated_text(actor, withdrawn, path=path, field=field)
@@ -76,7 +75,7 @@ def find_withdrawn_labels(drafts: Sequence[tuple[Group, Draft]]) -> list[tuple[s
     ]
     repeated: list[tuple[str, Withdrawn] | None] = [None] * len(drafts)
     if asked:
-        found = find_all_withdrawn((group, Scope.GROUP, text) for _, group, _, text in asked)
+        found = find_all_withdrawn(((group, Scope.GROUP, text) for _, group, _, text in asked), is_whole=True)
         for (number, _, path, _), withdrawn in zip(asked, found, strict=True):
             if withdrawn is not None and (withdrawn.is_refused or path == "thread"):
                 repeated[number] = repeated[number] or (path, withdrawn)

@@ -140,18 +140,23 @@ class TombstoneKey:
 
 def tombstone_hmac(key: TombstoneKey, text: str) -> str:
     """The keyed hash of a text's fold, in hex: spellings that fold alike have the same hash."""
-    return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(key.secret, fold(text).encode(), "sha256").hex()
 
 
 def dress_hmac(key: TombstoneKey, text: str) -> str:
     """The keyed hash of a text's letters and digits alone, in hex; empty if it has too few of them."""
     bare = undressed(text)
-    return hmac.new(key.secret, f"dress:{bare}".encode(), hashlib.sha256).hexdigest() if bare else ""
+    return bare_hmac(key, bare) if bare else ""
+
+
+def bare_hmac(key: TombstoneKey, bare: str) -> str:
+    """The keyed hash of an undressed text, in hex."""
+    return hmac.digest(key.secret, f"dress:{bare}".encode(), "sha256").hex()
 
 
 def spelling_hmac(key: TombstoneKey, text: str) -> str:
     """The keyed hash of a text with its capital letters, in hex."""
-    return hmac.new(key.secret, f"spelling:{spelling(text)}".encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(key.secret, f"spelling:{spelling(text)}".encode(), "sha256").hex()
 
 
 def _keys_dir() -> Path:

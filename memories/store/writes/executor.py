@@ -30,6 +30,7 @@ from memories.store.writes.rows import add_names, new_row, set_previous_version
 from memories.store.writes.supersede import (
     activate_candidate,
     point_to_successor,
+    release_source,
     replace_memory,
     retire_lapsed,
 )
@@ -85,6 +86,13 @@ class RetireLapsed:
 
 
 @dataclass(frozen=True)
+class ReleaseSource:
+    """Take the source_ref from the row that has it, for another row."""
+
+    row: Memory
+
+
+@dataclass(frozen=True)
 class PointToSuccessor:
     """Point a retired row at its successor."""
 
@@ -102,7 +110,7 @@ class Supersede:
 
 @dataclass(frozen=True)
 class Activate:
-    """Make a candidate count at once, and settle what it was to replace on approval."""
+    """Make a candidate count at once."""
 
     memory: Memory
 
@@ -143,7 +151,7 @@ class Log:
 
 
 Write = (
-    Insert | KeepWording | Reinforce | RetireLapsed | PointToSuccessor | Activate | Supersede | LinkSuccessor
+    Insert | KeepWording | Reinforce | RetireLapsed | ReleaseSource | PointToSuccessor | Activate | Supersede | LinkSuccessor
     | LinkNeighbours | AwaitProbe | Log
 )  # fmt: skip
 
@@ -189,6 +197,8 @@ class Executor:
                 self._wordings.append(write)
             case RetireLapsed():
                 retire_lapsed(self._actor, write.memory)
+            case ReleaseSource():
+                release_source(self._actor, write.row)
             case PointToSuccessor():
                 point_to_successor(self._actor, write.old, write.new)
             case Activate():

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
@@ -18,6 +18,7 @@ from memories.queries.snapshot import as_json
 from memories.store.neighbours import is_overwriting
 
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
+CONFIRMED_TODAY = "you confirmed this today already: confidence unchanged"
 
 
 def reinforce(
@@ -52,9 +53,7 @@ def reinforce(
             AuditEvent(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes})
         )
         effects[memory.id] = (
-            "you confirmed this today already: confidence unchanged"
-            if is_counted
-            else f"confidence {before:.2f} → {memory.confidence:.2f}"
+            CONFIRMED_TODAY if is_counted else f"confidence {before:.2f} → {memory.confidence:.2f}"
         )
         if "valid_from" in values:
             effects[memory.id] += f"; true from {memory.valid_from:%Y-%m-%d}, not only from {was:%Y-%m-%d}"
@@ -77,22 +76,22 @@ def _save(memories: dict[int, Memory]) -> None:
 
 
 def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
-    """The memories that the actor stored or reinforced today, by id: repeating them adds no confidence.
+    """The memories that the actor stored or reinforced today, by id: repeating them adds no confidence."""
+    entries = AuditEntry.objects.filter(
+        memory_id__in=list(ids), operation__in=[Operation.REINFORCE, Operation.STORE]
+    )
+    return {entry.memory_id for entry in written_today(actor, entries) if entry.memory_id is not None}
+
+
+def written_today(actor: Actor, entries: QuerySet[AuditEntry]) -> list[AuditEntry]:
+    """The entries that the actor wrote today.
 
     All tokens of a user count as that user, and so does the user in the browser.
     """
     day = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    entries = AuditEntry.objects.filter(
-        memory_id__in=list(ids),
-        operation__in=[Operation.REINFORCE, Operation.STORE],
-        at__gte=day,
-    )
     user = user_of(actor.name)
-    return {
-        id_
-        for id_, name in entries.values_list("memory_id", "actor")
-        if id_ is not None and user_of(name) == user
-    }
+    today = entries.filter(at__gte=day).only("memory_id", "actor")
+    return [entry for entry in today if user_of(entry.actor) == user]
 
 
 def user_of(actor_name: str) -> str:

@@ -12,6 +12,7 @@ from access.errors import Conflict
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
+from memories.queries.versions import head_of
 from memories.store.derived import withdraw_replaced
 from memories.store.search_columns import refresh_around
 from memories.types import State, Trust, Type
@@ -107,6 +108,15 @@ def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
     )
 
 
+def release_source(actor: Actor, row: Memory) -> None:
+    """Take the source_ref from a row, and log it."""
+    before = snapshot(row)
+    row.source_ref, row.updated_at = "", timezone.now()
+    row.save(update_fields=["source_ref", "updated_at"])
+    payload = {"changes": changes(before, snapshot(row))}
+    audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
+
+
 def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
     """Point a retired row at its successor, and log it; False if it has a successor already."""
     if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
@@ -121,17 +131,25 @@ def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
     return True
 
 
-def settle_on_approval(actor: Actor, memory: Memory, now: datetime) -> list[Link]:
-    """Settle the open conflicts that the approval of a memory decides, and return them with their targets loaded."""
+def settle_on_approval(actor: Actor, memory: Memory, now: datetime, *, is_done: bool = False) -> list[Link]:
+    """Settle the open conflicts that the approval of a memory decides, and return them with their targets loaded.
+
+    `is_done`: only those with what is no longer live, such as what the memory has just superseded.
+    """
     waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
     links = [
         link
         for link in waiting.select_related("target__group", "target__thread")
-        if ON_APPROVAL in link.evidence
+        if ON_APPROVAL in link.evidence and not (is_done and is_another_live(memory, head_of(link.target)))
     ]
     settled = Link.objects.filter(pk__in=[link.pk for link in links])
     settled.update(status=LinkStatus.SETTLED, settled_at=now, settled_by=actor.name)
     return links
+
+
+def is_another_live(memory: Memory, other: Memory) -> bool:
+    """True if the other is another live memory."""
+    return other.state == State.LIVE and other.key != memory.key
 
 
 def changed_meanwhile(memory: Memory) -> Conflict:
@@ -142,12 +160,12 @@ def changed_meanwhile(memory: Memory) -> Conflict:
 
 
 def activate_candidate(actor: Actor, candidate: Memory) -> None:
-    """Make a candidate active, and settle the conflicts that its approval would have settled."""
+    """Make a candidate active. Conflicts with live memories that it was written to replace stay open: nobody approved it."""
     now, before = timezone.now(), snapshot(candidate)
     activated = Memory.objects.filter(pk=candidate.pk, state=State.LIVE, trust=Trust.CANDIDATE)
     if activated.update(trust=Trust.ACTIVE, updated_at=now) != 1:
         raise changed_meanwhile(candidate)
     candidate.refresh_from_db()
-    settle_on_approval(actor, candidate, now)
+    settle_on_approval(actor, candidate, now, is_done=True)
     payload = {"changes": changes(before, snapshot(candidate)), "reason": "it was stored again"}
     audit.append(actor, Operation.TRUST, memory_id=candidate.id, group=candidate.group.id, payload=payload)

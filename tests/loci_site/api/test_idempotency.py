@@ -7,16 +7,21 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
+from access import audit
+from access.audit.operations import Operation
 from access.audit.verify import is_log_whole
+from access.errors import Conflict
 from access.models import AuditEntry, Group, StoredAnswer
 from access.sign_in.expired_rows import tidy_access
 from access.tokens import operator
+from access.tokens.stored_answers import KeyedWrite
 from loci_site.server import write_once
 from memories.models import Checkpoint, Memory
 from tests.loci_site.api.conftest import Caller
+from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -129,6 +134,25 @@ def test_a_refusal_that_was_logged_is_replayed(owner: Caller) -> None:
     assert (first.status_code, again.status_code) == (409, 409)
     assert (again.json(), again["Idempotent-Replay"]) == (first.json(), "true")
     assert AuditEntry.objects.count() == rows
+
+
+def test_a_conflict_whose_log_row_was_rolled_back_is_no_logged_refusal(alice: User, ledger: Group) -> None:
+    """Another writer was first: the work is undone, its log row with it, and the retry may succeed."""
+
+    def job() -> write_once.WrittenAnswer:
+        with transaction.atomic():
+            audit.append(person(alice), Operation.STORE, group=ledger.id, payload={})
+            if not tried:
+                tried.append(True)
+                raise Conflict("It was changed just now.")
+        return write_once.WrittenAnswer(201, {"outcome": "created"})
+
+    tried: list[bool] = []
+    write = KeyedWrite(KEY, {"content": TEXT}, "Idempotency-Key")
+    with pytest.raises(Conflict):
+        write_once.write_once(person(alice), write, job)
+    assert not StoredAnswer.objects.exists()
+    assert write_once.write_once(person(alice), write, job).status == 201
 
 
 def test_an_error_is_not_kept(member: Caller) -> None:

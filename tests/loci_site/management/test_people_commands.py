@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
+from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 from django.core.management import call_command, get_commands
 from django.core.management.base import CommandError
@@ -230,3 +231,17 @@ def test_a_person_is_invited_and_hands_over_by_command(ledger: Group, bob: User)
     assert "Nobody else administers ledger" in run("person", "deactivate", "bob", "--dry-run")
     run("person", "deactivate", "bob", "--hand-over-to", "ann")
     assert ledger.memberships.get(user__username="ann").role == "admin"
+
+
+@pytest.mark.parametrize("name", ["operator", "Operator", "rooms", "job"])
+def test_no_account_gets_a_name_that_the_log_gives_to_loci_itself(name: str) -> None:
+    with pytest.raises(CommandError, match="reserved for Loci"):
+        run("person", "add", name, "--generate")
+    form = UserCreationForm({"username": name, "password1": STRONG, "password2": STRONG})
+    assert "reserved" in form.errors["username"][0]
+
+
+def test_an_older_account_with_such_a_name_can_still_be_changed(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_superuser=True)
+    older = User.objects.create_user("operator")
+    assert change_person(operator(), older, PersonChange(is_staff=True)) == ["is_staff"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,30 @@ def test_no_more_than_the_limit_is_done_at_once(
             remember(f"Service {port} listens on port {port}")
     assert embed_owed(operator(), limit=2) == BackfillResult(memories=2, pieces=2, skipped=0, still_owed=1)
     assert embed_owed(operator(), limit=2) == BackfillResult(memories=1, pieces=1, skipped=0, still_owed=0)
+
+
+@pytest.mark.model
+def test_a_text_that_no_encoder_reads_keeps_no_other_waiting(
+    remember: Remember, no_model: NoModel, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with no_model():
+        poison, others = remember("Poison."), [remember("The port is 8081"), remember("Tea is at four")]
+    embed = backfill.embed_passages
+
+    def failing(passages: list[Passage], **kwargs: Any) -> object:
+        if any("Poison" in passage.content for passage in passages):
+            raise ValueError("unreadable")
+        return embed(passages, **kwargs)
+
+    monkeypatch.setattr(backfill, "embed_passages", failing)
+    assert embed_owed(operator()) == BackfillResult(memories=2, pieces=2, skipped=1, still_owed=1)
+    assert [row.pieces.get().model for row in others] == [MODEL_ID] * 2
+    assert poison.pieces.get().embedding is None
+    assert embed_owed(operator()).still_owed == 1
+    with no_model():
+        remember("Poison, again.")
+    with pytest.raises(ValueError, match="unreadable"):  # it reads nothing: that is no single text's fault
+        embed_owed(operator())
 
 
 @pytest.mark.model

@@ -1,6 +1,6 @@
 """Each field of a draft is checked, and the error names the field and what is allowed."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ from access.errors import InvalidInput, LociError, TooLarge
 from memories.draft import Draft, check_draft
 
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what is to be refused
+BEYOND = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(timedelta(hours=-14)))
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,10 @@ NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what is to be refused
         ({"confidence": "high"}, "confidence", "from 0 to 1"),
         ({"importance": 0}, "importance", "from 1 to 10"),
         ({"importance": 11}, "importance", "from 1 to 10"),
-        ({"position": -1}, "position", "from 0 to 2147483647"),
+        ({"position": -1}, "position", "from 0 to 1000000000"),
+        ({"position": 2**31 - 1}, "position", "from 0 to 1000000000"),
+        ({"position": 1.5}, "position", "a whole number"),
+        ({"importance": 5.5}, "importance", "a whole number"),
         ({"tags": tuple(f"t{n}" for n in range(1000))}, "tags", "at most"),
         ({"tags": ("x" * 61,)}, "tags", "at most 60"),
         ({"thread": "x" * 201}, "thread", "at most 200"),
@@ -34,6 +38,8 @@ NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what is to be refused
         ({"metadata": {"a": "\x00"}}, "metadata", "NUL"),
         ({"metadata": {"a": "\ud800"}}, "metadata", "not JSON"),
         ({"metadata": {"a": "x" * 1_000_000}}, "metadata", "at most"),
+        ({"valid_from": BEYOND}, "valid_from", "outside the calendar"),
+        ({"expires_at": BEYOND}, "expires_at", "outside the calendar"),
         ({"valid_from": NAIVE}, "valid_from", "no time zone"),
         ({"valid_to": NAIVE}, "valid_to", "no time zone"),
         ({"expires_at": NAIVE}, "expires_at", "no time zone"),

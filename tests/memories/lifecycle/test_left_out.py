@@ -26,7 +26,7 @@ def pair(alice: User, ledger: Group) -> tuple[Memory, Memory]:
     """A live memory, and a candidate with its text in other dress."""
     live = kept(person(alice), TEXT, group="ledger")
     Group.objects.filter(pk=ledger.pk).update(policy=CandidatePolicy.AGENTS)
-    waiting = keep(agent(alice), f"{TEXT[:-1]}!!", group="ledger").memory
+    waiting = keep(agent(alice), f"\U0001f44d {TEXT}", group="ledger").memory
     assert waiting is not None
     return live, waiting
 
@@ -64,7 +64,7 @@ def test_nothing_is_let_in_that_recall_would_leave_out(
     alice: User, ledger: Group, verb: Callable[..., ChangeResult]
 ) -> None:
     Group.objects.filter(pk=ledger.pk).update(policy=CandidatePolicy.AGENTS)
-    first, second = (keep(agent(alice), text, group="ledger").memory for text in (TEXT, f"{TEXT[:-1]}!!"))
+    first, second = (keep(agent(alice), text, group="ledger").memory for text in (TEXT, f"\U0001f44d {TEXT}"))
     assert first is not None
     assert second is not None
     reject(person(alice), first.id)

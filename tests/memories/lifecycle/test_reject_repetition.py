@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 TEXT = "The VPN gateway lives in Frankfurt since spring."
 QUESTION = "Where does the VPN gateway live?"
 LAYS_NONE = "the same text is live as {}, so no tombstone is laid; merge it into that one to keep its wording"
-DRESSES = ("{}!!", "**{}**", "  - \U0001f44d {}", "<b>{}</b>")
+# Dress that a store does not take for a repetition by itself: a sign may mean something.
+REPEATED = f"\U0001f44d {TEXT}"
+DRESSES = ("\U0001f44d {}", "  - \U0001f44d {}", "<b>{}</b>")
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def live(alice: User, ledger: Group) -> Memory:
     return memory
 
 
-def repeat(alice: User, text: str = f"{TEXT[:-1]}!!", **fields: object) -> Memory:
+def repeat(alice: User, text: str = REPEATED, **fields: object) -> Memory:
     """The candidate with which an agent repeats the text."""
     memory = keep(agent(alice), text, group="ledger", **fields).memory
     assert memory is not None
@@ -72,7 +74,7 @@ def test_a_candidate_without_a_vector_is_compared_with_every_text(alice: User, l
 def test_other_rejections_lay_their_tombstone(
     alice: User, live: Memory, prepare: Callable[..., object] | None
 ) -> None:
-    waiting = repeat(alice, f"{TEXT[:-1]}!!" if prepare else "The VPN gateway moved to Berlin in May.")
+    waiting = repeat(alice, REPEATED if prepare else "The VPN gateway moved to Berlin in May.")
     if prepare:
         prepare(person(alice), live)  # disputed: it does not count
     assert "the same text is refused" in reject(person(alice), waiting.id).consequences[0]
@@ -82,7 +84,7 @@ def test_other_rejections_lay_their_tombstone(
 def test_a_memory_of_another_group_spares_nothing(alice: User, live: Memory) -> None:
     Group.objects.create(slug="other")
     kept(person(alice), "The build server is called heron.", group="other")
-    waiting = repeat(alice, "The build server is called heron!!")
+    waiting = repeat(alice, "\U0001f44d The build server is called heron.")
     reject(person(alice), waiting.id)
     assert Tombstone.objects.get().memory_id == waiting.id
 

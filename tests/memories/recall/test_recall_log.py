@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
 from access.models import Group
 from memories.models import Memory, RecallLog
-from memories.recall.recall_log import PendingRecall, unpack_hits, write_recalls
+from memories.recall.recall_log import PendingRecall, RecallCounter, unpack_hits, write_recalls
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db
@@ -53,3 +55,20 @@ def test_a_recall_of_no_group_that_found_nothing_is_kept(memories: list[Memory])
     kept = RecallLog.objects.get()
     assert (kept.group_id, bytes(kept.hits), kept.abstained) == (None, b"", True)
     assert Memory.objects.filter(access_count__gt=0).count() == 0
+
+
+def test_what_a_lock_kept_from_being_written_is_written_later(
+    memories: list[Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = RecallCounter()
+    counter.add(recalled(memories, at=NOON))
+
+    def locked(*args: Any) -> Any:
+        raise OperationalError("database is locked")
+
+    with connection.execute_wrapper(locked), pytest.raises(OperationalError):
+        counter.flush()
+    counter.add(recalled(memories[:1], at=NOON))
+    assert counter.flush() == 2
+    assert [row.access_count for row in Memory.objects.order_by("key")] == [2, 1, 1]
+    assert counter.flush() == 0

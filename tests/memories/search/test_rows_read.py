@@ -17,7 +17,8 @@ from access.models import Group, Membership, Role
 from access.tokens import actor_for_user
 from access.visibility import Narrowing
 from memories.embedding import get_encoder
-from memories.language.cleaning import content_hash, fold_hash
+from memories.language.cleaning import content_hash
+from memories.language.dress import fold_hash
 from memories.lifecycle.verbs import forget
 from memories.models import IndexState, Link, Memory, Piece, Tombstone
 from memories.recall import RecallRequest, recall

@@ -273,6 +273,16 @@ def test_equal_events_in_a_thread_are_two_unless_they_share_the_place(alice: Use
     assert (again.outcome, again.memory) == ("reinforced", second)
 
 
+def test_a_thread_that_was_filled_to_its_last_position_says_so(alice: User, ledger: Group) -> None:
+    event = {"group": "ledger", "type": "episodic", "thread": "monday"}
+    last = kept(person(alice), "Yes.", **event)
+    Memory.objects.filter(pk=last.pk).update(position=2**31 - 1)  # older versions took it
+    with pytest.raises(Conflict, match="last position"):
+        keep(person(alice), "No.", **event)
+    with pytest.raises(Conflict, match="last position"):
+        store_many(person(alice), [Draft("No.", **event)])  # type: ignore[arg-type]
+
+
 # Sources
 
 
@@ -285,8 +295,9 @@ def test_a_source_is_stored_once_and_its_changed_text_supersedes(alice: User, le
     assert (fresh(first).state, fresh(first).superseded_by_id) == ("superseded", second.key)
     again = keep(person(alice), "The deploy port is 9000.", **said)
     assert (again.outcome, again.memory) == ("unchanged", second)
-    assert keep(person(alice), PORT, **said).memory == second
-    assert Memory.objects.count() == 2
+    back = kept(person(alice), PORT, **said)
+    assert (back.root_id, back.version, fresh(second).superseded_by_id) == (first.key, 3, back.key)
+    assert keep(person(alice), PORT, **said).outcome == "unchanged"
 
 
 def test_a_changed_source_waits_as_a_candidate_where_the_group_says_so(alice: User, ledger: Group) -> None:

@@ -13,7 +13,7 @@ from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_copies
 from memories.store.bulk import store_many
-from memories.store.existing import find_same_text, find_sources, find_texts
+from memories.store.existing import dress_key, find_same_text, find_sources, find_texts, text_key
 from memories.store.neighbours import ComparedText, neighbours_since
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
@@ -101,8 +101,10 @@ def test_texts_that_are_only_spelt_alike_are_told_apart(many: Group) -> None:
     said, loud = (Draft(text, scope=wanted.scope, type=wanted.type) for text in (OLD, OLD.upper()))
     assert find_same_text(many.key, said).live == wanted
     assert find_same_text(many.key, loud).live == shouted
-    assert list(find_texts([(many.key, said)]).live.values()) == [wanted]
-    assert list(find_texts([(many.key, loud)]).live.values()) == [shouted]
+    for draft, memory in ((said, wanted), (loud, shouted)):
+        found = find_texts([(many.key, draft)])
+        assert found.live[text_key(memory)] == memory
+        assert found.dressed[dress_key(memory)] == wanted
 
 
 def test_twins_are_looked_up_by_their_fold(many: Group) -> None:

@@ -36,6 +36,7 @@ TEXT = "Kestrel is the third boat of the harbour fleet."
 SAID: dict[Likeness, str] = {
     Likeness.EXACT: TEXT.upper(),
     Likeness.DRESS: f"- **{TEXT[:-1]}** 🏗️",
+    Likeness.INSIDE: f"Ann: {TEXT}",
     Likeness.NEAR: "Kestrel is the harbour fleet's third boat.",
 }
 VERBS: dict[str, Callable[..., object]] = {"rejected": reject, "retracted": retract, "purged": purge}
@@ -70,7 +71,7 @@ def test_every_cell_of_the_table(
     if effect is Effect.QUEUED and kind != "purged":
         assert Link.objects.filter(kind="conflict", source=stored.memory, target=memory).exists()
     in_ledger = recall(person(alice), RecallRequest("What is Kestrel?", group="ledger")).items
-    assert not [item for item in in_ledger if said is not Likeness.NEAR]
+    assert not [item for item in in_ledger if said in (Likeness.EXACT, Likeness.DRESS)]
 
 
 def test_elsewhere_a_refusal_names_neither_reason_author_nor_id(
@@ -79,7 +80,7 @@ def test_elsewhere_a_refusal_names_neither_reason_author_nor_id(
     memory = kept(person(alice), TEXT, group="ledger", scope="global")
     retract(person(alice), memory.id, reason="the boat is rented")
     Group.objects.create(slug="attic").memberships.create(user=charlie, role="contributor")
-    for text in (TEXT, SAID[Likeness.DRESS], SAID[Likeness.NEAR]):
+    for text in SAID.values():
         stored = keep(agent(charlie), text, group="attic", scope="global")
         assert stored.outcome in ("refused", "queued")
         for secret in ("rented", "alice", str(memory.id)):

@@ -1,0 +1,99 @@
+"""Statements inside a text: what carries one, what takes it back, and that the work grows with the length alone."""
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from memories.language.dress import undressed
+from memories.language.dress.statements import MAX_PARTS, is_taken_back, plain_lines, statements_in
+
+DATA = Path(__file__).parents[1] / "store" / "data"
+LINES: list[dict[str, Any]] = [
+    case
+    for name in ("carried", "carried_later")  # the second written when the first passed
+    for case in json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+]
+
+
+def states(text: str, statement: str) -> bool:
+    """True if a text states another inside it and does not take it back."""
+    plain, bare = plain_lines(text), undressed(statement)
+    return any(each.bare == bare and not is_taken_back(plain, each) for each in statements_in(plain))
+
+
+def lines(kind: str) -> list[tuple[str, str]]:
+    return [(case["withdrawn"], line) for case in LINES for line in case[kind]]
+
+
+def test_nineteen_of_twenty_carriers_state_the_text_inside_them() -> None:
+    carriers = lines("carriers")
+    missed = [line for text, line in carriers if not states(line, text)]
+    assert len(missed) <= 0.05 * len(carriers), missed
+
+
+def test_what_takes_it_back_or_says_something_else_does_not_state_it() -> None:
+    assert [line for text, line in lines("others") if states(line, text)] == []
+
+
+TEXT = "Deploys happen on Fridays."
+
+
+@pytest.mark.parametrize(
+    ("line", "is_stated"),
+    [
+        ("The wall of the greenhouse is heated with pellets.", False),  # part of a longer phrase
+        ("Bob thinks the greenhouse is heated with pellets.", True),
+        ("The greenhouse is heated with pellets and gas.", False),
+        ("The greenhouse is heated with pellets and the office with gas.", True),
+        ("The greenhouse is heated with pellets, not with gas.", True),
+        ("The greenhouse is heated with pellets, not any more.", True),
+        ("The greenhouse is heated with pellets - not.", False),
+        ("True claims:\n- Tea is at four.\n- The greenhouse is heated with pellets.", True),
+        ("Wrong claims:\n- Tea is at four.\n- The greenhouse is heated with pellets.", False),
+        ("Wrong claims:\n- Tea is at four.\n\n\nThe greenhouse is heated with pellets.", True),
+        ("The greenhouse is heated with pellets. It was painted in May.", True),
+        ("The greenhouse is heated with pellets. That was a mistake of mine.", False),
+        ("It is not true, as Ann says, that the greenhouse is heated with pellets.", False),
+        ("Do not forget that the greenhouse is heated with pellets.", True),
+        ("The north door does not close, and the greenhouse is heated with pellets.", True),
+        ("We no longer believe\nthat the greenhouse is heated with pellets.", False),
+    ],
+)
+def test_a_sentence_decides(line: str, is_stated: bool) -> None:
+    assert states(line, "The greenhouse is heated with pellets.") is is_stated
+
+
+def test_a_long_withdrawn_text_is_found_up_to_its_limit() -> None:
+    sentences = [f"Step {n} of the release is written down." for n in range(MAX_PARTS + 1)]
+    within, beyond = " ".join(sentences[:-1]), " ".join(sentences)
+    assert states(f"Ann wrote this. {within} So much for that.", within)
+    assert not states(f"Ann wrote this. {beyond} So much for that.", beyond)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann: the greenhouse is heated with pellets, and we know that deploys happen on Fridays. ",
+        "a, ",
+        "that ",
+        "(((",
+        "<a <b ",
+        "'*_",
+        "我们知道发布分支每周五冻结,",
+        "\n \n",
+        "5433 ",
+    ],
+)
+def test_a_text_of_the_greatest_length_takes_linear_time(text: str) -> None:
+    def seconds(length: int) -> float:
+        plain = plain_lines((text * length)[:length])
+        start = perf_counter()
+        for statement in statements_in(plain):
+            assert statement.end <= len(plain)
+        return perf_counter() - start
+
+    short = min(seconds(12_500) for _ in range(3))
+    assert seconds(100_000) < 24 * max(short, 0.002)
