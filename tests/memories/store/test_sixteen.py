@@ -10,7 +10,7 @@ from django.db import OperationalError, connection, transaction
 
 from access.actor import Actor
 from access.audit import append
-from access.audit.collect import collected_rows, collecting_rows
+from access.audit.collect import collecting_rows, current_work
 from access.audit.operations import Operation
 from access.audit.retry import one_change
 from access.audit.verify import is_log_whole
@@ -177,7 +177,7 @@ def test_rows_of_the_lost_attempt_are_not_part_of_the_answer(alice: User) -> Non
 
     with collecting_rows():
         write()
-        assert len(collected_rows()) == 1
+        assert len(current_work().rows) == 1
     runs = 0
     with transaction.atomic():
         with pytest.raises(OperationalError):  # a larger transaction is its owner's to repeat
