@@ -29,6 +29,7 @@ DEFAULTS: Final[Mapping[str, GuardTreatment]] = {
     "hidden-message": GuardTreatment.QUARANTINE,
     "look-alike-letters": GuardTreatment.LABEL,
     Family.INJECTION: GuardTreatment.QUARANTINE,
+    Family.WORD: GuardTreatment.MASK,
 }
 NAMES: Final = (*(family.value for family in Family), *KINDS)
 
