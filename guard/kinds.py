@@ -32,7 +32,9 @@ SECRET_KINDS: Final = tuple(
         for rule in RULES
     )
 )
-KINDS: Final = {kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS, *WORD_KINDS)}
+KINDS: Final = {
+    kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS, *WORD_KINDS)
+}
 
 
 def kind_of(name: str) -> FindingKind:

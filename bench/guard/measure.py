@@ -41,7 +41,9 @@ def main() -> None:
         texts = list(read(path))
         for door in DOORS.get(path.stem, (Door.AGENT, Door.OUTSIDE)):
             count = held(texts, door)
-            print(f"{path.parent.name}/{path.name}: {door} holds {count} of {len(texts)} ({count / len(texts):.2%})")
+            print(
+                f"{path.parent.name}/{path.name}: {door} holds {count} of {len(texts)} ({count / len(texts):.2%})"
+            )
 
 
 if __name__ == "__main__":

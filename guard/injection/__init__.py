@@ -51,10 +51,12 @@ def find_injections(text: str, door: Door = Door.AGENT) -> list[GuardFinding]:
         latin = text.translate(LOOK_ALIKES)
         found = _search(latin, door) if latin != text else []
     if not found and (reading := unescaped(text)) is not None:
-        found = [GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text, door)]
+        found = [
+            GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text, door)
+        ]
     if not found:
-        disguised = undressed(text)
-        if disguised is not None and (hidden := _search(disguised[0], door)):
+        disguised = undressed(text)  # nobody quotes in disguise
+        if disguised is not None and (hidden := _search(disguised[0].replace('"', " "), door)):
             surest = max(hidden, key=lambda each: each.confidence)
             found = [GuardFinding(surest.kind, disguised[1], surest.confidence)]
     return found
