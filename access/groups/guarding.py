@@ -31,12 +31,13 @@ from guard import (
 )
 from guard.hidden import escape_hidden
 from guard.injection.classifier import load_classifier
+from guard.kinds import WORD
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
 __all__ = [
     "Admitted", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "findings_json", "fingerprint",
-    "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules",
+    "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
 MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
@@ -249,6 +250,11 @@ def _read_policy(own: str, floor: tuple[str, ...]) -> Policy:
 def split_rules(text: str) -> list[str]:
     """The rules of a group's text, `kind=treatment` or `word=…` each."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def without_words(text: str) -> str:
+    """The rules of a group's text without the words that it masks."""
+    return ", ".join(rule for rule in split_rules(text) if not rule.startswith(f"{WORD}="))
 
 
 def check_rules(text: str) -> str:
