@@ -40,6 +40,7 @@ __all__ = [
     "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
+MAX_RULES_CHARS: Final = 500
 MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
 MIN_NUMBER: Final = 10**6  # shorter numbers are no card, phone or identity number
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
@@ -263,6 +264,10 @@ def check_rules(text: str) -> str:
         rules, words = read_pairs(split_rules(text))
     except UnknownRule as error:
         raise InvalidInput(str(error), hint="See docs/guard.md for the kinds.", field="guard") from None
+    if len(text) > MAX_RULES_CHARS:
+        raise InvalidInput(
+            f"The rules have {len(text)} characters; at most {MAX_RULES_CHARS} are allowed.", field="guard"
+        )
     floor = policy_of(None).floor
     for name, treatment in rules.items():
         family = name if name in set(Family) else kind_of(name).family.value
