@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +39,7 @@ class Signs:
         present = {self._names[index] for index in self._sets.matching(text)}
         wanted = [group for group in self._groups if present.issuperset(group)]
         names = {name for group in wanted for name in group}
-        spans = {name: [*self._patterns[name].spans(text)][:MAX_SPANS] for name in names}
+        spans = {name: [*islice(self._patterns[name].spans(text), MAX_SPANS)] for name in names}
         for group in wanted:
             found = _first_together([spans[name] for name in group], self._reach)
             if found is not None:
