@@ -79,9 +79,9 @@ def activity_record(item: dict[str, Any]) -> SourceRecord:
     if not is_activity(item) or not at or title.startswith(NOT_PROMPTS):
         return SourceRecord(skipped=NO_PROMPT)
     prompt = title.removeprefix("Prompted ").strip()
-    answer = "\n".join(
-        text_of_html(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem"))
-    ).strip()
+    pages = (text_of_html(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem")))
+    lines = (" ".join(line.split()) for page in pages for line in page.splitlines())
+    answer = "\n".join(filter(None, lines))
     if not prompt:
         return SourceRecord(skipped=NO_PROMPT)
     content = f"User: {prompt}" + (f"\nAssistant: {answer}" if answer else "")
