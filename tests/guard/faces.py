@@ -240,17 +240,18 @@ def hook_faces(world: World) -> dict[str, Send]:
     """An agent's hooks: what a person typed, what the agent answered, and how the session ended."""
     secret = create_token(operator(), user=world.user, name="hooks", scopes=("hook",)).secret
 
-    def session() -> HookClient:
-        return HookClient(secret, folder="/home/alice/ledger", session=f"s-{next(_numbers)}")
+    def session(prompt: str = "Look at the quay of the harbour.") -> HookClient:
+        hooks = HookClient(secret, folder="/home/alice/ledger", session=f"s-{next(_numbers)}")
+        hooks.call("prompt", prompt=prompt)
+        return hooks
 
     def ended(text: str) -> str:
         hooks = session()
-        hooks.call("prompt", prompt="Look at the quay of the harbour.")
-        hooks.call("pre-compact", summary=text)
+        hooks.call("post-compact", compact_summary=text)
         return repr(hooks.call("session-end", reason=text))
 
     return {
-        "hook prompt": lambda text: session().call("prompt", prompt=f"Remember that {text}"),
+        "hook prompt": lambda text: session(f"Remember that {text}").call("session-end"),
         "hook answer": lambda text: session().call(
             "stop", last_assistant_message=f"We decided on it because {text}"
         ),
