@@ -4,8 +4,10 @@ import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
+from typing import Final
 
 from access.models import Membership, Role
+from guard import Door
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
 HOOK = "hook"  # a token with it may call the hooks, which read, and write where its owner's role allows
@@ -34,6 +36,10 @@ class Via(StrEnum):
     HOOK = "hook"
 
 
+# People type in the browser; programs, commands too, say what they like.
+DOORS: Final[dict[str, Door]] = {Via.ADMIN: Door.PERSON, Via.APP: Door.PERSON, Via.JOB: Door.JOB}
+
+
 @dataclass(frozen=True)
 class Checkout:
     """The caller's repository, as reported by the caller's machine.
@@ -54,6 +60,7 @@ class Actor:
     `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
     and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
     `checkout` is None if nobody knows which repository the caller works in. `origin` is that of the browser extension whose token this is.
+    `is_prompt`: the texts that it stores are what a person typed to an agent; only the prompt hook says so.
     `held_back` says why everything that the actor stores waits for a person, whatever a group's policy; empty if it does not.
     """
 
@@ -70,6 +77,7 @@ class Actor:
     default_group: str = ""
     run: uuid.UUID | None = None
     held_back: str = ""
+    is_prompt: bool = False
     origin: str = ""
     checkout: Checkout | None = field(default=None, compare=False)
     writes_left: float = field(default=inf, compare=False)  # see access.write_rate
@@ -85,6 +93,11 @@ class Actor:
             return True
         role = self.roles.get(group_key)
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
+
+    @property
+    def door(self) -> Door:
+        """Where a text of this caller comes in, unless it is from outside."""
+        return Door.PROMPT if self.is_prompt else DOORS.get(self.via, Door.AGENT)
 
     @property
     def is_admin_of_all(self) -> bool:

@@ -6,10 +6,10 @@ Pure: no database, no settings, no network. Each finding names a kind, a span an
 
 import re
 
-from guard.findings import Family, FindingKind, GuardFinding
+from guard.findings import Door, Family, FindingKind, GuardFinding
 from guard.hidden import find_hidden, without_hidden
 from guard.injection import find_injections
-from guard.kinds import KINDS, has_instruction, kind_of
+from guard.kinds import KINDS, WORD, has_instruction, kind_of
 from guard.masking import mask, without_overlaps
 from guard.personal import find_personal
 from guard.policy import DEFAULTS, GuardTreatment, Policy
@@ -18,6 +18,7 @@ from guard.secrets import find_secrets
 __all__ = [
     "DEFAULTS",
     "KINDS",
+    "Door",
     "Family",
     "FindingKind",
     "GuardFinding",
@@ -34,9 +35,10 @@ __all__ = [
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def find(text: str) -> list[GuardFinding]:
-    """Everything sensitive or hostile in a text, in order; hidden characters do not hide the rest.
+def find(text: str, door: Door = Door.AGENT, words: re.Pattern[str] | None = None) -> list[GuardFinding]:
+    """Everything sensitive or hostile in a text that comes in at a door, in order; hidden characters do not hide the rest.
 
+    `words` finds what a group masks besides (guard.policy.Policy.words).
     Secrets and personal data do not overlap (the surer finding stays); they may overlap with instructions and with hidden
     characters.
     """
@@ -44,9 +46,11 @@ def find(text: str) -> list[GuardFinding]:
         text = _HALF_PAIR.sub("\ufffd", text)  # RE2 reads UTF-8, which has no lone surrogates
     plain, places = without_hidden(text)
     found = [*find_secrets(plain), *find_personal(plain)]
+    if words is not None:
+        found += (GuardFinding(WORD, match.span(), 1.0) for match in words.finditer(plain))
     if len(found) > 1:
         found = without_overlaps(found)
-    found += find_injections(plain)
+    found += find_injections(plain, door)
     if places is not None:
         found = [
             GuardFinding(each.kind, (places[each.span[0]], places[each.span[1] - 1] + 1), each.confidence)

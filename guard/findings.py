@@ -12,6 +12,22 @@ class Family(StrEnum):
     PERSONAL = "personal"
     HIDDEN = "hidden"
     INJECTION = "injection"
+    WORD = "word"
+
+
+class Door(StrEnum):
+    """Where a text comes in; the faces set it, no argument of a call does."""
+
+    PERSON = "person"  # typed in the browser
+    PROMPT = "prompt"  # typed to an agent, as the prompt hook heard it
+    AGENT = "agent"  # stored by an agent or a program, in its own words
+    JOB = "job"  # made by Loci from what it stores
+    OUTSIDE = "outside"  # files, web pages, output of tools, captures, exports of others
+
+    @property
+    def is_typed(self) -> bool:
+        """True if a person wrote the text here and now: to such a text, its author is no stranger."""
+        return self in (Door.PERSON, Door.PROMPT)
 
 
 @dataclass(frozen=True)

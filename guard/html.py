@@ -23,71 +23,22 @@ _TOKEN = Pattern(
 _IS_MARKED = Pattern(r"(?i)</?[a-z][^<>]*>|<!|&(?:#\d+|#x[0-9a-f]+|[a-z]+\d?);")
 _NAME = re.compile(r"</?\s*([a-zA-Z][a-zA-Z0-9-]*)")
 _DROPPED: Final = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "object", "select"})
-_BREAKS: Final = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "br",
-        "caption",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "option",
-        "p",
-        "section",
-        "summary",
-        "table",
-        "title",
-        "tr",
-        "ul",
-    ]
-)
+_BREAKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "details", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+    "header", "hr", "li", "main", "nav", "ol", "option", "p", "section", "summary", "table", "title",
+    "tr", "ul",
+})  # fmt: skip
 _WEB: Final = ("http://", "https://", "ftp://", "www.", "web:", "capture:")
 _ATTRIBUTE = re.compile(r"""([a-zA-Z][\w:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+))?""")
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|(?<!-)opacity\s*:\s*0(?![.\d]*[1-9])",
     re.I,
 )
-_VOID: Final = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
+_VOID: Final = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
+})  # fmt: skip
 _SELF_ENDING: Final = frozenset(["p", "li", "dt", "dd", "tr", "td", "th", "option"])  # the next one ends them
 _CELLS: Final = frozenset({"td", "th"})
 _SPACE = re.compile(r"[ \t]*\n[ \t]*")

@@ -24,13 +24,17 @@ INJECTION_KINDS: Final = (
     FindingKind("prompt-markup", Family.INJECTION, "markup of a prompt"),
     FindingKind("instruction-like", Family.INJECTION, "words that read like an instruction to an AI"),
 )
+WORD: Final = "word"
+WORD_KINDS: Final = (FindingKind(WORD, Family.WORD, "a word that the group masks"),)
 SECRET_KINDS: Final = tuple(
     dict.fromkeys(
         FindingKind(rule.kind, Family.GUESSED if rule.is_guess else Family.SECRET, rule.label)
         for rule in RULES
     )
 )
-KINDS: Final = {kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS)}
+KINDS: Final = {
+    kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS, *WORD_KINDS)
+}
 
 
 def kind_of(name: str) -> FindingKind:
@@ -39,5 +43,5 @@ def kind_of(name: str) -> FindingKind:
 
 
 def has_instruction(kinds: Iterable[str]) -> bool:
-    """True if one of the kinds, by name, is an instruction to an AI: found by patterns, by reading or by a classifier."""
+    """True if one of the kinds, by name, is an instruction to an AI: found by patterns, by signs or by a classifier."""
     return any(kind_of(name).family is Family.INJECTION for name in kinds)

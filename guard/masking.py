@@ -8,7 +8,7 @@ from guard.hidden import in_plain_sight
 from guard.kinds import kind_of
 
 _ORDER: Final = {
-    Family.SECRET: 0, Family.GUESSED: 1, Family.HIDDEN: 2, Family.INJECTION: 3, Family.PERSONAL: 4,
+    Family.SECRET: 0, Family.GUESSED: 1, Family.HIDDEN: 2, Family.WORD: 3, Family.INJECTION: 4, Family.PERSONAL: 5,
 }  # fmt: skip
 
 

@@ -86,27 +86,9 @@ _INNER: Final = tuple(
     )
 )
 _REGIONS: Final = (
-    "US",
-    "GB",
-    "DE",
-    "FR",
-    "ES",
-    "IT",
-    "NL",
-    "IN",
-    "AU",
-    "CH",
-    "AT",
-    "BR",
-    "PL",
-    "IE",
-    "SE",
-    "NO",
-    "DK",
-    "FI",
-    "BE",
-    "PT",
-)
+    "US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "AU", "CH", "AT", "BR", "PL", "IE", "SE", "NO",
+    "DK", "FI", "BE", "PT",
+)  # fmt: skip
 # British numbers have no check digit: shape and word must do.
 _NINO = re.compile(
     r"(?i)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"

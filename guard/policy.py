@@ -1,12 +1,14 @@
 """What happens to each kind of finding: defaults, a group's own choice, and a floor below which no group goes."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
-from guard.findings import Family, GuardFinding
-from guard.kinds import KINDS, kind_of
+from guard.findings import Family
+from guard.kinds import KINDS, WORD, kind_of
 
 
 class GuardTreatment(StrEnum):
@@ -29,8 +31,11 @@ DEFAULTS: Final[Mapping[str, GuardTreatment]] = {
     "hidden-message": GuardTreatment.QUARANTINE,
     "look-alike-letters": GuardTreatment.LABEL,
     Family.INJECTION: GuardTreatment.QUARANTINE,
+    Family.WORD: GuardTreatment.MASK,
 }
-NAMES: Final = (*(family.value for family in Family), *KINDS)
+NAMES: Final = frozenset({*(family.value for family in Family), *KINDS} - {WORD})
+MIN_WORD: Final = 2  # characters of a word to mask
+_WITHOUT_SPACES: Final = "\u2e80"  # scripts from here on divide no words
 
 
 class UnknownRule(ValueError):
@@ -39,10 +44,20 @@ class UnknownRule(ValueError):
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules of one group: its own by kind or family, and the instance's floor."""
+    """The rules of one group: its own by kind or family, the instance's floor, and the words of both that are masked."""
 
     own: Mapping[str, GuardTreatment] = field(default_factory=dict)
     floor: Mapping[str, GuardTreatment] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """What finds the words, whole and in any case; None without any. Scripts without spaces have no whole words."""
+        parts = (
+            f"(?<!\\w){re.escape(word)}(?!\\w)" if word < _WITHOUT_SPACES else re.escape(word)
+            for word in sorted(self.words, key=len, reverse=True)
+        )
+        return re.compile("|".join(parts), re.IGNORECASE) if self.words else None
 
     def treatment(self, kind: str, *, allowed: frozenset[str] = frozenset()) -> GuardTreatment:
         """What happens to a finding of a kind; `allowed` are guessed kinds that the sender vouches for."""
@@ -55,34 +70,24 @@ class Policy:
         return max(own, least, key=STRICTNESS.__getitem__)
 
 
-def read_rules(rules: Mapping[str, str]) -> dict[str, GuardTreatment]:
-    """Rules from text. Raises UnknownRule with the allowed words."""
-    for name, treatment in rules.items():
-        if name not in NAMES:
-            families = ", ".join(Family)
-            raise UnknownRule(f"'{name[:40]}' is no kind of finding. Use a family ({families}) or a kind.")
-        if treatment not in STRICTNESS:
-            raise UnknownRule(f"'{treatment[:40]}' is no treatment. Use {', '.join(GuardTreatment)}.")
-    return {name: GuardTreatment(treatment) for name, treatment in rules.items()}
-
-
-def read_pairs(pairs: Sequence[str]) -> dict[str, GuardTreatment]:
-    """Rules from `kind=treatment` texts. Raises UnknownRule."""
-    rules: dict[str, str] = {}
+def read_pairs(pairs: Sequence[str]) -> tuple[dict[str, GuardTreatment], tuple[str, ...]]:
+    """The treatments of `kind=treatment` texts, and the words of `word=…` texts. Raises UnknownRule with the allowed words."""
+    rules, words = dict[str, GuardTreatment](), list[str]()
     for pair in pairs:
-        name, sign, treatment = pair.partition("=")
+        name, sign, told = (part.strip() for part in pair.partition("="))
         if not sign:
-            raise UnknownRule(f"'{pair[:40]}' is no rule. Write kind=treatment, such as personal=mask.")
-        rules[name.strip()] = treatment.strip()
-    return read_rules(rules)
-
-
-def strictest(
-    policy: Policy, findings: Sequence[GuardFinding], *, allowed: frozenset[str] = frozenset()
-) -> GuardTreatment:
-    """The strictest treatment that any of the findings gets."""
-    return max(
-        (policy.treatment(each.kind, allowed=allowed) for each in findings),
-        key=STRICTNESS.__getitem__,
-        default=GuardTreatment.ALLOW,
-    )
+            raise UnknownRule(f"'{pair[:40]}' is not a rule. Write kind=treatment, such as personal=mask.")
+        if name == WORD and len(told) < MIN_WORD:
+            raise UnknownRule(f"A word to mask has at least {MIN_WORD} characters.")
+        if name == WORD:
+            words.append(told)
+            continue
+        if name not in NAMES:
+            families = ", ".join(family for family in Family if family != WORD)
+            raise UnknownRule(
+                f"'{name[:40]}' is not a kind of finding. Use a family ({families}), a kind, or {WORD}=TEXT."
+            )
+        if told not in STRICTNESS:
+            raise UnknownRule(f"'{told[:40]}' is not a treatment. Use {', '.join(GuardTreatment)}.")
+        rules[name] = GuardTreatment(told)
+    return rules, tuple(dict.fromkeys(words))

@@ -13,7 +13,7 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.groups.guarding import check_rules, guard_unreviewed, refuse_secret
+from access.groups.guarding import admit, check_rules, refuse_secret
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
@@ -147,7 +147,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     check_slug(slug)
     check_texts(title=title)
     check_may_be_private(slug, private=private)
-    title = guard_unreviewed(None, title, field="title")
+    title = admit(title, actor.door, None, field="title").value
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
             raise Conflict(
@@ -242,9 +242,9 @@ def update_group(
     if "guard" in wanted:
         wanted["guard"] = check_rules(wanted["guard"])
     for name in wanted.keys() & {"title", "instructions"}:
-        wanted[name] = guard_unreviewed(
-            found, wanted[name], field=name, allows_instructions=name == "instructions"
-        )
+        wanted[name] = admit(
+            wanted[name], actor.door, found, field=name, may_instruct=name == "instructions"
+        ).value
     with transaction.atomic():
         group = Group.objects.select_for_update().get(pk=found.pk)
         changed = {

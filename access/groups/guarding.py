@@ -1,12 +1,14 @@
-"""The guard's step for texts that enter: find, apply the policy of the group, mask or refuse. Faces show `TextFinding`s.
+"""The gate: every text that enters passes admit() once, which finds what is sensitive and applies the rules of the group.
 
-Memories pass guard_fields() (memories/draft/guarding.py). Texts that nobody reviews (checkpoints, relations) pass
-guard_unreviewed(); words beside a change (reasons, queries in the log, names of tokens) pass mask_words().
+A memory passes it with all its fields (memories/draft/guarding.py), a file with its chunks, every other text alone. Words
+beside a change (reasons, questions in the log, names of tokens) pass mask_words().
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from django.conf import settings
@@ -16,6 +18,7 @@ from access.groups.fingerprints import fingerprint
 from access.groups.text_finding import TextFinding
 from access.models import Group
 from guard import (
+    Door,
     Family,
     GuardFinding,
     GuardTreatment,
@@ -28,9 +31,16 @@ from guard import (
 )
 from guard.hidden import escape_hidden
 from guard.injection.classifier import load_classifier
+from guard.kinds import WORD
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
+__all__ = [
+    "Admitted", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "findings_json", "fingerprint",
+    "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
+]  # fmt: skip
+
+MAX_RULES_CHARS: Final = 500
 MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
 MIN_NUMBER: Final = 10**6  # shorter numbers are no card, phone or identity number
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
@@ -39,11 +49,9 @@ MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be l
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
 MAX_PLAIN_CHARS: Final = 14
-# Texts that wait as a whole, or are refused because nobody reviews them.
+# Texts that wait as a whole, or are refused because nobody reviews them; in other fields, which lists show of a waiting memory
+# too, the value is masked.
 WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
-_clean: set[str] = set()
-
-
 SHOWN_IN_LOG: Final = Policy(
     own={
         Family.SECRET.value: GuardTreatment.MASK,
@@ -54,6 +62,179 @@ SHOWN_IN_LOG: Final = Policy(
         "look-alike-letters": GuardTreatment.ALLOW,
     }
 )
+_clean: set[tuple[str, Door, tuple[str, ...]]] = set()
+
+
+class OnHold(StrEnum):
+    """What becomes of a text that the policy would not take as it is."""
+
+    WAIT = "wait"  # a person reviews it: it waits, with what it is a part of
+    REFUSE = "refuse"  # nobody reviews it: what would wait is refused
+    MASK = "mask"  # there is no sender to ask: all is masked that would be masked, wait or be refused
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A text or JSON value as it may be stored, the same object if nothing was changed, and what was found in it."""
+
+    value: Any
+    findings: tuple[TextFinding, ...] = ()
+    refusal: SensitiveText | None = None  # only of a part; admit() raises it
+
+
+def admit(
+    value: Any,
+    door: Door,
+    rules: Group | Policy | None,
+    *,
+    field: str = "",
+    on_hold: OnHold = OnHold.REFUSE,
+    allowed: frozenset[str] = frozenset(),
+    may_instruct: bool = False,
+) -> Admitted:
+    """A text or JSON value that came in at a door, as the rules of a group (None: of no group) store it.
+
+    `allowed` are guessed kinds that the sender vouches for. `may_instruct`: the text is meant to instruct agents, and a person
+    who may do so wrote it or will read it. Findings in JSON name the path of the text.
+
+    Raises:
+        SensitiveText: the policy refuses it; the error names kinds and places, never a value.
+        InvalidInput: JSON is nested too deep (except with OnHold.MASK).
+    """
+    policy = rules if isinstance(rules, Policy) else policy_of(rules)
+    admitted = _Gate(door, policy, on_hold, allowed, may_instruct).take(value, field)
+    if admitted.refusal is not None:
+        raise admitted.refusal
+    return admitted
+
+
+def admit_parts(parts: Sequence[str], door: Door, policy: Policy) -> list[Admitted]:
+    """Texts that follow each other in one document; searched together, so that a key of many lines is found where it is cut."""
+    gate, at, admitted = _Gate(door, policy, OnHold.WAIT), 0, list[Admitted]()
+    found = find_all("\n".join(parts), policy, door) if parts else []
+    for part in parts:
+        end = at + len(part)
+        own = [
+            replace(each, span=(max(each.span[0] - at, 0), min(each.span[1] - at, len(part))))
+            for each in found
+            if each.span[1] > at and each.span[0] < end
+        ]
+        admitted.append(gate.treat(part, own, "content"))
+        at = end + 1
+    return admitted
+
+
+@dataclass(frozen=True)
+class _Gate:
+    door: Door
+    policy: Policy
+    on_hold: OnHold
+    allowed: frozenset[str] = frozenset()
+    may_instruct: bool = False
+
+    def take(self, value: Any, field: str, key: str = "", depth: int = 0) -> Admitted:
+        """Admit a value; `key` names it, as in JSON."""
+        if isinstance(value, str):
+            return self.take_text(value, field, f"{key}: " if key else "")
+        if _is_long_number(value):
+            admitted = self.take_text(str(value), field, f"{key}: " if key else "")
+            return admitted if admitted.value != str(value) else replace(admitted, value=value)
+        if not isinstance(value, list | tuple | Mapping):
+            return Admitted(value)
+        if depth > MAX_DEPTH:
+            if self.on_hold is OnHold.MASK:
+                return self.take_text(canonical_json(value), field)
+            name = re.split(r"[.\[]", field)[0]
+            raise InvalidInput(
+                f"'{name}' is nested more than {MAX_DEPTH} levels deep.", hint="Send it flatter.", field=name
+            )
+        names, parts = list[Admitted](), list[Admitted]()
+        if isinstance(value, Mapping):
+            for name, each in value.items():
+                names.append(self.take_text(str(name), field))
+                shown = names[-1].value
+                called = _name_of_value(value, name, shown)
+                parts.append(self.take(each, f"{field}.{shown[:40]}", called, depth + 1))
+        else:
+            parts = [self.take(each, f"{field}[{at}]", key, depth + 1) for at, each in enumerate(value)]
+        every = [*names, *parts]
+        findings = tuple(each for part in every for each in part.findings)
+        refusal = next((part.refusal for part in every if part.refusal is not None), None)
+        if not findings:
+            return Admitted(value)
+        if not isinstance(value, Mapping):
+            return Admitted(type(value)(part.value for part in parts), findings, refusal)
+        keys = [name.value if name.findings else key for name, key in zip(names, value, strict=True)]
+        return Admitted(dict(zip(keys, (part.value for part in parts), strict=True)), findings, refusal)
+
+    def take_text(self, text: str, field: str, before: str = "") -> Admitted:
+        """Admit a text that was searched with its name before it."""
+        words = self.policy.words
+        if not before and not words and len(text) <= MAX_PLAIN_CHARS and _PLAIN_LABEL.fullmatch(text):
+            return Admitted(text)
+        label = (f"{before}{text}", self.door, words)
+        if len(text) <= MAX_LABEL_CHARS and label in _clean:
+            return Admitted(text)
+        found = find_all(label[0], self.policy, self.door)
+        if not found and len(text) <= MAX_LABEL_CHARS and len(_clean) < MAX_CLEAN:
+            _clean.add(label)
+        shift = len(before)
+        return self.treat(
+            text,
+            [
+                replace(each, span=(max(0, each.span[0] - shift), each.span[1] - shift))
+                for each in found
+                if each.span[1] > shift
+            ],
+            field,
+        )
+
+    def treat(self, text: str, found: Iterable[GuardFinding], field: str) -> Admitted:
+        """The text with its findings treated."""
+        waits = field in WAITING_FIELDS or field.startswith("state")
+        told, masked = list[TextFinding](), list[GuardFinding]()
+        for each in found:
+            treatment = self._treatment(each, waits=waits)
+            is_hidden = kind_of(each.kind).family is Family.HIDDEN
+            if treatment is GuardTreatment.MASK or (is_hidden and treatment is GuardTreatment.QUARANTINE):
+                masked.append(each)  # the person who decides has to see a hidden message
+            if treatment is not GuardTreatment.ALLOW:
+                told.append(TextFinding(field, each.kind, each.span, each.confidence, treatment))
+        refused = [each for each in told if each.treatment is GuardTreatment.REFUSE]
+        spells = waits and self.on_hold is not OnHold.MASK
+        return Admitted(
+            mask(text, masked, fingerprint=fingerprint, spells=spells) if masked else text,
+            tuple(told),
+            _refusal(refused, self.policy) if refused else None,
+        )
+
+    def _treatment(self, found: GuardFinding, *, waits: bool) -> GuardTreatment:
+        treatment = self.policy.treatment(found.kind, allowed=self.allowed)
+        if STRICTNESS[treatment] < STRICTNESS[GuardTreatment.MASK]:
+            return treatment
+        if (
+            self.may_instruct
+            and kind_of(found.kind).family is Family.INJECTION
+            and treatment is not GuardTreatment.REFUSE
+        ):
+            return GuardTreatment.LABEL
+        if self.on_hold is OnHold.MASK:
+            return GuardTreatment.MASK
+        if treatment is not GuardTreatment.QUARANTINE:
+            return treatment
+        if not waits:
+            return GuardTreatment.MASK
+        return GuardTreatment.REFUSE if self.on_hold is OnHold.REFUSE else treatment
+
+
+def find_all(text: str, policy: Policy, door: Door) -> list[GuardFinding]:
+    """find(), with the group's own words, and if it found no instruction to an AI, the finding of guard.classifier."""
+    found = find(text, door, policy.pattern)
+    folder = settings.LOCI.guard.classifier
+    if not folder or door.is_typed or has_instruction(each.kind for each in found):
+        return found
+    classifier = load_classifier(folder)
+    return [*found, *classifier.find(text)] if classifier is not None else found
 
 
 def policy_of(group: Group | None) -> Policy:
@@ -63,23 +244,33 @@ def policy_of(group: Group | None) -> Policy:
 
 @lru_cache(maxsize=512)
 def _read_policy(own: str, floor: tuple[str, ...]) -> Policy:
-    return Policy(own=read_pairs(split_rules(own)), floor=read_pairs(floor))
+    (rules, words), (least, more) = read_pairs(split_rules(own)), read_pairs(floor)
+    return Policy(rules, least, (*words, *more))
 
 
 def split_rules(text: str) -> list[str]:
-    """The rules of a group's text, `kind=treatment` each."""
+    """The rules of a group's text, `kind=treatment` or `word=…` each."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def without_words(text: str) -> str:
+    """The rules of a group's text without the words that it masks."""
+    return ", ".join(rule for rule in split_rules(text) if not rule.startswith(f"{WORD}="))
 
 
 def check_rules(text: str) -> str:
     """The rules of a group as they are stored. Raises InvalidInput if a kind or treatment is unknown, or below the floor."""
     try:
-        rules = read_pairs(split_rules(text))
+        rules, words = read_pairs(split_rules(text))
     except UnknownRule as error:
         raise InvalidInput(str(error), hint="See docs/guard.md for the kinds.", field="guard") from None
+    if len(text) > MAX_RULES_CHARS:
+        raise InvalidInput(
+            f"The rules have {len(text)} characters; at most {MAX_RULES_CHARS} are allowed.", field="guard"
+        )
+    floor = policy_of(None).floor
     for name, treatment in rules.items():
         family = name if name in set(Family) else kind_of(name).family.value
-        floor = policy_of(None).floor
         least = floor.get(name, floor.get(family, GuardTreatment.ALLOW))
         if STRICTNESS[treatment] < STRICTNESS[least]:
             raise InvalidInput(
@@ -87,87 +278,12 @@ def check_rules(text: str) -> str:
                 hint=f"Use {least} or stricter, or ask the operator to change guard.floor.",
                 field="guard",
             )
-    return ", ".join(f"{name}={treatment}" for name, treatment in rules.items())
+    return ", ".join(
+        [*(f"{name}={treatment}" for name, treatment in rules.items()), *(f"word={word}" for word in words)]
+    )
 
 
-def find_all(text: str) -> list[GuardFinding]:
-    """find(), and if it found no instruction to an AI, the finding of the classifier (guard.classifier)."""
-    found = find(text)
-    folder = settings.LOCI.guard.classifier
-    if not folder or has_instruction(each.kind for each in found):
-        return found
-    classifier = load_classifier(folder)
-    return [*found, *classifier.find(text)] if classifier is not None else found
-
-
-def guard_text(
-    text: str, policy: Policy, *, field: str, allowed: frozenset[str] = frozenset(), before: str = ""
-) -> tuple[str, list[TextFinding]]:
-    """The text as it may be stored, and what was found in it. `before` names the value, as the key of JSON does.
-
-    Raises:
-        SensitiveText: the policy refuses a kind of finding.
-    """
-    if not before and len(text) <= MAX_PLAIN_CHARS and _PLAIN_LABEL.fullmatch(text):
-        return text, []
-    is_label = len(text) <= MAX_LABEL_CHARS
-    whole = f"{before}{text}" if before else text
-    if is_label and whole in _clean:
-        return text, []
-    found = find_all(whole)
-    if not found:
-        if is_label and len(_clean) < MAX_CLEAN:
-            _clean.add(whole)
-        return text, []
-    return apply_policy(text, without_name(found, before), policy, field=field, allowed=allowed)
-
-
-def without_name(found: Iterable[GuardFinding], before: str) -> list[GuardFinding]:
-    """Findings in a text that was searched with its name before it, with their spans in the text alone."""
-    shift = len(before)
-    return [
-        GuardFinding(each.kind, (max(0, each.span[0] - shift), each.span[1] - shift), each.confidence)
-        for each in found
-        if each.span[1] > shift
-    ]
-
-
-def apply_policy(
-    text: str, found: Iterable[GuardFinding], policy: Policy, *, field: str, allowed: frozenset[str]
-) -> tuple[str, list[TextFinding]]:
-    """guard_text() for findings that are known.
-
-    Only a content or a state waits for a person; in a label, which lists show of a waiting memory too, the value is masked.
-    """
-    treated = [(each, policy.treatment(each.kind, allowed=allowed)) for each in found]
-    is_label = field not in WAITING_FIELDS and not field.startswith("state")
-    if is_label:
-        treated = [
-            (each, GuardTreatment.MASK if treatment is GuardTreatment.QUARANTINE else treatment)
-            for each, treatment in treated
-        ]
-    told = [
-        TextFinding(field, each.kind, each.span, each.confidence, treatment)
-        for each, treatment in treated
-        if treatment is not GuardTreatment.ALLOW
-    ]
-    refused = [each for each in told if each.treatment is GuardTreatment.REFUSE]
-    if refused:
-        raise refusal(refused, policy)
-    masked = [
-        each
-        for each, treatment in treated
-        if treatment is GuardTreatment.MASK or is_spelt_out(each, treatment)
-    ]
-    return mask(text, masked, fingerprint=fingerprint, spells=not is_label) if masked else text, told
-
-
-def is_spelt_out(finding: GuardFinding, treatment: GuardTreatment) -> bool:
-    """True for hidden messages in quarantine: the person who decides has to see them."""
-    return treatment is GuardTreatment.QUARANTINE and kind_of(finding.kind).family is Family.HIDDEN
-
-
-def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
+def _refusal(refused: Sequence[TextFinding], policy: Policy) -> SensitiveText:
     """The error for a text that the policy refuses; it names kinds and places, never a value."""
     first = refused[0]
     others = f" ({len(refused)} places)" if len(refused) > 1 else ""
@@ -193,55 +309,12 @@ def refusal(refused: list[TextFinding], policy: Policy) -> SensitiveText:
     return error
 
 
-def guard_json(
-    value: Any,
-    policy: Policy,
-    *,
-    field: str,
-    allowed: frozenset[str] = frozenset(),
-    key: str = "",
-    depth: int = 0,
-) -> tuple[Any, list[TextFinding]]:
-    """guard_text() for every string of a JSON value, with the path of each in its findings."""
-    before = f"{key}: " if key else ""
-    if isinstance(value, str):
-        return guard_text(value, policy, field=field, allowed=allowed, before=before)
-    if is_long_number(value):
-        safe, told = guard_text(str(value), policy, field=field, allowed=allowed, before=before)
-        return (value if safe == str(value) else safe), told
-    if not isinstance(value, list | tuple | Mapping):
-        return value, []
-    if depth > MAX_DEPTH:
-        name = re.split(r"[.\[]", field)[0]
-        raise InvalidInput(
-            f"'{name}' is nested more than {MAX_DEPTH} levels deep.", hint="Send it flatter.", field=name
-        )
-    found: list[TextFinding] = []
-    if isinstance(value, Mapping):
-        body: dict[Any, Any] = {}
-        for name, each in value.items():
-            safe, told = guard_text(str(name), policy, field=field, allowed=allowed)
-            new, more = guard_json(
-                each, policy, field=f"{field}.{safe[:40]}", allowed=allowed, key=name_of_value(value, name, safe),
-                depth=depth + 1,
-            )  # fmt: skip
-            found += (*told, *more)
-            body[safe if told else name] = new
-        return (body if found else value), found
-    parts = [
-        guard_json(each, policy, field=f"{field}[{index}]", allowed=allowed, key=key, depth=depth + 1)
-        for index, each in enumerate(value)
-    ]
-    found = [each for _, told in parts for each in told]
-    return (type(value)(part for part, _ in parts) if found else value), found
-
-
-def is_long_number(value: Any) -> bool:
+def _is_long_number(value: Any) -> bool:
     """True for a whole number that may be a card, phone or identity number."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) >= MIN_NUMBER
 
 
-def name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
+def _name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
     """What a value of a JSON object is called: its key, or of `{"name": "DB_PASSWORD", "value": …}` the name."""
     if key != "value":
         return shown
@@ -249,37 +322,9 @@ def name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
     return str(named)[:MAX_LABEL_CHARS]
 
 
-def guard_unreviewed(
-    group: Group | None, value: Any, *, field: str, allows_instructions: bool = False
-) -> Any:
-    """A JSON value or text that nobody reviews, as it may be stored; what would wait for a person is refused.
-
-    `allows_instructions`: the text is meant to instruct agents, and a person who may do so wrote it.
-    """
-    policy = policy_of(group)
-    safe, found = guard_json(value, policy, field=field)
-    waiting = [
-        each
-        for each in found
-        if each.treatment is GuardTreatment.QUARANTINE
-        and not (allows_instructions and each.family == Family.INJECTION)
-    ]
-    if waiting:
-        raise refusal(waiting, policy)
-    return safe
-
-
-def mask_words(text: str, *, group: Group | None = None) -> str:
+def mask_words(text: str, *, group: Group | None = None, door: Door = Door.AGENT) -> str:
     """A text beside a change, such as a reason or a name, with everything masked that the policy would not store."""
-    if not text:
-        return text
-    return str(mask_all(text, policy_of(group)))
-
-
-def refuse_secret(name: str, *, field: str, label: str) -> None:
-    """Raise SensitiveText if a name that others refer to holds a secret: masked, it would be another name."""
-    if any(kind_of(each.kind).family is Family.SECRET for each in find_secrets(name)):
-        raise SensitiveText(f"{label} seems to hold a secret.", hint="Choose another.", field=field)
+    return str(admit(text, door, group, on_hold=OnHold.MASK).value) if text else text
 
 
 @lru_cache(maxsize=1024)
@@ -288,53 +333,15 @@ def safe_label(text: str) -> str:
     return mask_words(text)
 
 
-def mask_all(
-    value: Any, policy: Policy, *, spares_instructions: bool = False, key: str = "", depth: int = 0
-) -> Any:
-    """A JSON value with everything masked that the policy would not store; for texts that come without a sender to ask.
-
-    `key` names the value, as in JSON; what is nested too deep becomes text.
-    """
-    if isinstance(value, str):
-        return mask_text(
-            value, policy, spares_instructions=spares_instructions, before=f"{key}: " if key else ""
-        )
-    if is_long_number(value):
-        safe = mask_text(str(value), policy, before=f"{key}: " if key else "")
-        return value if safe == str(value) else safe
-    if not isinstance(value, list | Mapping):
-        return value
-    if depth > MAX_DEPTH:
-        return mask_text(canonical_json(value), policy, spares_instructions=spares_instructions)
-    mask_part = partial(mask_all, policy=policy, spares_instructions=spares_instructions, depth=depth + 1)
-    if isinstance(value, list):
-        return [mask_part(each, key=key) for each in value]
-    return {
-        mask_all(name, policy): mask_part(each, key=name_of_value(value, name, str(name)))
-        for name, each in value.items()
-    }
-
-
-def mask_text(text: str, policy: Policy, *, spares_instructions: bool = False, before: str = "") -> str:
-    """A text with everything masked that the policy would not store; `before` names it, as the key of JSON does."""
-    kept_out = [
-        each
-        for each in without_name(find_all(before + text), before)
-        if STRICTNESS[policy.treatment(each.kind)] >= STRICTNESS[GuardTreatment.MASK]
-        and not (spares_instructions and kind_of(each.kind).family is Family.INJECTION)
-    ]
-    return mask(text, kept_out, fingerprint=fingerprint, spells=False) if kept_out else text
-
-
-def mask_found(text: str, kinds: set[str]) -> str:
-    """The text with every value of these kinds masked, and hidden characters of these kinds removed."""
-    found = [each for each in find(text) if each.kind in kinds]
-    return mask(text, found, fingerprint=fingerprint) if found else text
+def refuse_secret(name: str, *, field: str, label: str) -> None:
+    """Raise SensitiveText if a name that others refer to holds a secret: masked, it would be another name."""
+    if any(kind_of(each.kind).family is Family.SECRET for each in find_secrets(name)):
+        raise SensitiveText(f"{label} seems to hold a secret.", hint="Choose another.", field=field)
 
 
 def safe_for_agents(value: Any) -> Any:
     """A JSON value of the log as agents get it: no secret, no hidden character, no instruction to an AI."""
-    return mask_all(value, SHOWN_IN_LOG)
+    return admit(value, Door.AGENT, SHOWN_IN_LOG, on_hold=OnHold.MASK).value
 
 
 def safe_to_show(text: str) -> str:
@@ -373,9 +380,3 @@ def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:
     for each in findings:
         counts[each.kind] = counts.get(each.kind, 0) + 1
     return counts
-
-
-__all__ = [
-    "TextFinding", "check_rules", "count_kinds", "findings_json", "fingerprint", "guard_json", "guard_text", "guard_unreviewed",
-    "mask_all", "mask_found", "mask_words", "policy_of", "quarantine_reason", "safe_for_agents", "safe_label", "safe_to_show", "split_rules",
-]  # fmt: skip

@@ -54,7 +54,7 @@ class Group(models.Model):
     """A group of people and agents that share memories; a private group has no global memories.
 
     `default_scope` is its rule for memories whose author names no scope; empty for the instance's. `guard` has its rules
-    for sensitive text, `kind=treatment` each, separated with commas; access/groups/guarding.py reads them.
+    for sensitive text, `kind=treatment` or `word=TEXT` each, separated with commas; access/groups/guarding.py reads them.
     """
 
     key = models.BigAutoField(primary_key=True)

@@ -1,1 +1,1 @@
-"""Trains the classifier of instructions to an AI (guard/injection/reading.py) from the texts in `templates/`."""
+"""What the guard finds in lists that its rules were not made from, and what it costs a store."""

@@ -1,7 +1,6 @@
 """What the guard adds to a store: `python -m bench.guard.cost [--stores 600]`.
 
-In a home of its own, the same process stores texts over REST with the guard, with its patterns alone, and without it, in an order
-drawn anew each round. Prints the medians, their ratios, and the time that the guard itself took inside those stores.
+In a home of its own, the same process stores texts over REST with the guard and without it, in an order drawn anew each round. Prints the medians, their ratios, and the time that the guard itself took inside those stores.
 """
 
 import argparse
@@ -18,7 +17,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.guard.cost", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--stores", type=int, default=600, help="rounds of three stores each (default 600)")
+    parser.add_argument("--stores", type=int, default=600, help="rounds of two stores each (default 600)")
     options = parser.parse_args(arguments)
     with TemporaryDirectory(prefix="loci-guard-") as temporary:
         home = Path(temporary) / "home"

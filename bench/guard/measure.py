@@ -1,49 +1,49 @@
-"""Count what patterns and reading find in lists that they were not made from: `python -m bench.guard.measure [FILE ...]`.
+"""Count what the guard holds in lists: `python -m bench.guard.measure [--chats corpus.jsonl …]`.
 
-Each file has a JSON object with `text` (and maybe `manner`) on each line; by default the lists in `held/`. Whoever fits rules or
-templates must not read those. Texts are cut into pieces as in a store, and embedded in this thread.
+`dev/` was looked at while rules were written, `held/` was only counted. A line of a .txt is a text, after its language and a tab
+where it has one; a .jsonl has an object with `text` on each line. `--chats` are counted as texts from outside.
 """
 
+import argparse
 import json
-import os
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Final
 
-import django
+from guard import Door, find, has_instruction
 
-HELD: Final = Path(__file__).parent / "held"
+LISTS: Final = Path(__file__).parent
+# The doors that lists are counted at; the other lists are counted as an agent's and as from outside.
+DOORS: Final = {
+    "outside": (Door.OUTSIDE,),
+    "persons_rules": (Door.PERSON, Door.PROMPT),
+    "agents_notes": (Door.AGENT, Door.JOB),
+}
+
+
+def read(path: Path) -> Iterator[str]:
+    """The texts of a list."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)["text"] if path.suffix == ".jsonl" else line.rpartition("\t")[2]
+
+
+def held(texts: list[str], door: Door) -> int:
+    """How many of the texts wait for a person at a door."""
+    return sum(has_instruction(each.kind for each in find(text, door)) for text in texts)
 
 
 def main() -> None:
-    """Print a line for each file."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
-    django.setup()
-    # After the settings.
-    from guard import find, has_instruction  # noqa: PLC0415
-    from guard.injection.reading import find_reading  # noqa: PLC0415
-    from memories.embedding import get_encoder  # noqa: PLC0415
-
-    encoder = get_encoder(timeout_s=60)
-    for path in [Path(name) for name in sys.argv[1:]] or sorted(HELD.glob("*.jsonl")):
-        texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
-        spans = encoder.split_many(texts, reserves=[0] * len(texts))
-        pieces = [text[span.start : span.end] for text, cut in zip(texts, spans, strict=True) for span in cut]
-        vectors = encoder.encode_unless(pieces, Event())
-        assert vectors is not None
-        rest = iter(vectors)
-        read = [  # each piece takes its vector, so none is left out once a finding is known
-            sum(find_reading(text, (span.start, span.end), next(rest)) is not None for span in cut) > 0
-            for text, cut in zip(texts, spans, strict=True)
-        ]
-        matched = [has_instruction(each.kind for each in find(text)) for text in texts]
-        both = sum(one or other for one, other in zip(read, matched, strict=True))
-        print(
-            f"{path.name}: {len(texts)} texts, patterns {sum(matched)}, reading {sum(read)}, both {both}",
-            flush=True,
-        )
-    os._exit(0)  # the encoder's threads are not waited for
+    """Print a line for each list and door."""
+    parser = argparse.ArgumentParser(prog="python -m bench.guard.measure", description=__doc__)
+    parser.add_argument("--chats", nargs="*", type=Path, default=[])
+    options = parser.parse_args()
+    for path in [*sorted(LISTS.glob("dev/*")), *sorted(LISTS.glob("held/*")), *options.chats]:
+        texts = list(read(path))
+        for door in DOORS.get(path.stem, (Door.AGENT, Door.OUTSIDE)):
+            count = held(texts, door)
+            print(
+                f"{path.parent.name}/{path.name}: {door} holds {count} of {len(texts)} ({count / len(texts):.2%})"
+            )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from bench.i18n.words import (
     setting_meanings,
     verb_words,
 )
-from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS
+from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS, WORD_KINDS
 from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.models import LinkKind
 from memories.types import State, Trust, Type
@@ -74,7 +74,12 @@ DATE = datetime(
 HOLDER = re.compile(r"%\(\w+\)s|\{[^{}]*\}")
 SCRIPT_CALL = re.compile(r"(?<![\w.$])(?:window\.)?(?:t|lociText)\(")
 SCRIPT_TOKEN = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|[?,(){}\[\]]')
-GUARDED = (*HIDDEN_KINDS, *PERSONAL_KINDS, *INJECTION_KINDS)  # kinds of secrets are names of products
+GUARDED = (
+    *HIDDEN_KINDS,
+    *PERSONAL_KINDS,
+    *INJECTION_KINDS,
+    *WORD_KINDS,
+)  # kinds of secrets are names of products
 SCRIPT = """// Written by `python -m bench.i18n` from loci_site/locale: the words of the pages' scripts. Do not edit.
 "use strict";
 (() => {{

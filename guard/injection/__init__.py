@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from guard.escapes import unescaped
-from guard.findings import GuardFinding
+from guard.findings import Door, GuardFinding
 from guard.hidden import LOOK_ALIKES
 from guard.injection.disguise import undressed
-from guard.injection.signals import SIGNS
+from guard.injection.signals import OUTSIDE, SIGNS
 from guard.patterns import Keywords, Pattern
 
 DATA: Final = Path(__file__).parent.parent / "data" / "injection.toml"
@@ -22,6 +22,9 @@ _NEGATED = re.compile(
     re.I,
 )
 NEGATION_CHARS: Final = 14  # before a phrase
+MARKUP: Final = "prompt-markup"
+AGREEING: Final = 2  # rules, for a text that a person types
+_OPENING, _CLOSING = frozenset("\"'“„«‘「"), frozenset("\"'”“»’」")
 
 
 def _read(path: Path) -> tuple[tuple[str, tuple[str, ...], Pattern, float], ...]:
@@ -37,34 +40,51 @@ _RULES: Final = _read(DATA)
 _WORDS = Keywords((word, number) for number, (_, words, _, _) in enumerate(_RULES) for word in words)
 
 
-def find_injections(text: str) -> list[GuardFinding]:
-    """Phrases that give an AI instructions, also in look-alike letters or disguised."""
-    found = _search(text)
+def find_injections(text: str, door: Door = Door.AGENT) -> list[GuardFinding]:
+    """Phrases that give an AI instructions, also in look-alike letters or disguised.
+
+    What a person types may well tell an agent what to do: there it takes two rules that agree, or markup of a prompt. In a
+    text from outside it is enough that it tells its reader to do what only the user may ask for (data/outside.toml).
+    """
+    found = _search(text, door)
     if not found and not text.isascii():
         latin = text.translate(LOOK_ALIKES)
-        found = _search(latin) if latin != text else []
+        found = _search(latin, door) if latin != text else []
     if not found and (reading := unescaped(text)) is not None:
-        found = [GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text)]
+        found = [
+            GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text, door)
+        ]
     if not found:
-        disguised = undressed(text)
-        if disguised is not None and (hidden := _search(disguised[0])):
+        disguised = undressed(text)  # nobody quotes in disguise
+        if disguised is not None and (hidden := _search(disguised[0].replace('"', " "), door)):
             surest = max(hidden, key=lambda each: each.confidence)
             found = [GuardFinding(surest.kind, disguised[1], surest.confidence)]
     return found
 
 
-def _search(text: str) -> list[GuardFinding]:
-    numbers = _WORDS.owners(text)
-    phrases = (
-        GuardFinding(kind, span, confidence)
-        for kind, _, pattern, confidence in (_RULES[number] for number in sorted(numbers))
+def _search(text: str, door: Door) -> list[GuardFinding]:
+    phrases = [
+        (number, GuardFinding(kind, span, confidence))
+        for number in sorted(_WORDS.owners(text))
+        for kind, _, pattern, confidence in (_RULES[number],)
         for span in pattern.spans(text)
         if not _NEGATED.search(text, max(0, span[0] - NEGATION_CHARS), span[1])
-    )
-    return merged((*phrases, *SIGNS.find(text)))
+        and (door is Door.OUTSIDE or not _is_quoted(text, span))
+    ]
+    hits = [*(found for _, found in phrases), *SIGNS.find(text)]
+    if door is Door.OUTSIDE:
+        hits += OUTSIDE.find(text)
+    if door.is_typed and len({number for number, _ in phrases}) + len(hits) - len(phrases) < AGREEING:
+        hits = [hit for hit in hits if hit.kind == MARKUP]
+    return _merged(hits)
 
 
-def merged(findings: Iterable[GuardFinding]) -> list[GuardFinding]:
+def _is_quoted(text: str, span: tuple[int, int]) -> bool:
+    """True for a phrase that stands in quotation marks by itself, as in a text about such phrases."""
+    return text[max(0, span[0] - 1) : span[0]] in _OPENING and text[span[1] : span[1] + 1] in _CLOSING
+
+
+def _merged(findings: Iterable[GuardFinding]) -> list[GuardFinding]:
     """The findings in order; overlapping ones of the same kind become one."""
     found: list[GuardFinding] = []
     for each in sorted(findings, key=lambda each: (each.kind, each.span)):

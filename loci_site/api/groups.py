@@ -20,27 +20,29 @@ router = Router(tags=["groups"])
 @router.get("/groups", response={**out.ERRORS, 200: out.GroupsOut})
 def list_groups(request: HttpRequest) -> HttpResponse:
     """List the groups that the caller may enter, by slug."""
-    return answer({"items": [group_json(group) for group in entered_groups(actor_of(request))]})
+    return answer(
+        {"items": [group_json(actor_of(request), group) for group in entered_groups(actor_of(request))]}
+    )
 
 
 @router.post("/groups", response={**out.ERRORS, 201: out.GroupOut})
 def add_group(request: HttpRequest, body: GroupIn) -> HttpResponse:
     """Create a group; its creator becomes its admin. `private` can later be changed only by the command `group update`."""
     group = create_group(actor_of(request), body.slug, title=body.title, private=body.private)
-    return answer(group_json(group), status=201)
+    return answer(group_json(actor_of(request), group), status=201)
 
 
 @router.get("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
 def read_group(request: HttpRequest, slug: str) -> HttpResponse:
     """Read one group."""
-    return answer(group_json(find_group(actor_of(request), slug)))
+    return answer(group_json(actor_of(request), find_group(actor_of(request), slug)))
 
 
 @router.patch("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
 def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResponse:
     """Change a group's title, instructions or policy, or archive it. Only for an admin of the group."""
     change = GroupChange(**body.model_dump())
-    return answer(group_json(update_group(actor_of(request), slug, change)))
+    return answer(group_json(actor_of(request), update_group(actor_of(request), slug, change)))
 
 
 @router.post("/groups/{slug}/move-memories", response={**out.ERRORS, 200: curation.PartMovedOut})

@@ -48,7 +48,11 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
         read_pairs(settings.LOCI.guard.floor)
     except UnknownRule as error:
         return [
-            Error(f"guard.floor: {error}", hint="Write kind=treatment, as in docs/guard.md.", id="loci.E005")
+            Error(
+                f"guard.floor: {error}",
+                hint="Write kind=treatment or word=TEXT, as in docs/guard.md.",
+                id="loci.E005",
+            )
         ]
     folder = settings.LOCI.guard.classifier
     try:

@@ -98,7 +98,10 @@ def keep_captures(actor: Actor, call: HookCall) -> int:
         return 0
     known = [fold(text) for text in injected_texts(row)]
     drafts = [draft_of(call, capture) for capture in capture_of(call) if not is_known(capture.text, known)]
-    return sum(keep(actor, row, draft) for draft in [*drafts, *commit_drafts(call, row)])
+    writer = replace(actor, is_prompt=call.event is HookEvent.PROMPT)
+    return sum(keep(writer, row, draft) for draft in drafts) + sum(
+        keep(actor, row, draft) for draft in commit_drafts(call, row)
+    )
 
 
 def injected_texts(row: HookSession) -> list[str]:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Conflict, SensitiveText
+from guard import Door
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.prompt_text import clean_prompt
@@ -25,7 +26,7 @@ TEXTS: Final = ("goal", "requests", "answer", "summary")  # the parts that quote
 
 def note_prompt(row: HookSession, prompt: str) -> None:
     """Add a prompt to what the session's checkpoint will say."""
-    prompt = as_stored(row, prompt)
+    prompt = as_stored(row, prompt, Door.PROMPT)
     requests = [*row.state.get("requests", ()), prompt[:MAX_REQUEST_CHARS]][-MAX_REQUESTS:]
     change_state(row, goal=row.state.get("goal") or prompt[:MAX_GOAL_CHARS], requests=requests)
 
@@ -87,7 +88,7 @@ def save_session(actor: Actor, row: HookSession) -> None:
 def _save(actor: Actor, row: HookSession, state: dict[str, Any]) -> Any:
     group = row.group.slug if row.group else None
     saved = save_checkpoint(
-        replace(actor, client=row.client),
+        replace(actor, client=row.client, is_prompt=True),  # what agents said was masked when it came
         group=group,
         thread=f"{HOOK_THREAD}{row.client}",
         state=state,

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from access.actor import READ, WRITE, Actor
 from access.groups import EVERYONE, entered_groups
-from access.groups.guarding import mask_all, policy_of, safe_label
+from access.groups.guarding import OnHold, admit, safe_label
 from access.models import Group
+from guard import Door
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.repository import note_head
@@ -83,12 +84,12 @@ def change_state(row: HookSession, **changes: Any) -> None:
     row.save(update_fields=["state"])
 
 
-def as_stored(row: HookSession, value: Any) -> Any:
+def as_stored(row: HookSession, value: Any, door: Door = Door.AGENT) -> Any:
     """A text or JSON value of a client as the group's policy stores it: nobody is there to send it again, so it is masked.
 
     Call it on the whole text: half a secret has no format any more.
     """
-    return mask_all(value, policy_of(row.group))
+    return admit(value, door, row.group, on_hold=OnHold.MASK).value
 
 
 def injected_ids(row: HookSession) -> set[UUID]:

@@ -30,9 +30,7 @@ MIN_FREE_BYTES = 200_000_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
 INSTALL_MODEL = gettext_noop("run 'loci model install'")
-KEYWORDS_ONLY = gettext_noop(
-    "Until then recall uses keywords only, and instructions to an AI are found by patterns alone."
-)
+KEYWORDS_ONLY = gettext_noop("Until then recall uses keywords only.")
 
 
 def check_driver() -> Finding:

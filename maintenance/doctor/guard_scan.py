@@ -17,10 +17,10 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups.guarding import find_all, policy_of
-from guard import GuardTreatment, Policy, has_instruction
+from guard import Door, GuardTreatment, Policy
 from guard.policy import STRICTNESS
-from maintenance.embeddings.reading import read_stored, stored_pieces
 from maintenance.extensions import OTHER_SCANS
+from memories.draft.guarding import stored_door
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.large import in_parts
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
@@ -117,20 +117,10 @@ def scan_from(actor: Actor, scan: ScanReport, last: int, *, dry_run: bool, repor
 def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     """Look at some memories and record what is new, inside the transaction."""
     found = found_before(batch)
-    vectors = stored_pieces(batch)
     for memory in batch:
-        policy, before = policy_of(memory.group), found[memory.key]
-        places = Counter(each.kind for text in texts_of(memory) for each in find_all(text))
+        policy, door, before = policy_of(memory.group), stored_door(memory), found[memory.key]
+        places = Counter(each.kind for text in texts_of(memory) for each in find_all(text, policy, door))
         treatments = {kind: treatment_today(policy, kind, before.get(kind)) for kind in places}
-        settled = {
-            kind
-            for kind, row in before.items()
-            if not needs_decision(treatment_today(policy, kind, row), row)
-        }
-        if not has_instruction(settled | places.keys()):
-            told = read_stored(memory, vectors.get(memory.key, ()), policy)
-            if told is not None:
-                places[told.kind], treatments[told.kind] = 1, told.treatment
         fresh = [
             MemoryFinding(
                 memory=memory, kind=kind, places=count, treatment=treatments[kind].value, scan=scan.id,
@@ -171,8 +161,8 @@ def scan_checkpoints(scan: ScanReport) -> None:
     rows = Checkpoint.objects.filter(held="").select_related("group", "thread").order_by("key")
     for checkpoint in rows.iterator(chunk_size=BATCH_ROWS):
         texts = (canonical_json(checkpoint.state), checkpoint.thread.name if checkpoint.thread else "")
-        kinds = {each.kind for text in texts for each in find_all(text)}
         policy = policy_of(checkpoint.group)
+        kinds = {each.kind for text in texts for each in find_all(text, policy, Door.AGENT)}
         treatments = {policy.treatment(kind) for kind in kinds}
         if not any(STRICTNESS[each] >= STRICTNESS[GuardTreatment.MASK] for each in treatments):
             continue

@@ -12,7 +12,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from maintenance.embeddings.probe import has_unprobed, probe_waiting
-from maintenance.embeddings.reading import read_embedded
 from memories.embedding import Encoder, ModelUnavailable, configured_model_id, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.models import Memory, Piece
@@ -105,7 +104,7 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
                 raise
             break
         with transaction.atomic():
-            counts = write_and_read(actor, batch, embedded)
+            counts = [write_pieces(memory, parts) for memory, parts in zip(batch, embedded, strict=True)]
         written = [count for count in counts if count]
         done += len(written)
         pieces += sum(written)
@@ -158,16 +157,6 @@ def index_encoder() -> Encoder:
     """The encoder of the index's model if the installed model can act as it, else the configured one."""
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     return encoder.of_model(indexed_model()) or encoder
-
-
-def write_and_read(actor: Actor, batch: Sequence[Memory], embedded: Sequence[EmbeddedText]) -> list[int]:
-    """write_pieces() for each, after which the guard reads the texts that nobody could read when they were stored."""
-    owed = set(owed_pieces().filter(memory__in=batch).values_list("memory_id", flat=True))
-    pairs = list(zip(batch, embedded, strict=True))
-    counts = [write_pieces(memory, parts) for memory, parts in pairs]
-    written = zip(pairs, counts, strict=True)
-    read_embedded(actor, [pair for pair, count in written if count and pair[0].key in owed])
-    return counts
 
 
 def write_pieces(memory: Memory, embedded: EmbeddedText) -> int:

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from access.actor import READ, Actor
+from access.actor import ADMIN, READ, Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.audit_search import without_links
 from access.errors import NotPermitted
 from access.groups import EVERYONE, find_group
-from access.groups.guarding import safe_for_agents
+from access.groups.guarding import safe_for_agents, without_words
 from access.models import AuditEntry, Group
 from access.models.audit import LEGACY
 from access.visibility import Narrowing
@@ -219,8 +219,8 @@ def require_read(actor: Actor) -> None:
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 
 
-def group_json(group: Group) -> dict[str, Any]:
-    """A group as JSON values."""
+def group_json(actor: Actor, group: Group) -> dict[str, Any]:
+    """A group as JSON values; only its admins see the words that it masks."""
     return {
         "id": str(group.id),
         "slug": group.slug,
@@ -232,7 +232,7 @@ def group_json(group: Group) -> dict[str, Any]:
         "archived": group.archived,
         "default_scope": group.default_scope,
         "captures": group.captures,
-        "guard": group.guard,
+        "guard": group.guard if actor.may(ADMIN, group.key) else without_words(group.guard),
         "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,
     }

@@ -1,20 +1,18 @@
-"""The guard's step for drafts of memories: every text of one passes here, once, before it is hashed or embedded."""
+"""The gate for drafts of memories: every text of one passes it here, once, before it is hashed or embedded."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
 from django.conf import settings
-from numpy.typing import NDArray
 
+from access.actor import Actor
 from access.errors import TooLarge
-from access.groups.guarding import TextFinding, guard_json, guard_text, policy_of, quarantine_reason, refusal
+from access.groups.guarding import OnHold, TextFinding, admit, quarantine_reason
 from access.models import Group
-from guard import GuardTreatment, Policy, has_instruction
-from guard.injection.reading import KIND, find_reading
-from guard.policy import STRICTNESS
+from guard import Door
 from memories.draft import Draft
+from memories.models import Memory
 
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
 TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread", "anchor_commit")
@@ -24,37 +22,32 @@ MAX_CHARS: Final = {
     "thread": 200,
     "anchor_commit": 64,
 }  # a mask may be longer than what it replaces
-_OTHERS: Final = TEXTS[1:]
-
-Pieces = Iterable[tuple[tuple[int, int], NDArray[np.float32]]]  # spans with their vectors
 
 
-def guard_draft(draft: Draft, group: Group | None, *, names: Collection[str] = TEXTS) -> Draft:
+def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collection[str] = TEXTS) -> Draft:
     """The checked draft as the group's policy stores it, with what was found in it.
 
-    `names` are the texts that are new; an edit leaves the others as they are.
+    `names` are the texts that are new; an edit leaves the others as they are. A draft from outside comes in there, whoever
+    sends it.
 
     Raises:
         SensitiveText: the policy refuses it; the error names the field, the kind and the place.
     """
-    policy, allowed = policy_of(group), frozenset(draft.allow)
-    found: list[TextFinding] = []
-    changed: dict[str, Any] = {}
-    if "content" in names:
-        content, found = guard_text(draft.content, policy, field="content", allowed=allowed)
-        if content is not draft.content:
-            refuse_grown(content)
-            changed["content"] = content.strip() or "[hidden text]"
-    for name in _OTHERS:
+    door, allowed = Door.OUTSIDE if draft.outside else door, frozenset(draft.allow)
+    found, changed = list[TextFinding](), dict[str, Any]()
+    for name in TEXTS:
         value = getattr(draft, name)
         if not value or name not in names:
             continue
-        safe, told = guard_json(value, policy, field=name, allowed=allowed)
-        found += told
-        if safe is not value:
-            changed[name] = safe[: MAX_CHARS[name]] if name in MAX_CHARS else safe
+        admitted = admit(value, door, group, field=name, on_hold=OnHold.WAIT, allowed=allowed)
+        found += admitted.findings
+        if admitted.value is not value:
+            changed[name] = admitted.value[: MAX_CHARS[name]] if name in MAX_CHARS else admitted.value
     if not found:
         return draft
+    if "content" in changed:
+        refuse_grown(changed["content"])
+        changed["content"] = changed["content"].strip() or "[hidden text]"
     removed = sum(each.span[1] - each.span[0] for each in found if each.kind == "hidden-text")
     return replace(
         draft, **changed, findings=tuple(found), removed_characters=draft.removed_characters + removed
@@ -72,38 +65,19 @@ def refuse_grown(masked: str) -> None:
         )
 
 
-def guard_reading(draft: Draft, group: Group | None, pieces: Pieces) -> Draft:
-    """The guarded draft with a finding if one of its pieces, given as span and vector, reads like an instruction to an AI.
-
-    Raises:
-        SensitiveText: the policy refuses it.
-    """
-    if has_instruction(each.kind for each in draft.findings):
-        return draft
-    policy = policy_of(group)
-    told = read_text(draft.content, pieces, policy, outside=draft.outside)
-    if told is None:
-        return draft
-    if told.treatment is GuardTreatment.REFUSE:
-        raise refusal([told], policy)
-    return replace(draft, findings=(*draft.findings, told))
+def bulk_door(actor: Actor) -> Door:
+    """The door of many drafts at once, which nobody types."""
+    return Door.AGENT if actor.door.is_typed else actor.door
 
 
-def read_text(content: str, pieces: Pieces, policy: Policy, *, outside: bool) -> TextFinding | None:
-    """A finding if one of the pieces of a content reads like an instruction to an AI, and what the policy does with it.
-
-    What comes from outside is treated by the policy. A text of the team is only labelled, as teams write instructions to
-    their agents themselves, unless the group or the floor has a rule for this very kind.
-    """
-    treatment = policy.treatment(KIND)
-    if not outside and KIND not in policy.own and KIND not in policy.floor:
-        treatment = min(treatment, GuardTreatment.LABEL, key=STRICTNESS.__getitem__)
-    if treatment is GuardTreatment.ALLOW:
-        return None
-    if treatment is GuardTreatment.MASK:  # there is no single value to mask
-        treatment = GuardTreatment.QUARANTINE
-    found = next((each for each in (find_reading(content, *piece) for piece in pieces) if each), None)
-    return TextFinding("content", KIND, found.span, found.confidence, treatment) if found else None
+def stored_door(memory: Memory) -> Door:
+    """The door that a stored memory came in at. What hooks stored was typed to an agent, or passed the stricter door then."""
+    if memory.outside:
+        return Door.OUTSIDE
+    if memory.source.startswith("hook:"):
+        return Door.PROMPT
+    is_typed = memory.token_id is None and memory.author_id is not None
+    return Door.PERSON if is_typed else Door.AGENT
 
 
 def held_for_person(draft: Draft) -> str:

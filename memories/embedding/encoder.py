@@ -80,24 +80,24 @@ class Encoder:
         Raises:
             ModelUnavailable: the process is ending.
         """
-        rows = self._tokenizer.ids(texts, max_tokens=self.max_tokens)
+        rows, places = _unique(self._tokenizer.ids(texts, max_tokens=self.max_tokens))
         vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
         batches = list(plan_batches([len(row) for row in rows]))
         runs = [[rows[index] for index in batch] for batch in batches]
         answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._run_unless_ending, runs)
         for batch, answer in zip(batches, answers, strict=True):
             vectors[batch] = answer
-        return vectors
+        return vectors[places]
 
     def encode_unless(self, texts: Sequence[str], is_gone: threading.Event) -> Vectors | None:
         """The vectors as encode() returns them, computed in this thread; None as soon as `is_gone` is set."""
-        rows = self._tokenizer.ids(texts, max_tokens=self.max_tokens)
+        rows, places = _unique(self._tokenizer.ids(texts, max_tokens=self.max_tokens))
         vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
         for batch in plan_batches([len(row) for row in rows]):
             if is_gone.is_set():
                 return None
             vectors[batch] = self._session.run([rows[index] for index in batch])
-        return vectors
+        return vectors[places]
 
     def encode_query(self, text: str) -> Vectors:
         """Vector float32[384] of a query, unit length, read-only; the last few thousand are cached."""
@@ -174,3 +174,10 @@ def plan_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         batch.append(index)
     if batch:
         yield batch
+
+
+def _unique(rows: list[list[int]]) -> tuple[list[list[int]], list[int]]:
+    """Each row once, and the place of each row among them: a text that repeats a word is one window, many times."""
+    known = {tuple(row): row for row in rows}
+    places = {key: place for place, key in enumerate(known)}
+    return [*known.values()], [places[tuple(row)] for row in rows]

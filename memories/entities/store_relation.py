@@ -18,9 +18,10 @@ from access.audit.operations import Operation
 from access.audit.retry import one_change
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
-from access.groups.guarding import guard_unreviewed
+from access.groups.guarding import admit
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group
+from guard import Door
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.draft.checks import check_zone
 from memories.language.cleaning import clean_line, fold
@@ -89,7 +90,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     found = check_may_write(actor, draft.group)
-    draft = guard_relation(draft, found)
+    draft = guard_relation(draft, found, actor.door)
     predicate = check_relation(draft)
     draft = with_full_ids(actor, draft)
     evidence = [find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
@@ -186,10 +187,10 @@ def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
             refuse_withdrawn_texts(actor, group, end, field=field, scope=scope)
 
 
-def guard_relation(draft: RelationDraft, group: Group | None) -> RelationDraft:
+def guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> RelationDraft:
     """The relation as the group's policy stores its words; nobody reviews them. Raises SensitiveText."""
     safe = {
-        field: guard_unreviewed(group, value, field=field)
+        field: admit(value, door, group, field=field).value
         for field in ("subject", "predicate", "object")
         if not is_memory_id(value := getattr(draft, field))
     }

@@ -20,7 +20,7 @@ from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
 from memories.draft.checks import check_ahead
-from memories.draft.guarding import guard_draft, guard_reading, held_for_person
+from memories.draft.guarding import guard_draft, held_for_person
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
@@ -161,16 +161,14 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
     memory = find_editable(actor, id_, change)
     now = as_draft(memory)
     draft = check_draft(replace(now, **change.wanted(), allow=change.allow))
-    draft = guard_draft(draft, memory.group, names=edited_names(now, draft))  # what was stored before stays
+    # What was stored before stays.
+    draft = guard_draft(draft, memory.group, actor.door, names=edited_names(now, draft))
     if not (differing := edited_names(now, draft)):
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     if "expires_at" in differing:
         check_ahead(draft.expires_at, field="expires_at")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
-    if prepared and "content" in differing:
-        draft = guard_reading(draft, memory.group, prepared.embedded.pieces)
-    prepared = prepared and replace(prepared, draft=draft)
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
 

@@ -19,7 +19,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
-from access.groups.guarding import guard_unreviewed, mask_all, policy_of
+from access.groups.guarding import OnHold, admit
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
@@ -143,11 +143,10 @@ def propose(
     finds is masked instead of refused.
     """
     reason, now = clean_reason(reason), now or timezone.now()
-    arguments = (
-        mask_all(arguments or {}, policy_of(group), spares_instructions=True)
-        if allows_instructions
-        else guard_unreviewed(group, arguments or {}, field="content")
-    )
+    arguments = admit(
+        arguments or {}, actor.door, group, field="content", may_instruct=allows_instructions,
+        on_hold=OnHold.MASK if allows_instructions else OnHold.REFUSE,
+    ).value  # fmt: skip
     refuse_withdrawn_reason(actor, group, reason)
     expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
     with transaction.atomic():

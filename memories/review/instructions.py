@@ -13,8 +13,9 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups import GroupChange, check_texts, update_group
-from access.groups.guarding import mask_all, policy_of
+from access.groups.guarding import OnHold, admit
 from access.models import Group
+from guard import Door
 from memories.lifecycle.propose import ProposalKind, log_proposal, propose, register_kind
 from memories.lifecycle.target import ChangeResult
 from memories.models import Proposal, ProposalStatus
@@ -35,7 +36,8 @@ def propose_instructions(actor: Actor, group: Group, text: str, *, file: str, is
     Raises:
         InvalidInput: the instructions would be too long, or the text cannot be stored.
     """
-    text = mask_all(text.replace("\r\n", "\n").strip(), policy_of(group), spares_instructions=True)
+    text = text.replace("\r\n", "\n").strip()
+    text = admit(text, Door.OUTSIDE, group, on_hold=OnHold.MASK, may_instruct=True).value
     subject = f"{INSTRUCTIONS}:{file}"[:SUBJECT_CHARS]
     current = group.instructions.strip()
     wanted = text if is_whole else with_part(current, former_text(group, subject), text)

@@ -9,9 +9,10 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups.guarding import mask_found
-from guard import kind_of
+from access.groups.guarding import OnHold, admit, policy_of
+from guard import Family, GuardTreatment, Policy, kind_of
 from memories.draft import EditDraft, clean_reason
+from memories.draft.guarding import stored_door
 from memories.lifecycle.edit import EditResult, edit
 from memories.lifecycle.target import find_head, require_person
 from memories.models import FindingStatus, Memory, MemoryFinding
@@ -55,7 +56,12 @@ def mask_values(actor: Actor, id_: str | UUID, *, reason: str) -> EditResult:
         NotFound, NotPermitted: the actor may not see it, or may not curate its group.
     """
     memory, findings = find_open(actor, id_)
-    masked = mask_found(memory.content, {each.kind for each in findings})
+    others = dict.fromkeys((family.value for family in Family), GuardTreatment.ALLOW)
+    policy = Policy(
+        {**others, **dict.fromkeys((each.kind for each in findings), GuardTreatment.MASK)},
+        words=policy_of(memory.group).words,
+    )
+    masked = admit(memory.content, stored_door(memory), policy, field="content", on_hold=OnHold.WAIT).value
     if masked == memory.content:
         raise Conflict(
             "The text itself holds none of it: it is in the tags, the metadata or the source.",

@@ -14,7 +14,7 @@ from access.audit.operations import Operation
 from access.audit.retry import one_change
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
-from access.groups.guarding import guard_unreviewed, mask_words
+from access.groups.guarding import admit, mask_words
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
@@ -62,7 +62,7 @@ def save_checkpoint(
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
         resolved = find_or_create_group(actor, group, right=WRITE)
-        body = guard_unreviewed(resolved.group, body, field="state")
+        body = admit(body, actor.door, resolved.group, field="state").value
         name = mask_words(name, group=resolved.group)
         hold_groups([resolved.group.key])
         refuse_withdrawn_texts(actor, resolved.group, body, field="state")

@@ -24,7 +24,7 @@ from access.groups import find_group, find_or_create_group
 from access.groups.guarding import count_kinds
 from access.models import Group
 from memories.draft import Draft, check_draft
-from memories.draft.guarding import guard_draft, guard_reading
+from memories.draft.guarding import bulk_door, guard_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft, log_refusal, write_drafts
 from memories.store.existing import find_sources
@@ -160,7 +160,7 @@ def _checked(
             )
         checked = draft if is_checked else check_draft(draft)
         pending.group = groups.find(draft.group)
-        pending.draft = guard_draft(checked, pending.group)
+        pending.draft = guard_draft(checked, pending.group, bulk_door(groups.actor))
         pending.columns = text_columns(pending.draft)
     except LociError as error:
         pending.refuse(error)
@@ -270,11 +270,6 @@ def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> No
     for pending, embedded in zip(waiting, embed_passages(passages, encoder=encoder), strict=True):
         pending.embedded = embedded
     for pending in batch:
-        if pending.embedded is not None and not pending.outcome:
-            try:
-                pending.draft = guard_reading(pending.draft, pending.group, pending.embedded.pieces)
-            except LociError as error:
-                pending.refuse(error)
         if pending.embedded is not None:
             _ = pending.embedded.blobs  # computed here, and cached
 

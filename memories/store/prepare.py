@@ -11,7 +11,7 @@ from access.errors import Conflict, GroupNotFound, LociError, NotPermitted
 from access.groups import check_slug, find_group
 from access.models import Group
 from memories.draft import Draft, check_draft
-from memories.draft.guarding import guard_draft, guard_reading
+from memories.draft.guarding import guard_draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
@@ -87,10 +87,9 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
             raise followed
         draft = followed
     group = check_may_write(actor, draft.group)
-    draft = guard_draft(draft, group)
+    draft = guard_draft(draft, group, actor.door)
     prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
-    draft = guard_reading(draft, group, prepared.embedded.pieces)
-    return replace(prepared, draft=draft, superseded=superseded)
+    return replace(prepared, superseded=superseded)
 
 
 def follow_moved_sources(actor: Actor, drafts: Sequence[Draft]) -> list[Draft | LociError]:

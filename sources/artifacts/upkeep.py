@@ -16,14 +16,12 @@ from access.errors import Conflict, NotFound, NotPermitted
 from access.groups import check_access
 from access.groups.guarding import find_all, policy_of
 from access.groups.locks import hold_groups
-from guard import GuardTreatment, has_instruction
-from guard.injection.reading import KIND
+from guard import Door, GuardTreatment
 from guard.policy import STRICTNESS
 from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
 from memories.search.schema import begin_purge
-from memories.store.pieces import as_vector
-from sources.artifacts.guarding import for_files, read_chunk
+from sources.artifacts.guarding import for_files
 from sources.artifacts.proofs import adopt_sources, mark_stale
 from sources.artifacts.writing import count_chunks, retire_artifacts
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
@@ -88,14 +86,10 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
 def bad_kinds(row: Chunk) -> set[str]:
     """The kinds found in a chunk that its group's policy masks, holds or refuses, but for those a person knew of."""
     policy = for_files(policy_of(row.group))
-    found = {each.kind for each in find_all(row.content)}
+    found = {each.kind for each in find_all(row.content, policy, Door.OUTSIDE)}
     if row.released_by:
         found -= row.findings.keys()
-    bad = {kind for kind in found if STRICTNESS[policy.treatment(kind)] >= STRICTNESS[GuardTreatment.MASK]}
-    if row.embedding is None or has_instruction(found) or row.released_by:
-        return bad
-    treatment = read_chunk(row.content, as_vector(row.embedding), policy)
-    return bad | {KIND} if treatment is GuardTreatment.QUARANTINE else bad
+    return {kind for kind in found if STRICTNESS[policy.treatment(kind)] >= STRICTNESS[GuardTreatment.MASK]}
 
 
 def find_artifact(actor: Actor, artifact_id: str, *, right: str = READ) -> Artifact:

@@ -3,22 +3,15 @@
 import time
 from collections.abc import Callable
 from math import inf
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from numpy.typing import NDArray
 
 from access.actor import Actor
-from access.groups.guarding import policy_of
-from guard import GuardTreatment, has_instruction
-from guard.injection.reading import KIND
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.store.pieces import claim_index, indexed_model
-from sources.artifacts.guarding import SUSPECT_WEIGHT, for_files, read_chunk
-from sources.artifacts.writing import count_chunks
 from sources.models import Chunk, ChunkState
 
 BATCH_CHUNKS: Final = 64
@@ -76,22 +69,6 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
         for chunk, vector in zip(batch, vectors, strict=True):
             same = Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash)
             same.update(embedding=vector.astype("<f4").tobytes(), model=encoder.model_id)
-            if read := reading_of(chunk, vector):
-                same.filter(state=ChunkState.LIVE, released_by="").update(**read)
-        for artifact in {chunk.artifact_id: chunk.artifact for chunk in batch if chunk.findings}.values():
-            count_chunks(artifact)
-
-
-def reading_of(chunk: Chunk, vector: NDArray[np.float32]) -> dict[str, Any]:
-    """The columns to change if the chunk reads like an instruction to an AI; one that was found or released before stays."""
-    if has_instruction(chunk.findings) or chunk.released_by:
-        return {}
-    treatment = read_chunk(chunk.content, vector, for_files(policy_of(chunk.group)))
-    if treatment is None:
-        return {}
-    chunk.findings = {**chunk.findings, KIND: 1}
-    state = ChunkState.LIVE if treatment is GuardTreatment.LABEL else ChunkState.HELD
-    return {"findings": chunk.findings, "weight": SUSPECT_WEIGHT, "state": state}
 
 
 def embedded_text(chunk: Chunk) -> str:

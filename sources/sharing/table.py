@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memories.models import Memory
 from sources.exporting.atomic_file import replace_file
-from sources.importing.formats.table import COLUMNS
+from sources.importing.formats.table import COLUMNS, csv_cell
 from sources.sharing.shared_rows import SharedRows, author_of, is_uuid
 
 
@@ -18,7 +18,7 @@ def write_table(rows: SharedRows, path: Path) -> Counter[str]:
         table.writeheader()
         for group in rows.groups:
             for memory in rows.memories(group):
-                table.writerow(row_of(memory))
+                table.writerow({name: csv_cell(value) for name, value in row_of(memory).items()})
                 counts["memory"] += 1
     return counts
 

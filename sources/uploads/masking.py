@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
-from access.groups.guarding import mask_all
-from guard import Family, GuardTreatment, Policy
+from access.groups.guarding import OnHold, admit
+from guard import Door, Family, GuardTreatment, Policy
 from storage.encryption import DatabaseKey
 from storage.encryption.sealing import readable, sealed_chunks
 
@@ -57,12 +57,17 @@ def mask_passage(raw: bytes) -> bytes:
     text = raw.decode("utf-8", "surrogateescape")
     value = read_json(text)
     if value is None:
-        return str(mask_all(text, ONLY_SECRETS)).encode("utf-8", "surrogateescape")
-    safe = mask_all(value, ONLY_SECRETS)
+        return str(without_secrets(text)).encode("utf-8", "surrogateescape")
+    safe = without_secrets(value)
     if safe == value:
         return raw
     safe.pop("pieces", None) if isinstance(safe, dict) else None
     return json.dumps(safe, ensure_ascii=False).encode("utf-8", "surrogateescape") + raw[len(raw.rstrip()) :]
+
+
+def without_secrets(value: Any) -> Any:
+    """A text or JSON value with its secrets of published formats masked."""
+    return admit(value, Door.OUTSIDE, ONLY_SECRETS, on_hold=OnHold.MASK).value
 
 
 def read_json(text: str) -> Any:

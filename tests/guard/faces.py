@@ -24,9 +24,12 @@ from memories.models import Memory
 from memories.recall.recall_log import COUNTER
 from memories.review.decide import ReviewDecision, decide
 from memories.store.bulk import store_many
+from sources.artifacts.ingest import ingest_content
 from sources.importing.importer import LineRules
 from sources.uploads import SentUpload, discard_upload, own_uploads, receive_upload
 from tests.loci_site.api.conftest import Caller
+from tests.loci_site.api.conversations.conftest import ORIGIN, Browser, conversation
+from tests.loci_site.hooks.conftest import HookClient
 from tests.loci_site.mcp.people import Agent
 
 Send = Callable[[str], Any]
@@ -75,6 +78,8 @@ def faces(world: World, folder: Path = Path()) -> dict[str, Send]:
         **command_faces(folder),
         **people_faces(world),
         **import_faces(world, folder),
+        **hook_faces(world),
+        **capture_faces(world),
     }
 
 
@@ -229,6 +234,48 @@ def import_faces(world: World, folder: Path) -> dict[str, Send]:
         return out.getvalue()
 
     return {"upload": uploaded, "foreign export": restored}
+
+
+def hook_faces(world: World) -> dict[str, Send]:
+    """An agent's hooks: what a person typed, what the agent answered, and how the session ended."""
+    secret = create_token(operator(), user=world.user, name="hooks", scopes=("hook",)).secret
+
+    def session(prompt: str = "Look at the quay of the harbour.") -> HookClient:
+        hooks = HookClient(secret, folder="/home/alice/ledger", session=f"s-{next(_numbers)}")
+        hooks.call("prompt", prompt=prompt)
+        return hooks
+
+    def ended(text: str) -> str:
+        hooks = session()
+        hooks.call("post-compact", compact_summary=text)
+        return repr(hooks.call("session-end", reason=text))
+
+    return {
+        "hook prompt": lambda text: session(f"Remember that {text}").call("session-end"),
+        "hook answer": lambda text: session().call(
+            "stop", last_assistant_message=f"We decided on it because {text}"
+        ),
+        "hook end": ended,
+    }
+
+
+def capture_faces(world: World) -> dict[str, Send]:
+    """The browser extension, and files that are read as evidence."""
+    made = create_token(operator(), user=world.user, name="browser", scopes=("capture",), origin=ORIGIN)
+    browser = Browser(made.secret)
+
+    def read(text: str) -> str:
+        return repr(
+            ingest_content(
+                operator(), [(f"{next(_numbers)}.md", text.encode())], group="ledger", source="team"
+            ).as_json()
+        )
+
+    return {
+        "capture": lambda text: browser.post("/captures", {"conversations": [conversation((f"m{next(_numbers)}", "user", text))]}),
+        "selection": lambda text: browser.post("/captures/remember", {"conversation": {"platform": "claude.ai", "id": "c-1"}, "text": text}),
+        "file": read,
+    }  # fmt: skip
 
 
 def foreign(line: dict[str, Any], text: str) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from django.contrib.auth.models import User
 from onnx import TensorProto, helper
 from pytest_django import Settings
 
+from access.actor import Via
 from access.groups.guarding import find_all
 from access.models import Group
+from guard import Door, Policy
 from guard.injection.classifier import ClassifierError, load_classifier, read_options
 from loci_site.config.checks import check_guard
 from tests.guard.test_outside import kept
@@ -67,9 +69,11 @@ def test_a_window_above_the_threshold_is_found(folder: Path) -> None:
 def test_it_is_off_until_the_setting_names_a_folder(
     folder: Path, settings: Settings, alice: User, ledger: Group
 ) -> None:
-    assert find_all("The xyzzy is green.") == []
+    assert find_all("The xyzzy is green.", Policy(), Door.AGENT) == []
     settings.LOCI = replace(settings.LOCI, guard=replace(settings.LOCI.guard, classifier=str(folder)))
-    assert kept(person(alice), "The xyzzy of the quay is green.").trust == "quarantined"
+    agent = replace(person(alice), via=Via.MCP)
+    assert kept(agent, "The xyzzy of the quay is green.").trust == "quarantined"
+    assert find_all("The xyzzy is green.", Policy(), Door.PERSON) == []
     assert kept(person(alice), "The quay is green.").trust == "active"
 
 

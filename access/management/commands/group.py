@@ -144,7 +144,7 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"
     )
-    action.add_argument("--guard", metavar="RULES", help="treatment of sensitive text, such as personal=mask")
+    action.add_argument("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora")
     add_dry_run(action)
 
 

@@ -18,10 +18,9 @@ from access.audit.operations import Operation
 from access.errors import InvalidInput
 from memories.browse.serializers import memory_json
 from memories.models import Memory
+from sources.importing.formats.table import csv_cell
 
 MAX_ROWS = MAX_COUNTED_ROWS  # a whole group or store goes out with the command `export`
-# A program that opens a CSV file takes a cell that begins so for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Rows = list[dict[str, Any]]
 
 
@@ -72,14 +71,6 @@ def write_csv(rows: Rows) -> str:
     writer.writerow([*rows[0]] if rows else ["id", "content"])
     writer.writerows([csv_cell(value) for value in row.values()] for row in rows)
     return out.getvalue()
-
-
-def csv_cell(value: Any) -> str:
-    """A value as text: lists and objects as JSON, formulas disarmed by a leading quote."""
-    if isinstance(value, list | dict):
-        value = json.dumps(value, ensure_ascii=False)
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 FORMS: dict[str, tuple[str, Callable[[Rows], str]]] = {

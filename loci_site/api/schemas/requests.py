@@ -291,7 +291,7 @@ class GroupEditIn(Body):
     )
     guard: str | None = Field(
         None,
-        description="Rules for sensitive text, such as 'personal=mask, injection=label'; empty: the defaults.",
+        description="Rules for sensitive text, such as 'personal=mask, injection=label', and words of the group's own that are masked, such as 'word=Aurora'; empty: the defaults.",
     )
 
 

@@ -12,7 +12,8 @@ from access.errors import InvalidInput
 
 MAX_URL_CHARS: Final = 500
 DEFAULT_PORTS: Final = {"https": 443, "http": 80}
-NAT64: Final = ip_network("64:ff9b::/96")  # an IPv4 address in its last 32 bits
+# With an IPv4 address in the last 32 bits: NAT64, and the former compatible and translated forms.
+EMBEDDING: Final = tuple(map(ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 Address = IPv4Address | IPv6Address
 
 
@@ -99,7 +100,7 @@ def embedded_ipv4(address: Address) -> IPv4Address | None:
     """The IPv4 address embedded in an IPv6 address; None without one."""
     if isinstance(address, IPv4Address):
         return None
-    if address in NAT64:
+    if any(address in network for network in EMBEDDING):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 

@@ -12,7 +12,7 @@ from access.errors import LociError
 from access.groups.narrowing import StayingMemory
 from access.models import Group
 from memories.draft import Draft
-from memories.draft.guarding import TEXTS, guard_draft
+from memories.draft.guarding import TEXTS, guard_draft, stored_door
 from memories.lifecycle.regroup.families import MovingFamily, chunks
 from memories.models import Link, LinkStatus, Memory, Thread
 from memories.models.link import ON_APPROVAL
@@ -147,7 +147,7 @@ def is_taken_as_is(row: Memory, target: Group) -> bool:
             row.content, type=row.type, tags=tuple(row.tags), metadata=row.metadata, source=row.source,
             source_ref=row.source_ref, thread=row.thread.name if row.thread else "", anchor_commit=row.anchor_commit,
         )  # fmt: skip
-        seen = guard_draft(draft, target)
+        seen = guard_draft(draft, target, stored_door(row))
     except LociError:
         return False
     is_same = all(getattr(seen, name) == getattr(draft, name) for name in TEXTS)

@@ -6,7 +6,7 @@ from typing import Any
 from access.actor import CURATE, Actor
 from access.errors import SensitiveText
 from access.models import Group
-from memories.draft.guarding import guard_draft, held_for_person
+from memories.draft.guarding import guard_draft, held_for_person, stored_door
 from memories.lifecycle.edit import as_draft
 from memories.lifecycle.target import check_no_live_copy, check_not_barred, check_not_withdrawn, check_scope
 from memories.models import FindingStatus, Memory, MemoryFinding
@@ -55,6 +55,6 @@ def _was_kept(memory: Memory) -> bool:
 def _is_held(memory: Memory, group: Group) -> bool:
     """True if the guard would hold the memory's text for a person today."""
     try:
-        return bool(held_for_person(guard_draft(as_draft(memory), group)))
+        return bool(held_for_person(guard_draft(as_draft(memory), group, stored_door(memory))))
     except SensitiveText:
         return True

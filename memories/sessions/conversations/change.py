@@ -10,7 +10,7 @@ from django.utils import timezone
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
-from access.groups.guarding import guard_unreviewed
+from access.groups.guarding import admit
 from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft import check_tags
@@ -42,7 +42,7 @@ def tag(actor: Actor, id_: str | UUID, tags: Sequence[str]) -> Thread:
         InvalidInput: a tag is not allowed.
     """
     thread = find_conversation(actor, id_, right=WRITE)
-    fresh = guard_unreviewed(thread.group, list(check_tags(tuple(tags))), field="tags")
+    fresh = admit(list(check_tags(tuple(tags))), actor.door, thread.group, field="tags").value
     if fresh == thread.tags:
         return thread
     with transaction.atomic():

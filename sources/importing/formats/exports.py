@@ -312,11 +312,6 @@ class ExportIntake:
             built = [pair for at, pair in enumerate(built) if at not in barred]
             hold_dressed([row for _, row in built if isinstance(row, Memory)])
         embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
-        if embedded:
-            unsafe = self.guard.read_all((row, made) for (_, row), made in zip(built, embedded, strict=True))
-            faults += [LineFault(built[at][0].number, why) for at, why in unsafe.items()]
-            embedded = [made for at, made in enumerate(embedded) if at not in unsafe]
-            built = [pair for at, pair in enumerate(built) if at not in unsafe]
         with transaction.atomic():
             refused = insert_rows([row for _, row in built])
             inserted = [(at, *pair) for at, pair in enumerate(built) if at not in refused]

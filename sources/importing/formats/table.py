@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,8 @@ from sources.importing.records import SourceRecord, record_importer
 ENDINGS: Final = (".csv", ".tsv")
 COLUMNS: Final = ("id", "text", "type", "tags", "timestamp", "author", "thread", "group", "importance")
 MAX_FIELD_CHARS: Final = 10_000_000
+# A spreadsheet takes a cell that begins so for a formula, also in full-width or small forms of these signs.
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def is_table(path: Path) -> Recognition:
@@ -39,6 +43,24 @@ def clean_name(name: str) -> str:
     return name.strip().lower()
 
 
+def csv_cell(value: Any) -> str:
+    """A value as a cell: lists and objects as JSON, formulas disarmed by a leading quote."""
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else str(value)
+    return f"'{text}" if is_formula(text) else text
+
+
+def cell_text(cell: str) -> str:
+    """The text of a cell as csv_cell() wrote it."""
+    return cell[1:] if cell.startswith("'") and is_formula(cell[1:]) else cell
+
+
+def is_formula(text: str) -> bool:
+    """True for a text that a spreadsheet would compute."""
+    return unicodedata.normalize("NFKC", text[:1]).startswith(FORMULA)
+
+
 def read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """One text per row; a row without an id is known by its text."""
     csv.field_size_limit(MAX_FIELD_CHARS)
@@ -52,7 +74,7 @@ def read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             for row in rows:
                 line = rows.line_num + 1
                 if any(cell.strip() for cell in row):
-                    yield row_record(dict(zip(names, row, strict=False)), f"line {line}")
+                    yield row_record(dict(zip(names, map(cell_text, row), strict=False)), f"line {line}")
         except (csv.Error, UnicodeDecodeError) as error:
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             yield SourceRecord(why=f"after line {line}: {why}")

@@ -5,29 +5,23 @@ was approved, a guessed password that is none) stays if this store's seal is on 
 the policy of the group decides as for any other text.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db.models import Model
-
 from access.errors import InvalidInput, SensitiveText
 from access.groups.guarding import (
+    OnHold,
     TextFinding,
+    admit,
     check_rules,
-    guard_json,
-    mask_all,
     policy_of,
     quarantine_reason,
-    refusal,
     split_rules,
 )
 from access.models import Group
-from guard import Family, GuardTreatment, Policy, find_secrets, has_instruction, kind_of
+from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
-from memories.draft.guarding import Pieces, read_text
-from memories.models import Memory
-from memories.store.pieces import EmbeddedText
 from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.seal import SEAL, has_seal
 from sources.format import ALIAS, CHECKPOINT, GROUP, LINK, MEMORY, RELATION, THREAD, TOMBSTONE, RecordKind
@@ -68,60 +62,36 @@ class ExportGuard:
         is_trusted = self.is_own or has_seal(kind.name, record, whole.get(SEAL))
         slug = record.get("slug") if kind is GROUP else record.get("group")
         policy = policy_of(groups.get(slug) if isinstance(slug, str) else None)
+        door = Door.AGENT if is_trusted else Door.OUTSIDE  # whatever an unsealed line says of itself
         if kind is GROUP and not is_trusted:
             record["guard"] = stricter_rules(record.get("guard"))
         for name in TEXTS.get(kind.name, ()):
             if record.get(name):
-                record[name] = mask_all(
-                    record[name], policy, spares_instructions=kind is GROUP and is_trusted
-                )
-        return self._check_content(record, whole, policy, is_trusted) if kind is MEMORY else ""
+                record[name] = admit(
+                    record[name], door, policy, on_hold=OnHold.MASK, may_instruct=kind is GROUP and is_trusted
+                ).value
+        return self._check_content(record, whole, policy, door) if kind is MEMORY else ""
 
     def _check_content(
-        self, record: dict[str, Any], whole: dict[str, Any], policy: Policy, is_trusted: bool
+        self, record: dict[str, Any], whole: dict[str, Any], policy: Policy, door: Door
     ) -> str:
         content, id_ = record.get("content"), str(record.get("id"))
         if not isinstance(content, str):
             return ""
-        if is_trusted:
-            policy = Policy(own=TRUSTED, floor=policy.floor)
+        if door is not Door.OUTSIDE:
+            policy = Policy(own=TRUSTED, floor=policy.floor, words=policy.words)
             self.vouched.add(id_)
         try:
-            safe, found = guard_json(content, policy, field="content")
+            admitted = admit(content, door, policy, field="content", on_hold=OnHold.WAIT)
         except SensitiveText as refusal:
             return f"{refusal} If the file is your own, import it with --as-own."
-        if safe != content:
-            record["content"] = safe.strip() or "[hidden text]"
+        if admitted.value != content:
+            record["content"] = admitted.value.strip() or "[hidden text]"
             whole.pop("pieces", None)  # the vectors of another text
-        if found:
-            self.findings[id_] = tuple(found)
-        if quarantine_reason(found) and record.get("trust") in (*VISIBLE_TRUSTS, Trust.CANDIDATE):
+        if admitted.findings:
+            self.findings[id_] = admitted.findings
+        if quarantine_reason(admitted.findings) and record.get("trust") in (*VISIBLE_TRUSTS, Trust.CANDIDATE):
             record["trust"] = Trust.QUARANTINED.value
-        return ""
-
-    def read_all(self, rows: Iterable[tuple[Model, EmbeddedText]]) -> dict[int, str]:
-        """Read unsaved memories with their pieces; those that are rejected by their place, and why."""
-        whys = [self.read(row, made.pieces) if isinstance(row, Memory) else "" for row, made in rows]
-        return {at: why for at, why in enumerate(whys) if why}
-
-    def read(self, memory: Memory, pieces: Pieces) -> str:
-        """Hold an unsaved memory of an unsealed line that reads like an instruction to an AI; why it is rejected, or "".
-
-        Such a line is from outside, whatever it says itself.
-        """
-        id_ = str(memory.id)
-        found = self.findings.get(id_, ())
-        if id_ in self.vouched or has_instruction(each.kind for each in found):
-            return ""
-        policy = policy_of(memory.group)
-        told = read_text(memory.content, pieces, policy, outside=True)
-        if told is None:
-            return ""
-        if told.treatment is GuardTreatment.REFUSE:
-            return f"{refusal([told], policy)} If the file is your own, import it with --as-own."
-        self.findings[id_] = (*found, told)
-        if quarantine_reason([told]) and memory.trust in (*VISIBLE_TRUSTS, Trust.CANDIDATE):
-            memory.trust = Trust.QUARANTINED
         return ""
 
     def may_keep_payload(self, payload: Any, memory_id: str) -> bool:
@@ -160,7 +130,7 @@ def stricter_rules(rules: Any) -> str:
     if not isinstance(rules, str):
         return ""
     try:
-        pairs = read_pairs(split_rules(check_rules(rules)))
+        pairs, words = read_pairs(split_rules(check_rules(rules)))
     except InvalidInput:
         return ""
     kept = {
@@ -168,7 +138,9 @@ def stricter_rules(rules: Any) -> str:
         for name, treatment in pairs.items()
         if STRICTNESS[treatment] >= STRICTNESS[default_treatment(name)]
     }
-    return ", ".join(f"{name}={treatment}" for name, treatment in kept.items())
+    return ", ".join(
+        [*(f"{name}={treatment}" for name, treatment in kept.items()), *(f"word={word}" for word in words)]
+    )
 
 
 def default_treatment(name: str) -> GuardTreatment:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from access.errors import InvalidInput, SensitiveText
-from access.groups.guarding import MAX_DEPTH, guard_json, mask_all
-from guard import Policy
+from access.groups.guarding import MAX_DEPTH, OnHold, TextFinding, admit
+from guard import Door, Policy
 from guard.policy import read_pairs
 from tests.guard.samples import secret_samples
 
@@ -22,7 +22,17 @@ def nested(value: Any, depth: int) -> Any:
 
 
 def rules(*pairs: str) -> Policy:
-    return Policy(own=read_pairs(pairs))
+    own, words = read_pairs(pairs)
+    return Policy(own, words=words)
+
+
+def guard_json(value: Any, policy: Policy, *, field: str) -> tuple[Any, tuple[TextFinding, ...]]:
+    admitted = admit(value, Door.AGENT, policy, field=field)
+    return admitted.value, admitted.findings
+
+
+def mask_all(value: Any, policy: Policy) -> Any:
+    return admit(value, Door.AGENT, policy, on_hold=OnHold.MASK).value
 
 
 @pytest.mark.parametrize("depth", [19, 21, 60, MAX_DEPTH])

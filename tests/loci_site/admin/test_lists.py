@@ -87,6 +87,8 @@ def test_the_list_goes_out_as_csv_without_formulas(owner: Client, remember: Reme
     assert row["content"] == '\'=HYPERLINK("http://x"), "quoted"\nand a line'
     assert json.loads(row["tags"]) == ["a", "b"]
     assert (row["group"], row["thread"]) == ("ledger", "")
+    remember("\uff1dSUM(A1) is typed in full width.")
+    assert "'\uff1dSUM(A1)" in exported(owner, "csv")
 
 
 def test_an_export_of_the_list_is_logged_without_the_words_searched_for(

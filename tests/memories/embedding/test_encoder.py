@@ -35,6 +35,17 @@ def test_shape_type_and_unit_length(encoder: Encoder) -> None:
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
 
 
+def test_a_text_that_is_given_twice_is_computed_once(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed, run = list[list[int]](), encoder._session.run
+    monkeypatch.setattr(encoder._session, "run", lambda rows: computed.extend(rows) or run(rows))
+    vectors = encoder.encode([*TEXTS[:3], *TEXTS[:3], TEXTS[1]])
+    assert len(computed) == 3
+    assert (vectors[:3] == vectors[3:6]).all()
+    assert (vectors[1] == vectors[6]).all()
+
+
 def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, DIMENSIONS)
 

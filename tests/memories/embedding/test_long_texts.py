@@ -158,7 +158,7 @@ class GoneWhenAskedTwice(threading.Event):
 
 @pytest.mark.model
 def test_work_is_checked_between_batches(loaded_encoder: Encoder) -> None:
-    texts = ["word " * 200] * 40
+    texts = [f"{number} " + "word " * 200 for number in range(40)]
     gone = threading.Event()
     vectors = loaded_encoder.encode_unless(texts[:6], gone)
     assert vectors is not None

@@ -110,6 +110,32 @@ def test_csv_has_a_row_per_memory(tmp_path: Path) -> None:
     assert (turn["author"], turn["thread"], turn["group"]) == ("User", "monday: early", "ledger")
 
 
+FORMULAS = (
+    '=HYPERLINK("http://x"&A1)',
+    "+1",
+    "-cmd|' /C calc'!A0",
+    "@SUM(A1)",
+    "\uff1dA1",
+    "\uff20SUM(A1)",
+    "\ufe62x",
+)
+
+
+def test_csv_has_no_formula_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    texts = [f"{text} of quay {number}" for number, text in enumerate(FORMULAS)]
+    for text in texts:
+        store(operator(), Draft(text, group="ledger", tags=(text.split()[0],)))
+    export_as(operator(), "csv", tmp_path / "a.csv", groups=["ledger"])
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    assert [row["text"] for row in rows] == [f"'{text}" for text in texts]
+    assert all(row["tags"].startswith("'") for row in rows)
+    Memory.objects.all().update(source="gone", source_ref="", state="forgotten")
+    importer = choose_importer(tmp_path / "a.csv")
+    importer.run(operator(), tmp_path / "a.csv", LineRules("a", ""))
+    live = Memory.objects.filter(state="live").order_by("key").values_list("content", flat=True)
+    assert list(live) == texts
+
+
 def test_the_graph_has_entities_observations_and_relations(tmp_path: Path) -> None:
     fill()
     export_as(operator(), "mcp-memory", tmp_path / "memory.jsonl", groups=["ledger", "garden"])

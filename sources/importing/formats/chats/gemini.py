@@ -4,11 +4,11 @@ The export knows no conversations. The word "Prompted" is in the account's langu
 """
 
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
 from access.errors import InvalidInput
+from guard.html import text_of_html
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.importer import LineRules, Recognition, Waiting
@@ -21,7 +21,6 @@ PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
 ENDINGS: Final = (".zip", ".json")
 NO_PROMPT: Final = "activities that are no prompts"
 NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
-LINE_TAGS: Final = frozenset({"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "pre"})
 
 
 def is_gemini(path: Path) -> Recognition:
@@ -80,9 +79,9 @@ def activity_record(item: dict[str, Any]) -> SourceRecord:
     if not is_activity(item) or not at or title.startswith(NOT_PROMPTS):
         return SourceRecord(skipped=NO_PROMPT)
     prompt = title.removeprefix("Prompted ").strip()
-    answer = "\n".join(
-        plain_text(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem"))
-    ).strip()
+    pages = (text_of_html(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem")))
+    lines = (" ".join(line.split()) for page in pages for line in page.splitlines())
+    answer = "\n".join(filter(None, lines))
     if not prompt:
         return SourceRecord(skipped=NO_PROMPT)
     content = f"User: {prompt}" + (f"\nAssistant: {answer}" if answer else "")
@@ -96,30 +95,6 @@ def activity_record(item: dict[str, Any]) -> SourceRecord:
             valid_from=moment_of(at),
         )
     )
-
-
-class TextOfHtml(HTMLParser):
-    """Collects the text of HTML, a line for each block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in LINE_TAGS:
-            self.parts.append("\n")
-
-
-def plain_text(html: str) -> str:
-    """The text of HTML, without empty lines."""
-    parser = TextOfHtml()
-    parser.feed(html)
-    parser.close()
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
-    return "\n".join(line for line in lines if line)
 
 
 GEMINI = record_importer(

@@ -30,6 +30,8 @@ ALL = ["review", "run", "backup"]
         ("https://169.254.169.254/latest/", "private address"),
         ("https://[::1]/", "private address (::1)"),
         ("https://[::ffff:10.0.0.1]/", "private address"),
+        ("https://[::127.0.0.1]/", "private address (::7f00:1)"),
+        ("https://[::ffff:0:10.0.0.1]/", "private address"),
         ("https://[64:ff9b::a00:1]/", "private address"),
         ("https://0/", "private address"),
         ("https://0x7f.1/", "private address"),
