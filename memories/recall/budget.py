@@ -320,11 +320,9 @@ def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> 
     fresh = [memory for memory in memories if found[memory.key] is None]
     known = whole_tokens([memory.key for memory in fresh], encoder.model_id)
     for memory in fresh:
-        count = known.get(memory.key)
-        found[memory.key] = count = encoder.count_tokens(memory.content) if count is None else count
+        text = escape(memory.content)
+        count = known.get(memory.key) if text == memory.content else None
+        found[memory.key] = count = encoder.count_tokens(text) if count is None else count
         if memory.content_hash:
             _TOKEN_COUNTS[memory.content_hash] = count
-    escaped = {memory.key: text for memory in memories if (text := escape(memory.content)) != memory.content}
-    return {key: count or 0 for key, count in found.items()} | {
-        key: encoder.count_tokens(text) for key, text in escaped.items()
-    }
+    return {key: count or 0 for key, count in found.items()}
