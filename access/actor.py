@@ -87,6 +87,11 @@ class Actor:
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
     @property
+    def person(self) -> str:
+        """Who is behind all tokens and browsers of a user; reads and writes are counted and queued under it."""
+        return self.name if self.user_id is None else f"user:{self.user_id}"
+
+    @property
     def is_admin_of_all(self) -> bool:
         """Whether the actor may do what concerns the whole store: backups, schedules, exports with the log."""
         return self.all_groups and self.may(ADMIN)

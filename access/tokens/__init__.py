@@ -17,6 +17,7 @@ from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
 from access.models import ApiToken, Group, Membership
+from access.turns import remember_person
 from access.unstorable_text import refuse_unstorable
 from access.write_rate import has_just_written, writes_left
 from storage.compiled_queries import CompiledQuery
@@ -159,6 +160,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", orig
             hint="Pair this browser: My account shows a code.",
         )
     record_use(token)
+    remember_person(secret, token.user_id)
     return actor_for_token(token, via=via, client=client)
 
 

@@ -13,6 +13,7 @@ from access.errors import NotAuthenticated
 from access.sign_in.client_address import address_of
 from access.tokens import actor_for_secret, actor_for_user
 from access.tokens.throttle import count_failed_token
+from access.turns import remember_person
 from access.write_rate import check_write_rate
 from loci_site.api.errors import CsrfMissing
 
@@ -56,6 +57,7 @@ class Session(APIKeyCookie):
             raise CsrfMissing(
                 "The CSRF token is missing or wrong.", hint="Send the page's token in the header X-CSRFToken."
             )
+        remember_person(request.COOKIES[self.param_name], request.user.pk)
         return actor_for_user(request.user, via=Via.REST)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:

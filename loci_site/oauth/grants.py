@@ -15,6 +15,7 @@ from access.audit.operations import Operation
 from access.errors import NotAuthenticated
 from access.models import ApiToken, Group
 from access.tokens import actor_for_token, create_token, hash_secret, record_use
+from access.turns import remember_person
 from loci_site.oauth.models import Connection
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) ->
     allowed = ApiToken.objects.select_related("user", "default_group").get(pk=found.token_id)
     record_use(allowed)
     actor = actor_for_token(allowed, via=via, client=name_of(token.application))
+    remember_person(secret, allowed.user_id)
     return replace(actor, scopes=actor.scopes & frozenset(token.scope.split()))
 
 

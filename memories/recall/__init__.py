@@ -10,6 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.utils import timezone
 
 from access.actor import Actor
+from access.deadline import answering, check_time
 from access.errors import InvalidInput
 from access.groups import UnknownGroup, find_known_group
 from access.models import Group
@@ -74,6 +75,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     Raises:
         InvalidInput: a field of the request is not allowed; `field` names it.
         GroupRequired, NotPermitted: no group is named, or the actor may not read.
+        OutOfTime: it takes longer than ANSWER_S, or the caller has gone.
     """
     check_request(request)
     alias = database_of(None, may_be_old=not actor.needs_latest)
@@ -86,6 +88,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     return recall_here(actor, request)
 
 
+@answering()
 def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
     """recall() on this thread's database, for a checked request."""
     started = time.perf_counter()
@@ -95,7 +98,7 @@ def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
         mode = request.mode or settings.LOCI.retrieval.mode
         encoder, degraded = choose_encoder(mode)  # may wait for a loading model, so before taking a slot
         # Do not take a slot inside a transaction: waiting would hold the write lock.
-        with nullcontext() if connection.in_atomic_block else CORES.taken():
+        with nullcontext() if connection.in_atomic_block else CORES.taken(actor.person):
             answer = answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
         if answer is not None:
             return answer
@@ -117,6 +120,7 @@ def answer_query(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
+    check_time()
     state = read_index_state((group.key,) if group is not None else ())
     if (
         encoder is not None

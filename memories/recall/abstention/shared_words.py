@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from access.deadline import check_time
 from memories.language.cleaning import without_marks
 from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root
 from memories.search.query_terms import Match, words
@@ -35,6 +36,7 @@ def find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
 
     In ASCII text, searching for each root is faster than taking every word's.
     """
+    check_time()
     text = text[: READ_CHARS if text.isascii() else READ_OTHER_CHARS]
     if not text.isascii():
         found = wanted & {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
+from access.deadline import check_time
 from memories.language.cleaning import fold
 from memories.language.dress import undressed
 from memories.language.function_words import bearing_words
@@ -39,6 +40,7 @@ def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memo
     beginnings = [first_words(memory, BEGINNING_CHARS, 1) for memory in memories]
     often = Counter(beginnings)
     for memory, beginning in zip(memories, beginnings, strict=True):
+        check_time()
         # Most texts begin with a word of their own and need no closer look.
         is_alone = often[beginning] == 1
         start = beginning if is_alone else first_words(memory, COMPARED_CHARS, COMPARED_WORDS)

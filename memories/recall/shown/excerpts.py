@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from access.deadline import check_time
 from memories.embedding import Encoder
 from memories.language.word_forms import ROOT_CHARS, root
 from memories.queries.quoting import escape
@@ -34,6 +35,7 @@ class Excerpts:
         """
         room = len(text) * limit // max(tokens, 1)
         for _ in range(MAX_TRIES):
+            check_time()
             part = self.part_of(text, max(room, 1))
             count = count_tokens(escape(part), self._encoder)
             if count <= limit:
