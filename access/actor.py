@@ -3,9 +3,8 @@
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf
 
-from access.models import Membership, Role
+from access.models import Membership, Role, Written
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
 HOOK = "hook"  # a token with it may call the hooks, which read, and write where its owner's role allows
@@ -72,7 +71,7 @@ class Actor:
     held_back: str = ""
     origin: str = ""
     checkout: Checkout | None = field(default=None, compare=False)
-    writes_left: float = field(default=inf, compare=False)  # see access.write_rate
+    written: Written | None = field(default=None, compare=False, repr=False)  # see access.write_rate
     needs_latest: bool = field(
         default=True, compare=False
     )  # reads must see every write; else a replica may answer

@@ -1,12 +1,14 @@
-"""How fast each token may write: `access.write_burst` writes at once, refilled with `access.writes_per_minute`.
+"""How much each person may write, with all tokens together: changes a minute, and characters of text a day.
 
-The token's own row, which every call reads anyway, says when its burst is whole again; each row in the audit log moves
-that time on by the time of one write, in the transaction of the write. So all processes share one count, the check costs
-no query, and a write costs one UPDATE by key and no transaction of its own. Calls at once may take more than is left; the
-next ones wait until it is paid back. Operators and people at a browser have no token and no limit.
+`access.write_burst` changes may come at once, refilled with `access.writes_per_minute`; CHARS_A_DAY characters likewise,
+refilled over a day. The person's row in Written, which is read with each token, says when both are whole again; each row
+in the audit log moves those times on by the time of one write, in the transaction of the write. So all tokens and
+processes share one count, the check costs no query, and a write costs one UPDATE by key and no transaction of its own.
+Calls at once may take more than is left; the next ones wait until it is paid back. Operators and people at a browser have
+no token and no limit.
 
-Where REDIS_URL is set, the number is in Redis instead: on PostgreSQL all writers of one token would wait for its row. What
-Redis loses is forgiven, and while it is away the row counts.
+Where REDIS_URL is set, the numbers are in Redis instead: on PostgreSQL all writers of one person would wait for the row.
+What Redis loses is forgiven, and while it is away the row counts.
 
 This is the generic cell rate algorithm (ITU-T I.371), which needs one number instead of a level and its time.
 """
@@ -14,44 +16,104 @@ This is the generic cell rate algorithm (ITU-T I.371), which needs one number in
 import math
 import time
 from functools import partial
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models.functions import Greatest
 
 from access.actor import Actor
 from access.errors import TooManyWrites
-from access.models import ApiToken
+from access.models import Written
 from storage.compiled_queries import CompiledUpdate
 from storage.postgresql.replica import LATEST_S, has_replica
 from storage.shared_cache import SharedCache, shared_cache
 
-MINUTE_US = 60_000_000
-KIND = "writes"
-_MOVE_BURST = CompiledUpdate(
-    lambda now, cost, key: (
-        ApiToken.objects.filter(pk=key),
-        {"burst_at": Greatest(Coalesce(F("burst_at"), Value(0)), Value(now)) + Value(cost)},
-    ),
-    3,
+MINUTE_US: Final = 60_000_000
+DAY_US: Final = 86_400_000_000
+CHARS_A_DAY: Final = (
+    200_000_000  # a hundred long books; an agent that works all day writes a thousandth of it
 )
 
 
-def left_of(actor: Actor) -> float:
-    """The number of writes that the actor's token has left, by its row and Redis; infinite without a limit."""
-    cache = None if actor.token_key is None or math.isinf(actor.writes_left) else shared_cache()
-    stored = cache.get(KIND, str(actor.token_key)) if cache else None
-    return actor.writes_left if stored is None else min(actor.writes_left, writes_left(int(stored)))
+def _move(now: int, writes: int, chars: int, user: int) -> Any:
+    changes = {
+        name: Greatest(F(name), Value(now)) + Value(cost)
+        for name, cost in (("burst_at", writes), ("chars_at", chars))
+    }
+    return Written.objects.filter(pk=user), changes
 
 
-def writes_left(burst_at: int | None) -> float:
-    """What a token may write now, given when its burst is whole again; infinite without a limit."""
+_MOVE: Final = CompiledUpdate(_move, 4)
+
+
+class Meter(NamedTuple):
+    """What is measured: `burst` at once, `rate` in each `period_us`; `column` of Written says when it is whole again."""
+
+    column: str
+    burst: int
+    rate: int
+    period_us: int
+    sentence: str
+
+    def left(self, whole_at: int) -> float:
+        """What is left, given when it is whole again."""
+        return self.burst - max(0, whole_at - now_us()) * self.rate / self.period_us
+
+    def cost_us(self, count: int) -> int:
+        """The time that so much takes to be refilled."""
+        return count * self.period_us // self.rate
+
+
+def meters() -> tuple[Meter, ...]:
+    """The meters by the settings; none without a limit."""
     access = settings.LOCI.access
     if not access.writes_per_minute:
-        return math.inf
-    missing_us = max(0, (burst_at or 0) - now_us())
-    return float(access.write_burst) - missing_us * access.writes_per_minute / MINUTE_US
+        return ()
+    together = "with all tokens together"
+    return (
+        Meter(
+            "burst_at", access.write_burst, access.writes_per_minute, MINUTE_US,
+            f"A person may write {access.writes_per_minute:,} times a minute, {together}.",
+        ),
+        Meter(
+            "chars_at", CHARS_A_DAY, CHARS_A_DAY, DAY_US,
+            f"A person may write {CHARS_A_DAY:,} characters a day, {together}.",
+        ),
+    )  # fmt: skip
+
+
+def written_by(user: Any) -> Written:
+    """The person's row, read with the user; an unsaved one before the first write."""
+    return getattr(user, "written", None) or Written(user=user)
+
+
+def writes_left(written: Written) -> float:
+    """The changes that a person may make now; infinite without a limit."""
+    limits = meters()
+    return limits[0].left(written.burst_at) if limits else math.inf
+
+
+def left_of(actor: Actor) -> float:
+    """The changes that the actor may make now, none without characters; infinite without a limit."""
+    return min(
+        (left if meter.column == "burst_at" or left < 1 else math.inf for meter, left in _left(actor)),
+        default=math.inf,
+    )
+
+
+def _left(actor: Actor) -> list[tuple[Meter, float]]:
+    """What is left of each meter by the row that came with the token, and by Redis; empty without a limit."""
+    written, limits = actor.written, meters()
+    if written is None or not limits:
+        return []
+    cache = shared_cache()
+    stored = [cache.get(meter.column, str(actor.user_id)) if cache else None for meter in limits]
+    return [
+        (meter, meter.left(max(getattr(written, meter.column), int(kept or 0))))
+        for meter, kept in zip(limits, stored, strict=True)
+    ]
 
 
 def now_us() -> int:
@@ -59,44 +121,48 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def has_just_written(burst_at: int | None) -> bool:
-    """Whether a token may have written within the last LATEST_S seconds: its writes may not have reached a replica."""
-    return burst_at is not None and now_us() < burst_at + LATEST_S * 1_000_000
+def has_just_written(written: Written) -> bool:
+    """Whether a person may have written within the last LATEST_S seconds, which may not have reached a replica."""
+    return now_us() < written.burst_at + LATEST_S * 1_000_000
 
 
 def check_write_rate(actor: Actor) -> None:
-    """Refuse a write of a token whose rate is used up; count_writes() counts what is written.
+    """Refuse a write of a person who has nothing left; count_writes() counts what is written.
 
     Raises:
-        TooManyWrites: nothing is left; `wait_s` says for how long.
+        TooManyWrites: `wait_s` says how long to wait.
     """
-    left = left_of(actor)
-    if left >= 1:
-        return
-    rate = settings.LOCI.access.writes_per_minute
-    wait_s = max(1, math.ceil((1 - left) * 60 / rate))
-    raise TooManyWrites(
-        f"This token may write {rate:,} times a minute.",
-        wait_s=wait_s,
-        hint=f"Try again in {wait_s} seconds. Nothing was written.",
-    )
+    for meter, left in _left(actor):
+        if left < 1:
+            wait_s = max(1, math.ceil((1 - left) * meter.period_us / meter.rate / 1_000_000))
+            raise TooManyWrites(
+                meter.sentence, wait_s=wait_s, hint=f"Try again in {wait_s:,} seconds. Nothing was written."
+            )
 
 
-def count_writes(actor: Actor, count: int) -> None:
-    """Take `count` writes from what the actor's token has left; inside the transaction that makes them."""
-    rate, key = settings.LOCI.access.writes_per_minute, actor.token_key
-    if key is None or not (rate or has_replica()):
+def count_writes(actor: Actor, count: int, chars: int) -> None:
+    """Take changes and characters from what the person has left; inside the transaction that makes them."""
+    user, limits = actor.user_id, meters()
+    if actor.token_key is None or user is None or not (limits or has_replica()):
         return
-    cost = count * MINUTE_US // rate if rate else 0
-    # Every process reads from the row that a token has just written.
+    costs = [meter.cost_us(used) for meter, used in zip(limits, (count, chars), strict=False)] or [0, 0]
+    # Every process reads from the row of a person who has just written.
     cache = None if has_replica() else shared_cache()
     if cache is None:
-        _MOVE_BURST.run(now_us(), cost, key)
+        _move_row(user, costs)
     else:
-        transaction.on_commit(partial(count_in, cache, key, cost))
+        transaction.on_commit(partial(_count_in, cache, user, costs))
 
 
-def count_in(cache: SharedCache, key: int, cost: int) -> None:
-    """Count writes in Redis, or in the token's row if Redis is away."""
-    if not cache.move_on(KIND, str(key), now_us=now_us(), cost_us=cost):
-        _MOVE_BURST.run(now_us(), cost, key)
+def _move_row(user: int, costs: list[int]) -> None:
+    if not _MOVE.run(now_us(), *costs, user):
+        Written.objects.get_or_create(user_id=user)
+        _MOVE.run(now_us(), *costs, user)
+
+
+def _count_in(cache: SharedCache, user: int, costs: list[int]) -> None:
+    """Count in Redis, or in the person's row if Redis is away."""
+    for meter, cost in zip(meters(), costs, strict=True):
+        if not cache.move_on(meter.column, str(user), now_us=now_us(), cost_us=cost):
+            _move_row(user, costs)
+            return

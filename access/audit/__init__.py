@@ -50,6 +50,7 @@ class AuditEvent(NamedTuple):
     subject: str = ""
     payload: "Mapping[str, Any] | ReadyJson" = _NO_PAYLOAD
     chain: str = ""
+    chars: int = 0  # of text that the operation stored
 
 
 class SealedPayload(NamedTuple):
@@ -70,12 +71,13 @@ def append(
     payload: Mapping[str, Any] | None = None,
     at: datetime | None = None,
     chain: str = "",
+    chars: int = 0,
 ) -> AuditEntry:
     """Append one row to the chain of its group, or of the instance or `chain`, inside the caller's transaction.
 
     The chain's head stays locked until that transaction ends, so no two rows get the same number.
     """
-    event = AuditEvent(operation, memory_id, group, subject, payload or {}, chain)
+    event = AuditEvent(operation, memory_id, group, subject, payload or {}, chain, chars)
     return append_rows(actor, [event], at=at)[0]
 
 
@@ -92,7 +94,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         note_rows(keys, rows["operation"])
         _PAYLOADS.add_columns({"entry_id": keys, **payloads})
         chains.save()
-        count_writes(actor, len(events))
+        count_writes(actor, len(events), sum(event.chars for event in events))
 
 
 def append_rows(
@@ -109,7 +111,7 @@ def append_rows(
         note_rows((row.key for row in rows), (row.operation for row in rows))
         _PAYLOADS.add(payloads)
         chains.save()
-        count_writes(actor, len(events))
+        count_writes(actor, len(events), sum(event.chars for event in events))
     return rows
 
 

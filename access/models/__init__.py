@@ -9,6 +9,7 @@ from access.models.preference import Preference, Theme
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
 from access.models.token import ApiToken
+from access.models.written import Written
 
 __all__ = [
     "ApiToken",
@@ -28,4 +29,5 @@ __all__ = [
     "ScopeRule",
     "StoredAnswer",
     "Theme",
+    "Written",
 ]

@@ -96,7 +96,7 @@ def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) ->
     if found is None:
         raise NotAuthenticated("The person has withdrawn the access.", hint="Ask the person again.")
     # The user's row is read again with the connection's token, so rights that were just taken away are gone.
-    allowed = ApiToken.objects.select_related("user", "default_group").get(pk=found.token_id)
+    allowed = ApiToken.objects.select_related("user__written", "default_group").get(pk=found.token_id)
     record_use(allowed)
     actor = actor_for_token(allowed, via=via, client=name_of(token.application))
     remember_person(secret, allowed.user_id)

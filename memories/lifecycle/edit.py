@@ -304,7 +304,14 @@ def write_version(
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
     after = snapshot(new)
     payload = {"before": before, "after": after, "reason": reason}
-    audit.append(actor, Operation.EDIT, memory_id=new.id, group=new.group.id, payload=payload)
+    audit.append(
+        actor,
+        Operation.EDIT,
+        memory_id=new.id,
+        group=new.group.id,
+        payload=payload,
+        chars=len(new.content),
+    )
     return EditResult(EditOutcome.NEW_VERSION, new, old.id, changes(before, after))
 
 
@@ -317,7 +324,12 @@ def queue_edit(
     link_successor(actor, new, old, operation=Operation.EDIT)
     note_doubt(actor, new, doubt)
     audit.append(
-        actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
+        actor,
+        Operation.STORE,
+        memory_id=new.id,
+        group=new.group.id,
+        payload={"after": snapshot(new)},
+        chars=len(new.content),
     )
     return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt.why)
 
