@@ -290,7 +290,11 @@ class Access:
         high=10_000_000,
     )
     write_burst: int = key(
-        200, "Changes that a person may make at once with all tokens together.", unit="changes", low=1, high=10_000_000
+        200,
+        "Changes that a person may make at once with all tokens together.",
+        unit="changes",
+        low=1,
+        high=10_000_000,
     )
     oauth: bool = key(
         False,
