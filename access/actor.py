@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from access.models import Membership, Role, Written
+from access.models import Membership, PersonWrites, Role
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
 HOOK = "hook"  # a token with it may call the hooks, which read, and write where its owner's role allows
@@ -71,7 +71,9 @@ class Actor:
     held_back: str = ""
     origin: str = ""
     checkout: Checkout | None = field(default=None, compare=False)
-    written: Written | None = field(default=None, compare=False, repr=False)  # see access.write_rate
+    written: PersonWrites | None = field(
+        default=None, compare=False, repr=False
+    )  # see access.limits.write_rate
     needs_latest: bool = field(
         default=True, compare=False
     )  # reads must see every write; else a replica may answer

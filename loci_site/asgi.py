@@ -18,7 +18,7 @@ _django = get_asgi_application()
 
 # These need Django set up.
 from access.errors import TooManyReads  # noqa: E402
-from access.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
+from access.limits.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.db_threads import read_pool  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402

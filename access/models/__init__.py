@@ -5,11 +5,11 @@ from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.identity import Identity
 from access.models.pairing import Pairing
+from access.models.person_writes import PersonWrites
 from access.models.preference import Preference, Theme
 from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
 from access.models.token import ApiToken
-from access.models.written import Written
 
 __all__ = [
     "ApiToken",
@@ -23,11 +23,11 @@ __all__ = [
     "Identity",
     "Membership",
     "Pairing",
+    "PersonWrites",
     "Preference",
     "Role",
     "SavedFilter",
     "ScopeRule",
     "StoredAnswer",
     "Theme",
-    "Written",
 ]

@@ -13,9 +13,9 @@ from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import NotAuthenticated
+from access.limits.turns import remember_person
 from access.models import ApiToken, Group
 from access.tokens import actor_for_token, create_token, hash_secret, record_use
-from access.turns import remember_person
 from loci_site.oauth.models import Connection
 
 if TYPE_CHECKING:

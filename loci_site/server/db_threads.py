@@ -2,7 +2,7 @@
 
 Django starts a thread for each ASGI request, and a connection belongs to its thread, so every request would open a new
 one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it). Reads and writes have pools of their own,
-so a recall never waits behind stores. Before the threads that read, each person waits in turn (access.turns).
+so a recall never waits behind stores. Before the threads that read, each person waits in turn (access.limits.turns).
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
-from access.deadline import CURRENT, Deadline
-from access.turns import MAX_WAITING, PERSON, Turns
+from access.limits.deadline import CURRENT, Deadline
+from access.limits.turns import MAX_WAITING, PERSON, Turns
 from memories.embedding.concurrency import CORES
 from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, VectorsNeeded, restartable
 

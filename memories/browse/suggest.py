@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from access.actor import Actor
-from access.deadline import answering, check_time
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
+from access.limits.deadline import answering, check_time
 from access.visibility import Narrowing, Visibility
 from memories.browse.excerpts import Excerpt, excerpt_of
 from memories.draft import check_range

@@ -17,8 +17,8 @@ from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import NotPermitted
+from access.limits.write_rate import writes_left, written_by
 from access.models import ApiToken, AuditEntry
-from access.write_rate import writes_left, written_by
 from memories.models import RecallLog
 
 USUAL_DAYS: Final = 14  # before today: what is usual for a token

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from access.deadline import TICK_S, check_time
-from access.turns import Turns
+from access.limits.deadline import TICK_S, check_time
+from access.limits.turns import Turns
 
 # A container's share of the processor: microseconds that it may work in a period, and the period.
 QUOTA_FILES = (

@@ -11,9 +11,9 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.utils import timezone
 
 from access.actor import Actor
-from access.deadline import answering, check_time
 from access.errors import InvalidInput
 from access.groups import UnknownGroup, find_known_group
+from access.limits.deadline import answering, check_time
 from access.models import Group
 from access.visibility import Visibility
 from memories.draft import check_choice, check_range

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
-from access.deadline import check_time
+from access.limits.deadline import check_time
 from memories.language.word_forms import root
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedTime, local_day, mentions_time

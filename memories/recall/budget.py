@@ -10,7 +10,7 @@ from typing import Final
 
 from django.conf import settings
 
-from access.deadline import check_time
+from access.limits.deadline import check_time
 from memories.embedding import Encoder
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_count, format_memory_count

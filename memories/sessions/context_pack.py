@@ -9,10 +9,10 @@ from django.conf import settings
 from django.db.models import Q
 
 from access.actor import Actor, Checkout
-from access.deadline import ANSWER_S, answering
 from access.errors import OutOfTime
 from access.groups import UnknownGroup, find_known_group
 from access.groups.guarding import mask_words
+from access.limits.deadline import ANSWER_S, answering
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range

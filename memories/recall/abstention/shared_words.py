@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from access.deadline import check_time
+from access.limits.deadline import check_time
 from memories.language.cleaning import without_marks
 from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root
 from memories.search.query_terms import Match, words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from access.deadline import check_time
+from access.limits.deadline import check_time
 from memories.language.cleaning import fold
 from memories.language.dress import undressed
 from memories.language.function_words import bearing_words

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from access.deadline import check_time
+from access.limits.deadline import check_time
 from memories.embedding import Encoder
 from memories.language.word_forms import ROOT_CHARS, root
 from memories.queries.quoting import escape

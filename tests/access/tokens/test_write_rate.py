@@ -11,11 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from access import write_rate
 from access.errors import TooManyWrites
-from access.models import Group, Written
+from access.limits import write_rate
+from access.limits.write_rate import check_write_rate, count_writes, left_of, writes_left
+from access.models import Group, PersonWrites
 from access.tokens import actor_for_secret, operator
-from access.write_rate import check_write_rate, count_writes, left_of, writes_left
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
@@ -145,16 +145,16 @@ def test_zero_means_no_limit(bob: User, ledger: Group, settings: Settings) -> No
     caller = Caller(make_token(bob)[1])
     for number in range(2 * BURST):
         store_text(caller, number, status=201)
-    assert not Written.objects.exists()
+    assert not PersonWrites.objects.exists()
 
 
 def test_it_refills_to_the_burst_and_no_further(now: Callable[[float], None]) -> None:
-    assert writes_left(Written()) == BURST
-    assert writes_left(Written(burst_at=1_003_000_000)) == BURST - 3  # whole again in three seconds
+    assert writes_left(PersonWrites()) == BURST
+    assert writes_left(PersonWrites(burst_at=1_003_000_000)) == BURST - 3  # whole again in three seconds
     now(1.5)
-    assert writes_left(Written(burst_at=1_003_000_000)) == BURST - 1.5
+    assert writes_left(PersonWrites(burst_at=1_003_000_000)) == BURST - 1.5
     now(3600)
-    assert writes_left(Written(burst_at=1_003_000_000)) == BURST
+    assert writes_left(PersonWrites(burst_at=1_003_000_000)) == BURST
 
 
 def test_a_write_costs_one_statement_by_key_and_a_read_none(bob: User, ledger: Group) -> None:
@@ -185,7 +185,7 @@ def test_two_connections_share_one_count(bob: User, ledger: Group) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert writes_left(Written.objects.get()) == BURST - 4
+    assert writes_left(PersonWrites.objects.get()) == BURST - 4
 
 
 def test_a_rolled_back_write_is_not_counted(bob: User, ledger: Group) -> None:
@@ -195,4 +195,4 @@ def test_a_rolled_back_write_is_not_counted(bob: User, ledger: Group) -> None:
     store_many(actor, texts, dry_run=True)
     assert left_of(actor_for_secret(secret)) == BURST
     count_writes(actor, 2, 0)
-    assert writes_left(Written.objects.get()) == BURST - 2
+    assert writes_left(PersonWrites.objects.get()) == BURST - 2

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import models
 
 
-class Written(models.Model):
-    """When a person may write in full again (microseconds since the epoch), by access.write_rate's meters."""
+class PersonWrites(models.Model):
+    """When a person may write in full again (microseconds since the epoch), by access.limits.write_rate's meters."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="written"

@@ -1,7 +1,7 @@
 """How much each person may write, with all tokens together: changes a minute, and characters of text a day.
 
 `access.write_burst` changes may come at once, refilled with `access.writes_per_minute`; CHARS_A_DAY characters likewise,
-refilled over a day. The person's row in Written, which is read with each token, says when both are whole again; each row
+refilled over a day. The person's row in PersonWrites, which is read with each token, says when both are whole again; each row
 in the audit log moves those times on by the time of one write, in the transaction of the write. So all tokens and
 processes share one count, the check costs no query, and a write costs one UPDATE by key and no transaction of its own.
 Calls at once may take more than is left; the next ones wait until it is paid back. Operators and people at a browser have
@@ -25,7 +25,7 @@ from django.db.models.functions import Greatest
 
 from access.actor import Actor
 from access.errors import TooManyWrites
-from access.models import Written
+from access.models import PersonWrites
 from storage.compiled_queries import CompiledUpdate
 from storage.postgresql.replica import LATEST_S, has_replica
 from storage.shared_cache import SharedCache, shared_cache
@@ -42,14 +42,14 @@ def _move(now: int, writes: int, chars: int, user: int) -> Any:
         name: Greatest(F(name), Value(now)) + Value(cost)
         for name, cost in (("burst_at", writes), ("chars_at", chars))
     }
-    return Written.objects.filter(pk=user), changes
+    return PersonWrites.objects.filter(pk=user), changes
 
 
 _MOVE: Final = CompiledUpdate(_move, 4)
 
 
 class Meter(NamedTuple):
-    """What is measured: `burst` at once, `rate` in each `period_us`; `column` of Written says when it is whole again."""
+    """What is measured: `burst` at once, `rate` in each `period_us`; `column` of PersonWrites says when it is whole again."""
 
     column: str
     burst: int
@@ -84,12 +84,12 @@ def meters() -> tuple[Meter, ...]:
     )  # fmt: skip
 
 
-def written_by(user: Any) -> Written:
+def written_by(user: Any) -> PersonWrites:
     """The person's row, read with the user; an unsaved one before the first write."""
-    return getattr(user, "written", None) or Written(user=user)
+    return getattr(user, "written", None) or PersonWrites(user=user)
 
 
-def writes_left(written: Written) -> float:
+def writes_left(written: PersonWrites) -> float:
     """The changes that a person may make now; infinite without a limit."""
     limits = meters()
     return limits[0].left(written.burst_at) if limits else math.inf
@@ -121,7 +121,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def has_just_written(written: Written) -> bool:
+def has_just_written(written: PersonWrites) -> bool:
     """Whether a person may have written within the last LATEST_S seconds, which may not have reached a replica."""
     return now_us() < written.burst_at + LATEST_S * 1_000_000
 
@@ -156,7 +156,7 @@ def count_writes(actor: Actor, count: int, chars: int) -> None:
 
 def _move_row(user: int, costs: list[int]) -> None:
     if not _MOVE.run(now_us(), *costs, user):
-        Written.objects.get_or_create(user_id=user)
+        PersonWrites.objects.get_or_create(user_id=user)
         _MOVE.run(now_us(), *costs, user)
 
 

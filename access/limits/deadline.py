@@ -62,7 +62,7 @@ def answering(seconds: float = ANSWER_S) -> Iterator[None]:
             if connection.in_atomic_block:
                 yield
             else:
-                with WATCH.interrupting(deadline, database):
+                with INTERRUPTER.interrupting(deadline, database):
                     yield
     except OperationalError:
         if deadline.is_over:
@@ -70,7 +70,7 @@ def answering(seconds: float = ANSWER_S) -> Iterator[None]:
         raise
 
 
-class Watch:
+class Interrupter:
     """A thread that interrupts the statements of answers whose time is over; it runs only while there are answers."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Watch:
 
     @contextmanager
     def interrupting(self, deadline: Deadline, database: Any) -> Iterator[None]:
-        """Watch the block. Nothing of this connection is interrupted after it."""
+        """Interrupter the block. Nothing of this connection is interrupted after it."""
         with self._lock:
             self._held[deadline] = database
             if self._thread is None or not self._thread.is_alive():
@@ -106,4 +106,4 @@ class Watch:
                     return
 
 
-WATCH: Final = Watch()
+INTERRUPTER: Final = Interrupter()

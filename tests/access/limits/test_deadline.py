@@ -3,9 +3,9 @@
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from access import deadline
-from access.deadline import CURRENT, Deadline, answering, check_time
 from access.errors import OutOfTime
+from access.limits import deadline
+from access.limits.deadline import CURRENT, Deadline, answering, check_time
 
 # Counts for minutes, on both databases.
 SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000) SELECT COUNT(*) FROM n"
@@ -59,12 +59,12 @@ def test_who_has_gone_needs_no_answer() -> None:
             check_time()
 
 
-def test_the_watch_ends_when_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interrupter_ends_when_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "TICK_S", 0.001)
     monkeypatch.setattr(deadline, "IDLE_TICKS", 3)
-    watch = deadline.Watch()
-    with watch.interrupting(Deadline(), None):
-        thread = watch._thread
+    interrupter = deadline.Interrupter()
+    with interrupter.interrupting(Deadline(), None):
+        thread = interrupter._thread
     assert thread is not None
     thread.join(10)
     assert not thread.is_alive()

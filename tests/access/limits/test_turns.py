@@ -4,10 +4,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access import turns
+from access.limits import turns
+from access.limits.turns import PRESENT_S, Turns, person_behind
 from access.models import Group
 from access.tokens import actor_for_secret
-from access.turns import PRESENT_S, Turns, person_behind
 from tests.people import make_token
 
 
