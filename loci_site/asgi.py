@@ -19,6 +19,7 @@ _django = get_asgi_application()
 # These need Django set up.
 from access.errors import TooManyReads  # noqa: E402
 from access.limits.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
+from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.db_threads import read_pool  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402
@@ -54,7 +55,7 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 async def route(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request for the person who sends it, unless too many of that person wait."""
     headers, client = scope.get("headers", ()), scope.get("client")
-    person = person_behind(headers, client[0] if client else "")
+    person = person_behind(headers, network_of(client[0]) if client else "")
     if person is None:
         await route_in_turn(scope, receive, send)
     elif read_pool().is_full(person):

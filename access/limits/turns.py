@@ -12,7 +12,6 @@ from typing import Final, Generic, TypeVar
 
 from django.conf import settings
 
-from access.sign_in.client_address import network_of
 from storage.call_state import CallState
 
 T = TypeVar("T")
@@ -98,8 +97,8 @@ def remember_person(secret: str, user_id: int) -> None:
             _people.popitem(last=False)
 
 
-def person_behind(headers: Iterable[tuple[bytes, bytes]], address: str) -> str | None:
-    """Who sends a request with these headers: a user, or the address if it is not known yet; None without a secret."""
+def person_behind(headers: Iterable[tuple[bytes, bytes]], network: str) -> str | None:
+    """Who sends a request with these headers: a user, or the network if it is not known yet; None without a secret."""
     secret = ""
     for name, value in headers:
         if name == b"authorization":
@@ -107,7 +106,7 @@ def person_behind(headers: Iterable[tuple[bytes, bytes]], address: str) -> str |
             break
         if name == b"cookie" and not secret:
             secret = _session_in(value.decode("latin-1"))
-    return (_people.get(_digest(secret)) or f"address:{network_of(address)}") if secret else None
+    return (_people.get(_digest(secret)) or f"address:{network}") if secret else None
 
 
 def _session_in(cookies: str) -> str:

@@ -90,17 +90,17 @@ def test_all_tokens_of_a_person_share_one_count(alice: User, bob: User, ledger: 
 def test_the_characters_of_a_day_are_counted_too(
     bob: User, ledger: Group, now: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_rate, "CHARS_A_DAY", 86_400)  # one each second
+    monkeypatch.setattr(write_rate, "CHARS_A_DAY", 864)  # one each hundred seconds
     _, secret = make_token(bob)
-    texts = [Draft(f"{number} " * 20_000, group="ledger") for number in range(3)]
-    assert store_many(actor_for_secret(secret), texts).created == 3  # about 120,000 characters
+    texts = [Draft(f"The port of machine {number}. " * 20, group="ledger") for number in range(3)]
+    assert store_many(actor_for_secret(secret), texts).created == 3  # 1,500 characters
     now(120.0)  # the changes are paid back
-    with pytest.raises(TooManyWrites, match="A person may write 86,400 characters a day") as refusal:
+    with pytest.raises(TooManyWrites, match="A person may write 864 characters a day") as refusal:
         check_write_rate(actor_for_secret(secret))
-    now(refusal.value.wait_s - 1.0)
+    now(refusal.value.wait_s - 100.0)
     with pytest.raises(TooManyWrites):
         check_write_rate(actor_for_secret(secret))
-    now(1.0)
+    now(100.0)
     check_write_rate(actor_for_secret(secret))
 
 
