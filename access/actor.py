@@ -3,10 +3,9 @@
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf
 from typing import Final
 
-from access.models import Membership, Role
+from access.models import Membership, PersonWrites, Role
 from guard import Door
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
@@ -80,7 +79,9 @@ class Actor:
     is_prompt: bool = False
     origin: str = ""
     checkout: Checkout | None = field(default=None, compare=False)
-    writes_left: float = field(default=inf, compare=False)  # see access.write_rate
+    written: PersonWrites | None = field(
+        default=None, compare=False, repr=False
+    )  # see access.limits.write_rate
     needs_latest: bool = field(
         default=True, compare=False
     )  # reads must see every write; else a replica may answer
@@ -98,6 +99,11 @@ class Actor:
     def door(self) -> Door:
         """Where a text of this caller comes in, unless it is from outside."""
         return Door.PROMPT if self.is_prompt else DOORS.get(self.via, Door.AGENT)
+
+    @property
+    def person(self) -> str:
+        """Who is behind all tokens and browsers of a user; reads and writes are counted and queued under it."""
+        return self.name if self.user_id is None else f"user:{self.user_id}"
 
     @property
     def is_admin_of_all(self) -> bool:

@@ -111,7 +111,7 @@ class TooManyAttempts(LociError):
 
 
 class TooManyWrites(TooManyAttempts):
-    """The token writes faster than `access.writes_per_minute`; the header `Retry-After` holds the seconds to wait."""
+    """The person writes faster than `access.writes_per_minute`, or more text than a day's; the header `Retry-After` holds the seconds to wait."""
 
     code = "too_many_writes"
 
@@ -121,6 +121,24 @@ class Unavailable(LociError):
 
     code = "unavailable"
     status = 503
+
+
+class OutOfTime(Unavailable):
+    """The answer took longer than it may take, or its caller has gone."""
+
+    code = "out_of_time"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The answer took longer than {seconds:g} s and was ended.",
+            hint="Ask in fewer words, or narrow the question to a group, a type or a time.",
+        )
+
+
+class TooManyReads(TooManyAttempts):
+    """More requests of one person wait than are kept; the header `Retry-After` holds the seconds to wait."""
+
+    code = "too_many_reads"
 
 
 class StorageFull(LociError):

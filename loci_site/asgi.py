@@ -1,6 +1,7 @@
 """The application that the server runs: `uvicorn loci_site.asgi:application`."""
 
 import asyncio
+import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -16,7 +17,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 _django = get_asgi_application()
 
 # These need Django set up.
+from access.errors import TooManyReads  # noqa: E402
+from access.limits.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
+from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
+from loci_site.server.db_threads import read_pool  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402
 from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
 from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
@@ -48,6 +53,31 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 
 
 async def route(scope: Message, receive: Receive, send: Send) -> None:
+    """Answer one request for the person who sends it, unless too many of that person wait."""
+    headers, client = scope.get("headers", ()), scope.get("client")
+    person = person_behind(headers, network_of(client[0]) if client else "")
+    if person is None:
+        await route_in_turn(scope, receive, send)
+    elif read_pool().is_full(person):
+        await refuse_request(send)
+    else:
+        with PERSON.holding(person):
+            await route_in_turn(scope, receive, send)
+
+
+async def refuse_request(send: Send) -> None:
+    """The 429 of a person whose queue is full."""
+    error = TooManyReads(
+        f"{MAX_WAITING} requests of yours wait for an answer.",
+        wait_s=1,
+        hint="Send them one after the other.",
+    )
+    headers = [(b"content-type", b"application/json"), (b"retry-after", str(error.wait_s).encode())]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(error.as_dict()).encode()})
+
+
+async def route_in_turn(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request: the MCP transport for its path, Django for all others."""
     if scope["type"] == "http" and scope["path"] == mount.PATH:
         await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below

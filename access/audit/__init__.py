@@ -27,8 +27,8 @@ from access.audit.chains import (
 )
 from access.audit.collect import note_rows
 from access.audit.operations import Operation
+from access.limits.write_rate import count_writes
 from access.models import AuditEntry, AuditPayload
-from access.write_rate import count_writes
 from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson
 from storage.changes import current_change
@@ -51,6 +51,7 @@ class AuditEvent(NamedTuple):
     subject: str = ""
     payload: "Mapping[str, Any] | ReadyJson" = _NO_PAYLOAD
     chain: str = ""
+    chars: int = 0  # of text that the operation stored
 
 
 class SealedPayload(NamedTuple):
@@ -71,12 +72,13 @@ def append(
     payload: Mapping[str, Any] | None = None,
     at: datetime | None = None,
     chain: str = "",
+    chars: int = 0,
 ) -> AuditEntry:
     """Append one row to the chain of its group, or of the instance or `chain`, inside the caller's transaction.
 
     The chain's head stays locked until that transaction ends, so no two rows get the same number.
     """
-    event = AuditEvent(operation, memory_id, group, subject, payload or {}, chain)
+    event = AuditEvent(operation, memory_id, group, subject, payload or {}, chain, chars)
     return append_rows(actor, [event], at=at)[0]
 
 
@@ -93,7 +95,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         note_rows(keys, rows["operation"])
         _PAYLOADS.add_columns({"entry_id": keys, **payloads})
         chains.save()
-        count_writes(actor, len(events))
+        count_writes(actor, len(events), sum(event.chars for event in events))
 
 
 def append_rows(
@@ -110,7 +112,7 @@ def append_rows(
         note_rows((row.key for row in rows), (row.operation for row in rows))
         _PAYLOADS.add(payloads)
         chains.save()
-        count_writes(actor, len(events))
+        count_writes(actor, len(events), sum(event.chars for event in events))
     return rows
 
 

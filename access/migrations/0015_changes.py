@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("access", "0012_language")]
+    dependencies = [("access", "0014_person_writes")]
 
     operations = [
         migrations.AddField("auditentry", "change", models.BigIntegerField(null=True)),

@@ -5,6 +5,7 @@ from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.identity import Identity
 from access.models.pairing import Pairing
+from access.models.person_writes import PersonWrites
 from access.models.preference import Preference, Theme
 from access.models.row_change import RowChange
 from access.models.saved_filter import SavedFilter
@@ -23,6 +24,7 @@ __all__ = [
     "Identity",
     "Membership",
     "Pairing",
+    "PersonWrites",
     "Preference",
     "Role",
     "RowChange",

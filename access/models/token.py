@@ -32,8 +32,6 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     suspended_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # When the token has its whole burst of writes again (microseconds since the epoch); null before its first write.
-    burst_at = models.BigIntegerField(null=True, editable=False)
 
     class Meta:
         ordering = ["-created_at"]

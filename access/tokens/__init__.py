@@ -16,9 +16,10 @@ from access.actor import ALL_SCOPES, CAPTURE, CREATE_GROUP, HOOK, READ, Actor, V
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
+from access.limits.turns import remember_person
+from access.limits.write_rate import has_just_written, written_by
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
-from access.write_rate import has_just_written, writes_left
 from storage.compiled_queries import CompiledQuery
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ LAST_USED_RESOLUTION = timedelta(minutes=10)
 
 # Queried on every call, so that a revoked token stops working at once.
 _TOKEN = CompiledQuery(
-    lambda hash_: ApiToken.objects.select_related("user", "default_group").filter(token_hash=hash_).order_by()
+    lambda hash_: (
+        ApiToken.objects.select_related("user__written", "default_group").filter(token_hash=hash_).order_by()
+    )
 )
 _ROLES = CompiledQuery(
     lambda user: Membership.objects.filter(user=user).values_list("group_id", "role").order_by()
@@ -159,6 +162,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", orig
             hint="Pair this browser: My account shows a code.",
         )
     record_use(token)
+    remember_person(secret, token.user_id)
     return actor_for_token(token, via=via, client=client)
 
 
@@ -181,7 +185,7 @@ def check_face(token: ApiToken, via: str) -> None:
 
 def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
     """The Actor of a token: its scopes, limited to the current rights of its user."""
-    roles, everywhere = user_reach(token.user)
+    roles, everywhere, written = *user_reach(token.user), written_by(token.user)
     if not token.all_groups:
         bound = set(token.groups.values_list("key", flat=True))
         roles = (
@@ -200,8 +204,8 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         roles=roles,
         default_group=token.default_group.slug if token.default_group else "",
         origin=token.origin,
-        writes_left=writes_left(token.burst_at),
-        needs_latest=has_just_written(token.burst_at),
+        written=written,
+        needs_latest=has_just_written(written),
     )
 
 

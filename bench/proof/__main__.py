@@ -23,6 +23,7 @@ from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.prove import prove_hostile
+from bench.proof.hostile.reads import prove_reads
 from bench.proof.hostile.stolen_disk import prove_encryption
 from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
@@ -86,6 +87,11 @@ PROOFS = (
         "hostile",
         "Nobody stops another; a full disk, damaged pages and forged backups do no harm.",
         prove_hostile,
+    ),
+    Proof(
+        "hostile-reads",
+        "Whatever texts one person asks for, another person's recalls go on.",
+        prove_reads,
     ),
     Proof(
         "encryption",

@@ -10,10 +10,11 @@ from ninja.utils import check_csrf
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
+from access.limits.turns import remember_person
+from access.limits.write_rate import check_write_rate
 from access.sign_in.client_address import address_of
 from access.tokens import actor_for_secret, actor_for_user
 from access.tokens.throttle import count_failed_token
-from access.write_rate import check_write_rate
 from loci_site.api.errors import CsrfMissing
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -56,6 +57,7 @@ class Session(APIKeyCookie):
             raise CsrfMissing(
                 "The CSRF token is missing or wrong.", hint="Send the page's token in the header X-CSRFToken."
             )
+        remember_person(request.COOKIES[self.param_name], request.user.pk)
         return actor_for_user(request.user, via=Via.REST)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:

@@ -284,13 +284,13 @@ class Access:
     token_days: int = key(0, "Lifetime of a new token; 0: no expiry.", unit="days", low=0, high=36_500)
     writes_per_minute: int = key(
         1_200,
-        "Changes that a token may make per minute; further ones get 429. 0: no limit.",
+        "Changes that a person may make per minute with all tokens; further ones get 429. 0: no limit.",
         unit="changes",
         low=0,
         high=10_000_000,
     )
     write_burst: int = key(
-        200, "Changes that a token may make at once.", unit="changes", low=1, high=10_000_000
+        200, "Changes that a person may make at once.", unit="changes", low=1, high=10_000_000
     )
     oauth: bool = key(
         False,

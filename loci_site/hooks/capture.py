@@ -12,8 +12,8 @@ from typing import Final
 
 from access.actor import Actor
 from access.errors import LociError
+from access.limits.write_rate import left_of
 from access.models import CaptureRule
-from access.write_rate import left_of
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookSession
 from loci_site.hooks.prompt_text import POINTS_HERE, clean_prompt, without_code

@@ -13,6 +13,7 @@ from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import NotAuthenticated
+from access.limits.turns import remember_person
 from access.models import ApiToken, Group
 from access.tokens import actor_for_token, create_token, hash_secret, record_use
 from loci_site.oauth.models import Connection
@@ -95,9 +96,10 @@ def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) ->
     if found is None:
         raise NotAuthenticated("The person has withdrawn the access.", hint="Ask the person again.")
     # The user's row is read again with the connection's token, so rights that were just taken away are gone.
-    allowed = ApiToken.objects.select_related("user", "default_group").get(pk=found.token_id)
+    allowed = ApiToken.objects.select_related("user__written", "default_group").get(pk=found.token_id)
     record_use(allowed)
     actor = actor_for_token(allowed, via=via, client=name_of(token.application))
+    remember_person(secret, allowed.user_id)
     return replace(actor, scopes=actor.scopes & frozenset(token.scope.split()))
 
 

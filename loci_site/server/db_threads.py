@@ -2,12 +2,13 @@
 
 Django starts a thread for each ASGI request, and a connection belongs to its thread, so every request would open a new
 one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it). Reads and writes have pools of their own,
-so a recall never waits behind stores.
+so a recall never waits behind stores. Before the threads that read, each person waits in turn (access.limits.turns).
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial, wraps
 from typing import Any, ParamSpec, TypeVar
@@ -16,6 +17,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
+from access.limits.deadline import CURRENT, Deadline
+from access.limits.turns import MAX_WAITING, PERSON, Turns
 from memories.embedding.concurrency import CORES
 from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, VectorsNeeded, restartable
 
@@ -29,11 +32,27 @@ R = TypeVar("R")
 def in_db_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     """`fn` as a coroutine function that runs in a database thread, with the caller's context variables.
 
-    Pass a whole unit of work, not one query: each call switches threads. If the caller is cancelled, it stops waiting,
-    but `fn` runs to its end. The setting LOCI_DB_THREADS is "pool" (the default) or "sensitive", which keeps the thread,
-    connection and transaction of a test.
+    Pass a whole unit of work that only reads, not one query: each call switches threads. If the caller is cancelled, `fn`
+    does not begin, or ends at its next check_time(). The setting LOCI_DB_THREADS is "pool" (the default) or "sensitive",
+    which keeps the thread, connection and transaction of a test.
     """
-    return run_in_pool(fn, lambda: thread_pool())
+
+    def work(deadline: Deadline, *args: P.args, **kwargs: P.kwargs) -> R:
+        with CURRENT.holding(deadline):
+            return fn(*args, **kwargs)
+
+    queued = run_in_pool(work, lambda: partial(read_pool().submit, PERSON.get() or ""))
+
+    @wraps(fn)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        deadline = Deadline()
+        try:
+            return await queued(deadline, *args, **kwargs)
+        except asyncio.CancelledError:
+            deadline.abandon()
+            raise
+
+    return run
 
 
 def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -47,7 +66,7 @@ def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         CORES.wait_until_free(YIELD_S)
         return fn(*args, **kwargs)
 
-    started_once = run_in_pool(start, lambda: write_pool())
+    started_once = run_in_pool(start, lambda: write_pool().submit)
 
     @wraps(fn)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,9 +83,9 @@ def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
 
 def run_in_pool(
-    fn: Callable[P, R], pool: Callable[[], ThreadPoolExecutor]
+    fn: Callable[P, R], submit: Callable[[], Callable[[Callable[[], R]], "Future[R]"]]
 ) -> Callable[P, Coroutine[Any, Any, R]]:
-    """`fn` as a coroutine function that runs in a thread of the pool."""
+    """`fn` as a coroutine function that runs in the thread that `submit()` finds."""
     in_test_thread = sync_to_async(fn, thread_sensitive=True)
 
     @wraps(fn)
@@ -74,7 +93,7 @@ def run_in_pool(
         if getattr(settings, "LOCI_DB_THREADS", "pool") == "sensitive":
             return await in_test_thread(*args, **kwargs)
         job = partial(copy_context().run, run_with_usable_connection, partial(fn, *args, **kwargs))
-        return await asyncio.get_running_loop().run_in_executor(pool(), job)
+        return await asyncio.wrap_future(submit()(job))
 
     return run
 
@@ -91,10 +110,49 @@ def run_with_usable_connection(job: Callable[[], R]) -> R:
         close_old_connections()
 
 
+class FairPool:
+    """The threads of this process that read, `server.db_threads` of them; each person's jobs begin in turn."""
+
+    def __init__(self) -> None:
+        at_once = settings.LOCI.server.db_threads
+        self._lock, self._turns = threading.Lock(), Turns[tuple["Future[Any]", Callable[[], Any]]](at_once)
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="loci-db")
+        self.shutdown = self._threads.shutdown
+
+    def submit(self, person: str, job: Callable[[], R]) -> "Future[R]":
+        """Run the job in the person's turn; one that is cancelled before does not run."""
+        future: Future[R] = Future()
+        with self._lock:
+            self._turns.add(person, (future, job))
+            self._start()
+        return future
+
+    def is_full(self, person: str) -> bool:
+        """Whether as many jobs of the person wait as are kept."""
+        with self._lock:
+            return self._turns.waiting(person) >= MAX_WAITING
+
+    def _start(self) -> None:
+        while (taken := self._turns.take()) is not None:
+            person, (future, job) = taken
+            self._threads.submit(self._run, person, future, job)
+
+    def _run(self, person: str, future: "Future[R]", job: Callable[[], R]) -> None:
+        try:
+            if future.set_running_or_notify_cancel():
+                future.set_result(job())
+        except BaseException as error:
+            future.set_exception(error)
+        finally:
+            with self._lock:
+                self._turns.done(person)
+                self._start()
+
+
 @cache
-def thread_pool() -> ThreadPoolExecutor:
-    """The database threads of this process, `server.db_threads` of them."""
-    return ThreadPoolExecutor(settings.LOCI.server.db_threads, thread_name_prefix="loci-db")
+def read_pool() -> FairPool:
+    """The threads of this process that read."""
+    return FairPool()
 
 
 @cache

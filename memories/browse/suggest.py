@@ -10,6 +10,7 @@ from enum import StrEnum
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
+from access.limits.deadline import answering, check_time
 from access.visibility import Narrowing, Visibility
 from memories.browse.excerpts import Excerpt, excerpt_of
 from memories.draft import check_range
@@ -72,6 +73,7 @@ class Suggestion:
         return self.excerpt.text
 
 
+@answering()
 def suggest(
     actor: Actor,
     text: str,
@@ -89,6 +91,7 @@ def suggest(
 
     Raises:
         InvalidInput: the text or the limit is not allowed.
+        OutOfTime: it takes longer than ANSWER_S, or the caller has gone.
         GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     check_range(limit, 1, MAX_LIMIT, field="limit")
@@ -172,6 +175,7 @@ def with_own_words(
     read_as: Callable[[str], str] = str,
 ) -> list[int]:
     """The keys whose memory's words with one of these beginnings fit; `read_as` normalises each text first."""
+    check_time()
     texts = read_beginnings(keys, COMPARED_CHARS)
     return [
         key for key in keys if key in texts and fits(words_starting_with(read_as(texts[key]), beginnings))
@@ -257,6 +261,7 @@ def to_suggestions(
     if query_words:
         looks = read_sort_fields(keys, SORTED_CHARS)
         keys = sorted(looks, key=lambda key: fit(looks[key], query_words), reverse=True)
+    check_time()
     rows = read_memories(keys[:limit])
     # What the group itself withdrew is found in its state; the same text of another group is not shown.
     foreign = [row for row in rows.values() if row.group_id not in (visibility.groups or ())]

@@ -17,8 +17,8 @@ from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import NotPermitted
+from access.limits.write_rate import writes_left, written_by
 from access.models import ApiToken, AuditEntry
-from access.write_rate import writes_left
 from memories.models import RecallLog
 
 USUAL_DAYS: Final = 14  # before today: what is usual for a token
@@ -74,7 +74,7 @@ class UnusualActivity:
 
 @dataclass(frozen=True)
 class WriteRate:
-    """A token's writes in the last hour and day, what is left of its burst, and its limit per minute (0: none)."""
+    """A token's writes in the last hour and day; what its person has left of a burst, and may write a minute (0: no limit)."""
 
     token: ApiToken
     hour: int
@@ -160,9 +160,9 @@ def find_write_rates(actor: Actor, *, now: datetime | None = None) -> list[Write
     days = count_by_token(rows.filter(at__gte=now - timedelta(days=1)))
     hours = count_by_token(rows.filter(at__gte=now - timedelta(hours=1)))
     limit = int(settings.LOCI.access.writes_per_minute or 0)
-    tokens = ApiToken.objects.filter(id__in=days).select_related("user")
+    tokens = ApiToken.objects.filter(id__in=days).select_related("user__written")
     rates = [
-        WriteRate(token, hours.get(token.id, 0), days[token.id], writes_left(token.burst_at), limit)
+        WriteRate(token, hours.get(token.id, 0), days[token.id], writes_left(written_by(token.user)), limit)
         for token in tokens
     ]
     return sorted(rates, key=lambda rate: rate.day, reverse=True)[:BUSIEST]

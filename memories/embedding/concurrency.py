@@ -11,6 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from access.limits.deadline import TICK_S, check_time
+from access.limits.turns import Turns
+
 # A container's share of the processor: microseconds that it may work in a period, and the period.
 QUOTA_FILES = (
     (Path("/sys/fs/cgroup/cpu.max"),),
@@ -63,29 +66,44 @@ class CoreSlots:
 
     def reset(self) -> None:
         """Free all slots: a fork copies no threads."""
-        self._free, self._freed = self._count, threading.Condition()
+        self._turns, self._freed = Turns[object](self._count), threading.Condition()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Hold a slot during the block; waits until one is free."""
+    def taken(self, person: str = "") -> Iterator[None]:
+        """Hold a slot during the block; waits for the person's turn.
+
+        Raises:
+            OutOfTime: it did not come in time.
+        """
         with self._freed:
-            self._freed.wait_for(lambda: self._free)
-            self._free -= 1
+            self._wait_for_turn(person)
         try:
             yield
         finally:
             with self._freed:
-                self._free += 1
+                self._turns.done(person)
                 self._freed.notify_all()
+
+    def _wait_for_turn(self, person: str) -> None:
+        ticket = object()
+        self._turns.add(person, ticket)
+        try:
+            while not self._turns.take_if(person, ticket):
+                self._freed.wait(TICK_S)
+                check_time()
+        except BaseException:
+            self._turns.drop(person, ticket)
+            raise
+        self._freed.notify_all()  # the next one may begin too
 
     def wait_until_free(self, at_most_s: float) -> None:
         """Wait until nobody holds a slot, but no longer than this."""
         with self._freed:
-            self._freed.wait_for(lambda: self._free == self._count, at_most_s)
+            self._freed.wait_for(lambda: self._turns.free == self._count, at_most_s)
 
     def has_spare(self) -> bool:
         """Whether another core is probably idle and can take a part of the work."""
-        return self._free * 2 >= self._count
+        return self._turns.free * 2 >= self._count
 
 
 CORES = CoreSlots(available_cores())

@@ -302,7 +302,8 @@ def write_version(
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
     after = snapshot(new)
     payload = {"before": before, "after": after, "reason": reason}
-    audit.append(actor, Operation.EDIT, memory_id=new.id, group=new.group.id, payload=payload)
+    size = len(new.content)
+    audit.append(actor, Operation.EDIT, memory_id=new.id, group=new.group.id, payload=payload, chars=size)
     return EditResult(EditOutcome.NEW_VERSION, new, old.id, changes(before, after))
 
 
@@ -314,9 +315,8 @@ def queue_edit(
     new = insert_version(actor, prepared, old.group, trust=trust, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
     note_doubt(actor, new, doubt)
-    audit.append(
-        actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
-    )
+    payload, size = {"after": snapshot(new)}, len(new.content)
+    audit.append(actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload=payload, chars=size)
     return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt.why)
 
 

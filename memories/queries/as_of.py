@@ -1,13 +1,16 @@
 """The past of one memory: which version of its chain was true and known at a moment, and in which periods."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import Q
 
 from access.errors import NotFound
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.snapshot import RELATED_ROWS
-from memories.queries.versions import head_of, versions_of
+from memories.queries.versions import head_of
 from memories.queries.visibility import as_q
 from memories.types import NOT_WITHDRAWN
 
@@ -38,16 +41,21 @@ def known_span(version: Memory) -> TimeSpan:
 
 
 def version_at(memory: Memory, visibility: Visibility) -> Memory | None:
-    """The newest version of the memory's chain inside a Visibility of the past, if any.
+    """The newest version of the memory's chain inside a Visibility of the past, if any."""
+    return versions_at([memory], {memory.key: head_of(memory)}, visibility).get(memory.key)
+
+
+def versions_at(
+    rows: Sequence[Memory], heads: Mapping[int, Memory], visibility: Visibility
+) -> dict[int, Memory]:
+    """The newest version of each row's chain inside a Visibility of the past, by the row's key; two queries.
 
     A merged or compacted memory without one answers with the chain of its successor.
     """
-    found = newest_version(memory, visibility)
-    if found is None:
-        head = head_of(memory)
-        if head.root_key != memory.root_key:
-            found = newest_version(head, visibility)
-    return found
+    found = newest_versions(rows, visibility)
+    rest = [row for row in rows if row.key not in found and heads[row.key].root_key != row.root_key]
+    later = newest_versions([heads[row.key] for row in rest], visibility)
+    return found | {row.key: later[key] for row in rest if (key := heads[row.key].key) in later}
 
 
 def require_version_at(memory: Memory, visibility: Visibility) -> Memory:
@@ -71,8 +79,11 @@ def require_version_at(memory: Memory, visibility: Visibility) -> Memory:
     return found
 
 
-def newest_version(memory: Memory, visibility: Visibility) -> Memory | None:
-    """The newest version of the memory's own chain inside the Visibility, if any."""
-    rows = Memory.objects.select_related(*RELATED_ROWS)
-    keys = {version.key for version in versions_of(memory)}
-    return rows.filter(as_q(visibility), key__in=keys).order_by("-key").first()
+def newest_versions(rows: Sequence[Memory], visibility: Visibility) -> dict[int, Memory]:
+    """The newest version of each row's own chain inside the Visibility, by the row's key; one query."""
+    if not rows:
+        return {}
+    roots = {row.root_key for row in rows}
+    chains = Memory.objects.select_related(*RELATED_ROWS).filter(Q(key__in=roots) | Q(root__in=roots))
+    newest = {version.root_key: version for version in chains.filter(as_q(visibility)).order_by("key")}
+    return {row.key: newest[row.root_key] for row in rows if row.root_key in newest}

@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import CharField, Value
+from django.db.models import CharField, Q, Value
 
 from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
@@ -77,16 +77,29 @@ def find_memory(
 
 def find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") -> Memory | None:
     """The visible row whose id ends with these digits; None without one. Raises InvalidInput if there are several."""
-    rows = Memory.objects.select_related(*RELATED_ROWS).filter(id_ends_with(digits)).order_by("key")
-    found = [row for row in rows if row.id.hex.endswith(digits) and is_visible(row, visibility)]
-    if len(found) > 1:
-        named = ", ".join(row.id.hex[-len(digits) - MORE_CHARS :] for row in found[:5])
-        raise InvalidInput(
-            f"'{digits}' is the end of {len(found)} ids.",
-            hint=f"Pass more of the id's last characters: {named}.",
-            field=field,
-        )
-    return found[0] if found else None
+    return find_by_short_ids([digits], visibility, field=field)[digits]
+
+
+def find_by_short_ids(
+    wanted: Sequence[str], visibility: Visibility, *, field: str = "id"
+) -> dict[str, Memory | None]:
+    """find_by_short_id() for each of several; one query."""
+    if not wanted:
+        return {}
+    ending = Q(*map(id_ends_with, wanted), _connector=Q.OR)
+    rows = [*Memory.objects.select_related(*RELATED_ROWS).filter(ending).order_by("key")]
+    found = dict[str, Memory | None]()
+    for digits in wanted:
+        same = [row for row in rows if row.id.hex.endswith(digits) and is_visible(row, visibility)]
+        if len(same) > 1:
+            named = ", ".join(row.id.hex[-len(digits) - MORE_CHARS :] for row in same[:5])
+            raise InvalidInput(
+                f"'{digits}' is the end of {len(same)} ids.",
+                hint=f"Pass more of the id's last characters: {named}.",
+                field=field,
+            )
+        found[digits] = same[0] if same else None
+    return found
 
 
 def find_named(actor: Actor, text: str | UUID, *, field: str = "id") -> Memory | None:

@@ -1,6 +1,7 @@
 """The read path: recall() finds the memories worth knowing for a question, explains them, and abstains if there are none."""
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from uuid import UUID
@@ -12,6 +13,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import UnknownGroup, find_known_group
+from access.limits.deadline import answering, check_time
 from access.models import Group
 from access.visibility import Visibility
 from memories.draft import check_choice, check_range
@@ -19,9 +21,9 @@ from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
 from memories.models import Memory
-from memories.queries.as_of import newest_version, version_at
-from memories.queries.versions import find_by_short_id, head_of, parse_id, parse_short_id
-from memories.queries.visibility import as_q, listed_by, recallable_by
+from memories.queries.as_of import newest_versions, versions_at
+from memories.queries.versions import find_by_short_ids, heads_of, parse_id, parse_short_id
+from memories.queries.visibility import is_visible, listed_by, recallable_by
 from memories.recall.abstention import Confidence
 from memories.recall.answer import (
     BY_ID,
@@ -74,6 +76,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     Raises:
         InvalidInput: a field of the request is not allowed; `field` names it.
         GroupRequired, NotPermitted: no group is named, or the actor may not read.
+        OutOfTime: it takes longer than ANSWER_S, or the caller has gone.
     """
     check_request(request)
     alias = database_of(None, may_be_old=not actor.needs_latest)
@@ -86,6 +89,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     return recall_here(actor, request)
 
 
+@answering()
 def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
     """recall() on this thread's database, for a checked request."""
     started = time.perf_counter()
@@ -95,7 +99,7 @@ def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
         mode = request.mode or settings.LOCI.retrieval.mode
         encoder, degraded = choose_encoder(mode)  # may wait for a loading model, so before taking a slot
         # Do not take a slot inside a transaction: waiting would hold the write lock.
-        with nullcontext() if connection.in_atomic_block else CORES.taken():
+        with nullcontext() if connection.in_atomic_block else CORES.taken(actor.person):
             answer = answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
         if answer is not None:
             return answer
@@ -117,6 +121,7 @@ def answer_query(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
+    check_time()
     state = read_index_state((group.key,) if group is not None else ())
     if (
         encoder is not None
@@ -177,15 +182,11 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
             tokens=frame.tokens(counting),
         )
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
-    found_rows: dict[int, Memory] = {}
-    missing: list[str] = []
-    for raw in request.ids:
-        row = find_row(actor, raw)
-        found = find_current_version(row, visibility) if row else None
-        if found is None:
-            missing.append(str(raw))
-        else:
-            found_rows[found.key] = found
+    rows = find_rows(actor, request.ids)
+    current = find_current_versions([row for row in rows if row is not None], visibility)
+    versions = [current.get(row.key) if row is not None else None for row in rows]
+    found_rows = {found.key: found for found in versions if found is not None}
+    missing = [str(raw) for raw, found in zip(request.ids, versions, strict=True) if found is None]
     memories = list(found_rows.values())
     slug = group.slug if group else ""
     notes = take_notes(memories, visibility, group=slug)
@@ -217,21 +218,29 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     return answer
 
 
-def find_row(actor: Actor, raw: str | UUID) -> Memory | None:
-    """The row of an id, before its visibility is checked; of a short one, the visible row."""
-    if digits := parse_short_id(raw):
-        return find_by_short_id(digits, listed_by(actor, None), field="ids")
-    return Memory.objects.filter(id=parse_id(raw, field="ids")).first()
+def find_rows(actor: Actor, ids: Sequence[str | UUID]) -> list[Memory | None]:
+    """The row of each id, before its visibility is checked; of a short one, the visible row. At most two queries."""
+    digits = [parse_short_id(raw) for raw in ids]
+    full = [None if short else parse_id(raw, field="ids") for raw, short in zip(ids, digits, strict=True)]
+    wanted = Memory.objects.select_related("group", "thread").filter(id__in={id_ for id_ in full if id_})
+    by_id = {row.id: row for row in wanted} if any(full) else {}
+    ending = find_by_short_ids([short for short in digits if short], listed_by(actor, None), field="ids")
+    return [by_id.get(id_) if id_ else ending[short] for id_, short in zip(full, digits, strict=True)]
 
 
-def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
-    """The version of the row's chain that counts, or was true and known at the Visibility's moment."""
+def find_current_versions(rows: Sequence[Memory], visibility: Visibility) -> dict[int, Memory]:
+    """The version of each row's chain that counts, or was true and known at the Visibility's moment, by the row's key.
+
+    The number of queries does not depend on how many rows there are.
+    """
+    heads = heads_of(rows)
     if visibility.is_history:
-        return version_at(row, visibility)
-    rows = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
+        return versions_at(rows, heads, visibility)
+    found = {key: head for key, head in heads.items() if is_visible(head, visibility)}
     # Before the day of a head that is dated ahead, an earlier version counts.
-    found = rows.filter(key=head_of(row).key).first() or newest_version(row, visibility)
-    return None if found is not None and find_left_out([found], visibility) else found
+    found |= newest_versions([row for row in rows if row.key not in found], visibility)
+    hidden = find_left_out(found.values(), visibility)
+    return {key: memory for key, memory in found.items() if memory.key not in hidden}
 
 
 def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:

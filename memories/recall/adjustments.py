@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
+from access.limits.deadline import check_time
 from memories.language.word_forms import root
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedTime, local_day, mentions_time
@@ -139,6 +140,7 @@ def candidate_adjustments(
     recency: float = 0.0,
 ) -> Adjustments:
     """The parts of one candidate, without its relation."""
+    check_time()
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
     return Adjustments(
         thread=tuning.thread_share * (scores.thread - scores.own) if scores.thread is not None else 0.0,

@@ -10,6 +10,7 @@ from typing import Final
 
 from django.conf import settings
 
+from access.limits.deadline import check_time
 from memories.embedding import Encoder
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_count, format_memory_count
@@ -236,6 +237,7 @@ def pack(
         if is_ranked and left_out:
             left_out.append(memory)
             continue
+        check_time()
         marks = around[memory.key]
         if summary_only:
             portion = summarise(memory, marks, encoder)
@@ -320,11 +322,10 @@ def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> 
     fresh = [memory for memory in memories if found[memory.key] is None]
     known = whole_tokens([memory.key for memory in fresh], encoder.model_id)
     for memory in fresh:
-        count = known.get(memory.key)
-        found[memory.key] = count = encoder.count_tokens(memory.content) if count is None else count
+        check_time()
+        text = escape(memory.content)
+        count = known.get(memory.key) if text == memory.content else None
+        found[memory.key] = count = encoder.count_tokens(text) if count is None else count
         if memory.content_hash:
             _TOKEN_COUNTS[memory.content_hash] = count
-    escaped = {memory.key: text for memory in memories if (text := escape(memory.content)) != memory.content}
-    return {key: count or 0 for key, count in found.items()} | {
-        key: encoder.count_tokens(text) for key, text in escaped.items()
-    }
+    return {key: count or 0 for key, count in found.items()}

@@ -62,6 +62,9 @@ class VisibleTexts(NamedTuple):
     share: float
 
 
+COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
+
+
 class Postings(NamedTuple):
     """Texts that have a word, one entry each, by key: 1 for the text, CONTEXT_WEIGHT for the context, or the sum."""
 
@@ -113,10 +116,12 @@ class KeywordMatches:
         matching = np.flatnonzero(keys[row_of] == self.postings.keys)
         row_of, term_of = row_of[matching], self.term_of[matching]
         frequency, words = self.postings.frequency[matching], self.postings.words[matching]
-        texts, roots = [rows[key].content.lower() for key in keys.tolist()], [*map(root, self.terms)]
+        whole, roots = [rows[key].content for key in keys.tolist()], [*map(root, self.terms)]
+        texts = [text[:COUNTED_CHARS].lower() for text in whole]
+        longer = [max(1.0, len(text) / COUNTED_CHARS) for text in whole]
         places = zip(row_of.tolist(), term_of.tolist(), strict=True)
         repeats = np.array(
-            [count_root(texts[row], roots[term]) - 1 for row, term in places], dtype=np.float64
+            [longer[row] * count_root(texts[row], roots[term]) - 1 for row, term in places], dtype=np.float64
         )
         frequency = frequency + np.where(frequency >= 1, np.maximum(repeats, 0), 0)
         scores = np.bincount(row_of, weights=self._scores(frequency, words, term_of))

@@ -85,6 +85,7 @@ def save_checkpoint(
             group=resolved.group.id,
             subject=f"checkpoint:{checkpoint.id}",
             payload={"thread": name} | ({"replaces": str(replaces.id)} if replaces is not None else {}),
+            chars=len(checkpoint.state),
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
         warning = warn_if_cut(actor, checkpoint, resolved.group, name)

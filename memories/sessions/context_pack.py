@@ -9,8 +9,10 @@ from django.conf import settings
 from django.db.models import Q
 
 from access.actor import Actor, Checkout
+from access.errors import OutOfTime
 from access.groups import UnknownGroup, find_known_group
 from access.groups.guarding import mask_words
+from access.limits.deadline import ANSWER_S, answering
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
@@ -59,6 +61,8 @@ INTRODUCTION = (
 )
 NOTHING_RELEVANT = "Nothing stored answers this."
 RELEVANT_ABOVE = "What answers this is above."
+RELEVANT_S = ANSWER_S / 2  # the rest of the pack needs time as well
+TOO_LATE = "The search for this took too long and was ended. Recall it in fewer words."
 NOTHING_STORED = "Nothing is stored in '{group}' yet. Store what later sessions should know."
 
 
@@ -128,6 +132,7 @@ class Gathering:
         return notes.show(memory, text, self.labels.get(memory.key, ""))
 
 
+@answering()
 def get_context(
     actor: Actor,
     *,
@@ -234,7 +239,7 @@ def gather_relevant(gathering: Gathering, query: str, answer: RecallResult | Non
     part = gathering.part("relevant", title, items, is_ranked=True)
     if part.items or answer is None:
         return part
-    note = RELEVANT_ABOVE if items or answer.relations else NOTHING_RELEVANT
+    note = RELEVANT_ABOVE if items or answer.relations else answer.note or NOTHING_RELEVANT
     return TextPart("relevant", title, note, name=note.removesuffix("."), is_note=True)
 
 
@@ -286,19 +291,17 @@ def pack_unknown_group(group: UnknownGroup, budget: int) -> ContextPack:
 
 
 def recall_relevant(actor: Actor, query: str, group: Group, narrowing: Narrowing) -> RecallResult | None:
-    """The whole answer to the query, which the pack cuts; None without one."""
+    """The whole answer to the query, which the pack cuts, or a note that it took too long; None without a query."""
     if not query.strip():
         return None
-    return recall(
-        actor,
-        RecallRequest(
-            query,
-            group=group.slug,
-            narrowing=narrowing,
-            token_budget=MAX_TOKENS,
-            around=False,
-        ),
+    request = RecallRequest(
+        query, group=group.slug, narrowing=narrowing, token_budget=MAX_TOKENS, around=False
     )
+    try:
+        with answering(RELEVANT_S):
+            return recall(actor, request)
+    except OutOfTime:
+        return RecallResult((), group.slug, settings.LOCI.retrieval.mode, abstained=True, note=TOO_LATE)
 
 
 def moment_of(narrowing: Narrowing) -> datetime | None:

@@ -1,5 +1,6 @@
 """Loci's database engine for PostgreSQL: Django's own backend, which reports a COMMIT that failed and keeps plans."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.db.backends.postgresql import base
@@ -7,6 +8,7 @@ from django.db.backends.postgresql.base import ServerBindingCursor
 
 from storage.faults import report_failed_commit
 
+CANCEL_S = 1.0
 MAX_PREPARED = 300  # statements of a connection; stores and recalls have about fifty, some in several sizes
 
 
@@ -34,6 +36,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         with self.wrap_database_errors:
             cursor = ServerBindingCursor(self.connection)  # type: ignore[call-arg]  # the stubs do not know psycopg 3
         return self._prepare_cursor(cursor)  # type: ignore[attr-defined]  # the stubs leave it out
+
+    def interrupt(self) -> None:
+        """End the statement under way with an OperationalError; for another thread."""
+        connection: Any = self.connection
+        if connection is not None:
+            with suppress(Exception):  # the server is away: the statement fails by itself
+                connection.cancel_safe(timeout=CANCEL_S)
 
     def _commit(self) -> Any:
         with report_failed_commit():

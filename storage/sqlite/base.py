@@ -151,6 +151,11 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         with report_failed_commit():
             super()._commit()
 
+    def interrupt(self) -> None:
+        """End the statement under way with an OperationalError; for another thread."""
+        if self.connection is not None:
+            self.connection.interrupt()
+
     def create_cursor(self, name: str | None = None) -> Any:
         """A new cursor; SQLite ignores the name."""
         return self.connection.cursor(factory=Cursor)

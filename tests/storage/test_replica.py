@@ -3,7 +3,8 @@
 import pytest
 from django.db import DEFAULT_DB_ALIAS
 
-from access.write_rate import has_just_written, now_us
+from access.limits.write_rate import has_just_written, now_us
+from access.models import PersonWrites
 from storage.postgresql import replica
 from storage.postgresql.replica import REPLICA, database_of, leave_alone
 
@@ -35,7 +36,7 @@ def test_a_transaction_reads_its_own_writes() -> None:
 
 
 def test_a_token_reads_the_latest_for_two_seconds_after_its_write() -> None:
-    assert not has_just_written(None)
-    assert has_just_written(now_us())
-    assert has_just_written(now_us() - 1_900_000)
-    assert not has_just_written(now_us() - 2_000_001)
+    assert not has_just_written(PersonWrites())
+    assert has_just_written(PersonWrites(burst_at=now_us()))
+    assert has_just_written(PersonWrites(burst_at=now_us() - 1_900_000))
+    assert not has_just_written(PersonWrites(burst_at=now_us() - 2_000_001))

@@ -1,7 +1,7 @@
 """Clients that store texts of punctuation marks, in a process of their own so that they do not slow the asker.
 
-`python -m bench.proof.hostile.attack URL SECONDS CLIENTS`; the token comes on stdin, what was answered goes to stdout as JSON.
-SECONDS 0: one store each.
+`python -m bench.proof.hostile.attack URL SECONDS CLIENTS [QUESTION]`; the token comes on stdin, what was answered goes to
+stdout as JSON. SECONDS 0: one store each. With a question they recall it from the group "flood" instead.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ SUPPLY = "".join(random.choices(MARKS, k=4 * MARKS_EACH))
 
 @dataclass
 class Load:
-    """What the attackers were answered: how many stores by status, and the longest (seconds)."""
+    """What the attackers were answered: how many calls by status, and the longest (seconds)."""
 
     statuses: dict[str, int] = field(default_factory=dict)
     longest_s: float = 0.0
@@ -33,8 +33,8 @@ def marks() -> str:
     return SUPPLY[at : at + MARKS_EACH]
 
 
-async def attack(url: str, secret: str, seconds: float, clients: int) -> Load:
-    """All clients at once: one store each, or in a loop for so long, each as fast as it is answered and allowed."""
+async def attack(url: str, secret: str, seconds: float, clients: int, question: str = "") -> Load:
+    """All clients at once: one call each, or in a loop for so long, each as fast as it is answered and allowed."""
     load, end = Load(), time.monotonic() + seconds
 
     async def one() -> None:
@@ -42,7 +42,7 @@ async def attack(url: str, secret: str, seconds: float, clients: int) -> Load:
         # trust_env off: no proxy of the machine sees the traffic.
         async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=CALL_S, trust_env=False) as http:
             while True:
-                wait_s = await store(http, load)
+                wait_s = await call(http, load, question)
                 if time.monotonic() + wait_s > end:
                     return
                 await asyncio.sleep(wait_s)
@@ -51,10 +51,14 @@ async def attack(url: str, secret: str, seconds: float, clients: int) -> Load:
     return load
 
 
-async def store(http: httpx2.AsyncClient, load: Load) -> float:
-    """Store one text; the seconds that the server asks this client to wait."""
+async def call(http: httpx2.AsyncClient, load: Load, question: str) -> float:
+    """Store one text, or ask the question; the seconds that the server asks this client to wait."""
     start = time.perf_counter()
-    answer = await http.post("/api/memories", json={"content": marks(), "group": "harbour", "scope": "group"})
+    if question:
+        answer = await http.post("/api/recall", json={"query": question, "group": "flood"})
+    else:
+        body = {"content": marks(), "group": "harbour", "scope": "group"}
+        answer = await http.post("/api/memories", json=body)
     load.longest_s = max(load.longest_s, time.perf_counter() - start)
     status = str(answer.status_code)
     load.statuses[status] = load.statuses.get(status, 0) + 1
@@ -62,5 +66,6 @@ async def store(http: httpx2.AsyncClient, load: Load) -> float:
 
 
 if __name__ == "__main__":
-    found = asyncio.run(attack(sys.argv[1], sys.stdin.read().strip(), float(sys.argv[2]), int(sys.argv[3])))
+    url, seconds, clients, *asked = sys.argv[1:]
+    found = asyncio.run(attack(url, sys.stdin.read().strip(), float(seconds), int(clients), *asked))
     print(json.dumps(asdict(found)))

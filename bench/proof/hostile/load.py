@@ -139,9 +139,12 @@ def measure(home: Home, server: Server, seconds: float, *, idle_s: float, least_
     }
 
 
-def start_attack(server: Server, secret: str, seconds: float, clients: int) -> "subprocess.Popen[str]":
-    """Start the clients, in a loop for so long or with one store each."""
-    command = [sys.executable, "-m", "bench.proof.hostile.attack", server.url, str(seconds), str(clients)]
+def start_attack(
+    server: Server, secret: str, seconds: float, clients: int, *, question: str = ""
+) -> "subprocess.Popen[str]":
+    """Start the clients, in a loop for so long or with one store each; with a question they recall it instead."""
+    attack = [server.url, str(seconds), str(clients), *([question] if question else [])]
+    command = [sys.executable, "-m", "bench.proof.hostile.attack", *attack]
     process = subprocess.Popen(
         command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

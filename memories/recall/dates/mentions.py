@@ -25,6 +25,7 @@ _TIME_WORDS = frozenset(
 )
 _DIGIT = re.compile(r"\d")
 _SPAN_OR_YEAR = re.compile(r"\b(?:this (?:week|month|year|morning)|\d{4})\b")
+READ_CHARS = 4_000  # of a stored text, searched for a time: every candidate is
 MAX_CACHED_TEXTS = 50_000  # about 5 MB
 _MENTIONS: dict[int, bool] = {}  # by Python's 64-bit hash of the text, valid in this process
 
@@ -40,6 +41,7 @@ def mentions_time(text: str) -> bool:
     A question that asks when checks each of its candidates, and many are the next question's too, so results are cached.
     The cache holds hashes only: a purged text must not stay in it.
     """
+    text = text[:READ_CHARS]
     text_hash = hash(text)
     known = _MENTIONS.get(text_hash)
     if known is None:

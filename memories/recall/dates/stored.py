@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from access.visibility import Visibility
 from memories.models import Memory
+from memories.recall.dates.mentions import READ_CHARS
 from memories.recall.dates.months import MONTHS
 from memories.recall.dates.reading import read_times
 from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
@@ -64,7 +65,7 @@ def find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
 def is_told(text: str, moment: datetime | None, times: Sequence[NamedTime]) -> bool:
     """Whether a text of this moment names one of these days."""
     day = local_day(moment) if moment else timezone.localdate()
-    named = (time.latest(day).first for time in read_times(text, today=day).times if time.is_day)
+    named = (time.latest(day).first for time in read_times(text[:READ_CHARS], today=day).times if time.is_day)
     return any(time.covers(one) for one in named if one is not None for time in times)
 
 
@@ -101,7 +102,7 @@ def mentions_any_of(memory: Memory, times: Sequence[NamedTime], today: date) -> 
 
     What it tells from its own day is read from there: "yesterday" is the day before.
     """
-    told = read_times(memory.content, today=local_day(memory.moment)).times
+    told = read_times(memory.content[:READ_CHARS], today=local_day(memory.moment)).times
     named = [span for time in told if not time.is_open for span in time.spans(today) if is_short(span)]
     return any(overlap(span, asked) for span in named for time in times for asked in time.spans(today))
 

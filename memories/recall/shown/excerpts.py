@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from access.limits.deadline import check_time
 from memories.embedding import Encoder
 from memories.language.word_forms import ROOT_CHARS, root
 from memories.queries.quoting import escape
@@ -12,6 +13,7 @@ from memories.recall.adjustments import SPEAKER_LABEL
 from memories.recall.budget import ELLIPSIS, count_tokens, cut_text
 
 MAX_TRIES: Final = 6
+READ_CHARS: Final = 20_000  # of a text, searched for the best part
 _SENTENCE_END: Final = re.compile(r"[.!?;。！？]+[\"'”’)\]]*(?=\s)|\n")
 _WORDS: Final = re.compile(r"\S+")
 _BEFORE: Final = "… "
@@ -34,6 +36,7 @@ class Excerpts:
         """
         room = len(text) * limit // max(tokens, 1)
         for _ in range(MAX_TRIES):
+            check_time()
             part = self.part_of(text, max(room, 1))
             count = count_tokens(escape(part), self._encoder)
             if count <= limit:
@@ -46,11 +49,11 @@ class Excerpts:
         """The tokens of the lines."""
         return count_tokens("".join(f"{line}\n" for line in lines), self._encoder) if lines else 0
 
-    def part_of(self, text: str, room: int, *, read_chars: int | None = None) -> str:
-        """The sentences with most of the words, in about `room` characters, of the first `read_chars` if given."""
+    def part_of(self, text: str, room: int, *, read_chars: int = READ_CHARS) -> str:
+        """The sentences with most of the words, in about `room` characters, of the first `read_chars`."""
         label = SPEAKER_LABEL.match(text)
         start = label.end() if label else 0
-        spans = sentence_spans(text, start, min(read_chars or len(text), len(text)))
+        spans = sentence_spans(text, start, min(read_chars, len(text)))
         if not spans:
             return text[:room]
         named = text[:start]

@@ -8,6 +8,7 @@ from access.visibility import Visibility
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.by_key import read_memories
 from memories.recall.dates import MONTH_NUMBER, WEEKDAYS
+from memories.recall.dates.mentions import READ_CHARS
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
 from memories.recall.trace import Trace
@@ -76,7 +77,7 @@ def find_new_names(ranking: Ranking, question: Question, visibility: Visibility)
     rows = read_memories([key])
     if key not in rows or find_left_out(rows.values(), visibility):
         return []
-    text = rows[key].content
+    text = rows[key].content[:READ_CHARS]
     known = {*words(question.text), *MONTH_NUMBER, *STOP_WORDS, *_DAYS}
     found = dict.fromkeys([*_NAME.findall(text), *identifiers_in(text)])
     return [name for name in found if not known.issuperset(words(name))][:HOP_NAMES]

@@ -259,6 +259,7 @@ class Executor:
                 write.row.id,
                 write.row.group.id,
                 payload={"after": snapshot(write.row), "into": str(write.into.id)},
+                chars=len(write.row.content),
             )
             for write in self._wordings
         ]
@@ -273,6 +274,7 @@ def stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
             write.row.id,
             write.row.group.id,
             payload=payload.value() | noted if (noted := notes_of(write)) else payload,
+            chars=len(write.row.content),
         )
         for write, payload in zip(inserts, after_snapshots(rows), strict=True)
     ]

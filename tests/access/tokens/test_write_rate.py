@@ -1,4 +1,4 @@
-"""Each token writes a number of times at once and a number of times a minute; the database counts for all processes."""
+"""Each person writes a number of times at once, a minute and a day, with all tokens; the database counts for all processes."""
 
 import math
 import threading
@@ -11,11 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from access import write_rate
 from access.errors import TooManyWrites
-from access.models import ApiToken, Group
+from access.limits import write_rate
+from access.limits.write_rate import check_write_rate, count_writes, left_of, writes_left
+from access.models import Group, PersonWrites
 from access.tokens import actor_for_secret, operator
-from access.write_rate import check_write_rate, count_writes, writes_left
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
@@ -59,7 +59,10 @@ def test_rest_refuses_with_the_time_to_wait_and_reads_go_on(
     for number in range(BURST):
         store_text(caller, number, status=201)
     error = store_text(caller, 99, status=429)
-    assert (error["code"], error["message"]) == ("too_many_writes", "This token may write 60 times a minute.")
+    assert (error["code"], error["message"]) == (
+        "too_many_writes",
+        "A person may write 60 times a minute, with all tokens together.",
+    )
     assert "Try again in 1 seconds. Nothing was written." in str(error["hint"])
     body = {"content": "x y", "group": "ledger"}
     answer = caller.client.post(
@@ -75,12 +78,30 @@ def test_rest_refuses_with_the_time_to_wait_and_reads_go_on(
     assert Memory.objects.count() == BURST + 2
 
 
-def test_another_token_of_the_same_person_has_its_own(bob: User, ledger: Group) -> None:
-    first, second = Caller(make_token(bob)[1]), Caller(make_token(bob, name="other")[1])
-    for number in range(BURST):
-        store_text(first, number, status=201)
-    store_text(first, 50, status=429)
-    store_text(second, 51, status=201)
+def test_all_tokens_of_a_person_share_one_count(alice: User, bob: User, ledger: Group) -> None:
+    callers = [Caller(make_token(bob, name=f"agent {number}")[1]) for number in range(BURST)]
+    for number, caller in enumerate(callers):
+        store_text(caller, number, status=201)
+    store_text(callers[0], 50, status=429)
+    store_text(Caller(make_token(bob, name="one more")[1]), 51, status=429)
+    store_text(Caller(make_token(alice)[1]), 52, status=201)
+
+
+def test_the_characters_of_a_day_are_counted_too(
+    bob: User, ledger: Group, now: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_rate, "CHARS_A_DAY", 864)  # one each hundred seconds
+    _, secret = make_token(bob)
+    texts = [Draft(f"The port of machine {number}. " * 20, group="ledger") for number in range(3)]
+    assert store_many(actor_for_secret(secret), texts).created == 3  # 1,500 characters
+    now(120.0)  # the changes are paid back
+    with pytest.raises(TooManyWrites, match="A person may write 864 characters a day") as refusal:
+        check_write_rate(actor_for_secret(secret))
+    now(refusal.value.wait_s - 100.0)
+    with pytest.raises(TooManyWrites):
+        check_write_rate(actor_for_secret(secret))
+    now(100.0)
+    check_write_rate(actor_for_secret(secret))
 
 
 def test_an_agent_gets_a_tool_error(bob: User, ledger: Group) -> None:
@@ -92,7 +113,7 @@ def test_an_agent_gets_a_tool_error(bob: User, ledger: Group) -> None:
     agent = Agent(actor_for_secret(secret))
     told = agent.error("store_memory", content="One more.", group="ledger")
     assert told == (
-        "This token may write 60 times a minute. Try again in 1 seconds. Nothing was written. [too_many_writes]"
+        "A person may write 60 times a minute, with all tokens together. Try again in 1 seconds. Nothing was written. [too_many_writes]"
     )
     assert agent.answer("recall_memory", query="port", group="ledger")["results"]
     assert agent.answer("get_context", group="ledger")
@@ -104,7 +125,7 @@ def test_an_import_counts_each_row_and_is_paid_back(
     _, secret = make_token(bob)
     texts = [Draft(f"The port of machine {number} is {number}.", group="ledger") for number in range(65)]
     assert store_many(actor_for_secret(secret), texts).created == 65
-    assert actor_for_secret(secret).writes_left == BURST - 65
+    assert left_of(actor_for_secret(secret)) == BURST - 65
     with pytest.raises(TooManyWrites) as refusal:
         check_write_rate(actor_for_secret(secret))
     assert refusal.value.wait_s == 61  # one more than is owed
@@ -115,7 +136,7 @@ def test_an_import_counts_each_row_and_is_paid_back(
 def test_operators_and_people_have_no_limit(alice: User, ledger: Group) -> None:
     for number in range(3 * BURST):
         store(operator(), Draft(f"The port of machine {number} is {number}.", group="ledger"))
-    assert operator().writes_left == math.inf
+    assert left_of(operator()) == math.inf
     check_write_rate(operator())
 
 
@@ -124,16 +145,16 @@ def test_zero_means_no_limit(bob: User, ledger: Group, settings: Settings) -> No
     caller = Caller(make_token(bob)[1])
     for number in range(2 * BURST):
         store_text(caller, number, status=201)
-    assert ApiToken.objects.get().burst_at is None
+    assert not PersonWrites.objects.exists()
 
 
 def test_it_refills_to_the_burst_and_no_further(now: Callable[[float], None]) -> None:
-    assert writes_left(None) == BURST
-    assert writes_left(1_003_000_000) == BURST - 3  # whole again in three seconds
+    assert writes_left(PersonWrites()) == BURST
+    assert writes_left(PersonWrites(burst_at=1_003_000_000)) == BURST - 3  # whole again in three seconds
     now(1.5)
-    assert writes_left(1_003_000_000) == BURST - 1.5
+    assert writes_left(PersonWrites(burst_at=1_003_000_000)) == BURST - 1.5
     now(3600)
-    assert writes_left(1_003_000_000) == BURST
+    assert writes_left(PersonWrites(burst_at=1_003_000_000)) == BURST
 
 
 def test_a_write_costs_one_statement_by_key_and_a_read_none(bob: User, ledger: Group) -> None:
@@ -150,7 +171,7 @@ def test_a_write_costs_one_statement_by_key_and_a_read_none(bob: User, ledger: G
 
 @pytest.mark.django_db(transaction=True)
 def test_two_connections_share_one_count(bob: User, ledger: Group) -> None:
-    token, secret = make_token(bob)
+    _, secret = make_token(bob)
     actor = actor_for_secret(secret)
 
     def write(number: int) -> None:
@@ -164,16 +185,14 @@ def test_two_connections_share_one_count(bob: User, ledger: Group) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    token.refresh_from_db()
-    assert writes_left(token.burst_at) == BURST - 4
+    assert writes_left(PersonWrites.objects.get()) == BURST - 4
 
 
 def test_a_rolled_back_write_is_not_counted(bob: User, ledger: Group) -> None:
-    token, secret = make_token(bob)
+    _, secret = make_token(bob)
     actor = actor_for_secret(secret)
     texts = [Draft("The port is 8081.", group="ledger")]
     store_many(actor, texts, dry_run=True)
-    assert actor_for_secret(secret).writes_left == BURST
-    count_writes(actor, 2)
-    token.refresh_from_db()
-    assert writes_left(token.burst_at) == BURST - 2
+    assert left_of(actor_for_secret(secret)) == BURST
+    count_writes(actor, 2, 0)
+    assert writes_left(PersonWrites.objects.get()) == BURST - 2

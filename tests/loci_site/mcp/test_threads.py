@@ -22,10 +22,10 @@ def pool(settings: Settings, request: pytest.FixtureRequest) -> Iterator[None]:
     settings.LOCI_DB_THREADS = "pool"
     count = getattr(request, "param", 2)
     settings.LOCI = replace(settings.LOCI, server=replace(settings.LOCI.server, db_threads=count))
-    threads.thread_pool.cache_clear()
+    threads.read_pool.cache_clear()
     yield
-    threads.thread_pool().shutdown()
-    threads.thread_pool.cache_clear()
+    threads.read_pool().shutdown()
+    threads.read_pool.cache_clear()
 
 
 @in_db_thread

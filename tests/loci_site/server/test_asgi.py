@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from loci_site import asgi
+from loci_site.server.db_threads import FairPool
 from loci_site.server.runtime_tuning import TURN_S, YOUNG, _settle
 from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
@@ -75,3 +77,17 @@ async def test_what_is_there_after_the_start_is_not_looked_through_for_cycles(co
     assert kept > 10_000  # Django alone
     assert gc.get_freeze_count() >= kept + len(later)
     assert gc.get_threshold()[0] == YOUNG
+
+
+async def test_a_person_with_a_full_queue_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FairPool, "is_full", lambda self, person: person == "address:10.0.0.1")
+    sent = list[Any]()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [(b"authorization", b"Bearer loci_x")], "client": ("10.0.0.1", 1)}
+    await asgi.route(scope, asyncio.Queue[Any]().get, send)
+    assert sent[0]["status"] == 429
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert json.loads(sent[1]["body"])["code"] == "too_many_reads"

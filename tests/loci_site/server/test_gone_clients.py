@@ -1,18 +1,21 @@
-"""A client that hangs up while its long text is embedded ends that work, over REST and over MCP; nothing is stored."""
+"""A client that hangs up ends its work, over REST and over MCP: a long text is not stored, a question's statement ends."""
 
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from pytest_django import Settings
 
 from access.models import Group
 from loci_site import asgi
 from loci_site.server import db_threads
+from memories import recall as recalling
 from memories.embedding import Encoder
 from memories.embedding.long_texts import LongTextQueue
 from memories.models import Memory
@@ -23,6 +26,8 @@ __all__ = ["alice", "bob", "encoder", "ledger"]
 pytestmark = [pytest.mark.model, pytest.mark.django_db(transaction=True)]
 LONG = "The harbour service listens on a port, and nobody knows which. " * 300
 WAIT_S = 20
+# Counts for minutes, on both databases.
+SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000) SELECT COUNT(*) FROM n"
 
 
 @pytest.fixture
@@ -38,9 +43,45 @@ def begun(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[threa
     monkeypatch.setattr(Encoder, "encode_unless", wait_until_gone)
     monkeypatch.setattr(db_threads, "LONG_TEXTS", LongTextQueue())
     yield begun
-    for pool in (db_threads.thread_pool, db_threads.write_pool):
+    end_threads()
+
+
+@pytest.fixture
+def slow(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Real threads, and a recall with a statement of minutes: two events, when it has begun and when it has ended."""
+    settings.LOCI_DB_THREADS = "pool"
+    begun, ended = threading.Event(), threading.Event()
+
+    def rank_for_ever(*args: Any, **kwargs: Any) -> Any:
+        begun.set()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(SLOW)
+                raise AssertionError(f"It has counted to {cursor.fetchone()}.")
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(recalling, "find_ranking", rank_for_ever)
+    yield begun, ended
+    end_threads()
+
+
+def end_threads() -> None:
+    """End the threads of this test, with their connections."""
+    for pool in (db_threads.read_pool, db_threads.write_pool):
         pool().shutdown()
         pool.cache_clear()
+
+
+def rest_question(secret: str) -> tuple[str, bytes, dict[str, str]]:
+    body = json.dumps({"query": "which port?", "group": "ledger"}).encode()
+    return "/api/recall", body, {"authorization": f"Bearer {secret}"}
+
+
+def mcp_question(secret: str) -> tuple[str, bytes, dict[str, str]]:
+    return call_tool(secret, "recall_memory", {"query": "which port?", "group": "ledger"})
 
 
 def rest_request(secret: str) -> tuple[str, bytes, dict[str, str]]:
@@ -49,8 +90,11 @@ def rest_request(secret: str) -> tuple[str, bytes, dict[str, str]]:
 
 
 def mcp_request(secret: str) -> tuple[str, bytes, dict[str, str]]:
-    arguments = {"content": LONG, "group": "ledger", "scope": "group"}
-    params = {"name": "store_memory", "arguments": arguments}
+    return call_tool(secret, "store_memory", {"content": LONG, "group": "ledger", "scope": "group"})
+
+
+def call_tool(secret: str, name: str, arguments: dict[str, str]) -> tuple[str, bytes, dict[str, str]]:
+    params = {"name": name, "arguments": arguments}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     accept = "application/json, text/event-stream"
     return "/mcp", body, {"authorization": f"Bearer {secret}", "accept": accept}
@@ -60,7 +104,23 @@ def mcp_request(secret: str) -> tuple[str, bytes, dict[str, str]]:
 def test_the_work_ends_with_the_client(
     begun: threading.Event, bob: User, ledger: Group, request_of: Any, encoder: Encoder
 ) -> None:
-    path, body, headers = request_of(make_token(bob)[1])
+    hang_up(*request_of(make_token(bob)[1]), begun)
+    while db_threads.LONG_TEXTS._waiting:
+        time.sleep(0.01)
+    assert not Memory.objects.exists()
+
+
+@pytest.mark.parametrize("request_of", [rest_question, mcp_question])
+def test_the_statement_of_a_question_ends_with_the_client(
+    slow: tuple[threading.Event, threading.Event], bob: User, ledger: Group, request_of: Any, encoder: Encoder
+) -> None:
+    begun, ended = slow
+    hang_up(*request_of(make_token(bob)[1]), begun)
+    assert ended.wait(5)  # seconds; about a tenth of one on an idle machine
+
+
+def hang_up(path: str, body: bytes, headers: dict[str, str], begun: threading.Event) -> None:
+    """Send a request, and disconnect as soon as it is being worked on."""
     headers |= {
         "host": "localhost",
         "content-type": "application/json",
@@ -82,7 +142,7 @@ def test_the_work_ends_with_the_client(
         "state": {},
     }
 
-    async def hang_up() -> None:
+    async def send_and_leave() -> None:
         inbox: asyncio.Queue[Any] = asyncio.Queue()
         inbox.put_nowait({"type": "http.request", "body": body, "more_body": False})
 
@@ -93,8 +153,5 @@ def test_the_work_ends_with_the_client(
         assert await asyncio.to_thread(begun.wait, WAIT_S)
         inbox.put_nowait({"type": "http.disconnect"})
         await asyncio.wait_for(answering, WAIT_S)
-        while db_threads.LONG_TEXTS._waiting:
-            await asyncio.sleep(0.01)
 
-    asyncio.run(hang_up())
-    assert not Memory.objects.exists()
+    asyncio.run(send_and_leave())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.hostile import load
+from bench.proof.hostile import load, reads
 from bench.proof.hostile.disk import prove_disk
 from bench.proof.hostile.stolen_disk import Search, Sentence, Ways, prove_encryption
 from bench.proof.proof import Workshop
@@ -29,6 +29,15 @@ def test_recalls_are_answered_while_others_store_texts_of_marks(
     assert finding.faults == ()
     assert finding.numbers["recalls beside the loop"] >= 4
     assert finding.numbers["stores accepted"] >= 3
+
+
+def test_recalls_are_answered_while_another_person_asks_for_hostile_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "LIMIT_RECALL", math.inf)  # as above
+    finding = reads.prove_reads(Workshop(tmp_path, is_quick=True))
+    assert finding.faults == ()
+    assert finding.numbers["readers' answers"] >= 2
 
 
 def test_a_full_disk_and_damaged_pages_are_named(tmp_path: Path) -> None:

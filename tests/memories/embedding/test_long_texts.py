@@ -72,10 +72,10 @@ def pools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[LongT
     settings.LOCI = replace(settings.LOCI, server=server)
     queue = LongTextQueue(max_waiting=2)
     monkeypatch.setattr(db_threads, "LONG_TEXTS", queue)
-    for pool in (db_threads.thread_pool, db_threads.write_pool):
+    for pool in (db_threads.read_pool, db_threads.write_pool):
         pool.cache_clear()
     yield queue
-    for pool in (db_threads.thread_pool, db_threads.write_pool):
+    for pool in (db_threads.read_pool, db_threads.write_pool):
         pool().shutdown()
         pool.cache_clear()
 

@@ -11,8 +11,10 @@ from access.models import Group
 from access.tokens import actor_for_user
 from memories.embedding import get_encoder
 from memories.models import IndexState, Piece
+from memories.models.short_id import short_id
 from memories.recall import RecallRequest, recall
 from memories.search.in_memory import sync as following
+from memories.types import State
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
@@ -78,3 +80,22 @@ def test_explaining_tells_the_same_answer_with_its_numbers() -> None:
     assert first.numbers["final"] == first.score
     assert {"keyword", "vector", "vector_share", "fused"} <= first.numbers.keys()
     assert plain.items[0].numbers == {}
+
+
+def test_ids_cost_the_same_number_of_statements_however_many(alice: User, ledger: Group) -> None:
+    actor = actor_for_user(alice, via="rest")
+    rows = [row(ledger, f"The deploy port of service {n} is {8000 + n}.") for n in range(100)]
+    for old, new in zip(rows[:30:2], rows[1:30:2], strict=True):
+        old.superseded_by, old.state = new, State.SUPERSEDED
+        old.save()
+    rows[40].state = State.RETRACTED
+    rows[40].save()
+    counts = []
+    for ids in (rows[:2], rows[:45], rows):
+        raw = [str(memory.id) if at % 2 else short_id(memory.id) for at, memory in enumerate(ids)]
+        recall(actor, RecallRequest(ids=raw, group="ledger"))  # compiles
+        with CaptureQueriesContext(connection) as found:
+            answer = recall(actor, RecallRequest(ids=raw, group="ledger"))
+        counts.append(len(found))
+        assert len(answer.items) + len(answer.missing) + min(15, len(ids) // 2) == len(ids)
+    assert counts[0] <= counts[1] == counts[2] <= MOST + 2, counts

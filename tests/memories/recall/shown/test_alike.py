@@ -6,8 +6,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
+from memories.language.dress import undressed
+from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, compare
 from memories.models import Memory, Thread
 from memories.models.short_id import short_id
+from memories.recall.shown import alike as alike_module
 from memories.recall.shown.alike import collapse_alike, describe_alike
 from memories.types import Trust
 from tests.memories.builders import NOW, row
@@ -85,3 +88,41 @@ def test_others_are_named_with_their_places(alice: User, ledger: Group, garden: 
     )
     many = describe_alike(kept, [here] * 7, "ledger")
     assert many.endswith(" and 2 more.")
+
+
+def alike_texts(ledger: Group, chars: int, ends: list[str]) -> list[Memory]:
+    return [row(ledger, "plain wrd " * (chars // 10) + end) for end in ends]
+
+
+def test_each_text_is_folded_once_and_a_long_one_not_at_all(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded = list[str]()
+    monkeypatch.setattr(alike_module, "undressed", lambda text: folded.append(text) or undressed(text))
+    texts = alike_texts(ledger, 2_000, [f"end{n}" for n in range(10)])
+    long = alike_texts(ledger, 98_000, [f"tail{n}" for n in range(10)])
+    assert collapse_alike([*texts, *long], limit=100) == ([*texts, *long], {})
+    assert sorted(folded) == sorted(memory.content for memory in texts)
+
+
+def test_the_characters_that_pairs_are_compared_by_have_a_limit(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = list[int]()
+
+    def count(old: str, new: str, **cosines: float) -> Comparison:
+        compared.append(len(old) + len(new))
+        return compare(old, new, **cosines)
+
+    monkeypatch.setattr(alike_module, "compare", count)
+    # The same words that bear meaning, and other signs: nothing but compare() can tell them apart.
+    texts = alike_texts(ledger, 3_500, [f"{'the ' * n}{chr(0x2600 + n)} x" for n in range(40)])
+    assert len(collapse_alike(texts, limit=100)[0]) == len(texts)
+    assert 0 < sum(compared) <= alike_module.MAX_CHARS_OF_PAIRS + 2 * MAX_COMPARED_CHARS
+
+
+def test_of_a_long_text_only_white_space_does_not_count(ledger: Group) -> None:
+    long = "The port of the ledger is 8081. " * 200
+    same, other = row(ledger, long.replace(". ", ".\n").strip()), row(ledger, long + "It is open.")
+    first = row(ledger, long.strip())
+    assert collapse(first, other, same) == ([first, other], {first.key: [same]})
