@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -16,6 +16,7 @@ from access.actor import Actor
 from access.audit.retention import drop_log
 from access.errors import NotPermitted
 from access.models import AuditEntry, RowChange
+from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
 from memories.language.plurals import format_count
@@ -292,13 +293,18 @@ def expire_index_changes(this_pass: RetentionPass) -> StepReport:
     return step
 
 
+def has_changes(run: Run) -> bool:
+    """True if something is kept of what the run changed."""
+    return RowChange.objects.filter(change__in=changes_of_run(run.id)).exists()
+
+
 def expire_log(this_pass: RetentionPass) -> StepReport:
     """Drop old rows of the audit log, up to the start of the first run that can still be undone."""
     step = StepReport("audit log")
     if this_pass.limits.log_days == 0:
         return step
     undoable = Run.objects.exclude(status=RunStatus.UNDONE).exclude(cursor__has_key=EXPIRED)
-    first = undoable.filter(dry_run=False, changes__isnull=False).aggregate(at=Min("started_at"))["at"]
+    first = next((run.started_at for run in undoable.order_by("started_at") if has_changes(run)), None)
     before = min(filter(None, (this_pass.before(this_pass.limits.log_days), first)))
     began = time.perf_counter()
     done = 0

@@ -80,7 +80,8 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     """Put the memory back, whoever may decide about it. One transaction."""
     memory = find_version(actor, memory.id, right=WRITE)
-    before = snapshot(memory)
+    # A former version takes the place of the current one.
+    before = snapshot(head_of(memory) if memory.state == State.SUPERSEDED else memory)
     with transaction.atomic():
         hold_groups([memory.group_id])
         done = put_back(actor, memory, reason=reason)

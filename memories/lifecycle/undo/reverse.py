@@ -168,7 +168,10 @@ class _Reversal:
             refusal = error
         else:
             return
-        if not self.terms.partial or (row.is_memory and row.row in self.terms.required):
+        memory = self.memories.get(row.row) if row.is_memory else None
+        if row.made and memory is not None and memory.is_name_alone:  # other relations name it
+            self.done.lines.append(refusal.message)
+        elif not self.terms.partial or (row.is_memory and row.row in self.terms.required):
             raise refusal
         found = row.table.model._base_manager.filter(pk=row.row).first()
         id_ = str(getattr(found, "id", row.row))

@@ -81,7 +81,7 @@ def test_undo_takes_the_summary_away(talk: Thread, ledger: Group) -> None:
     undo_run(operator(), run.id)
     talk.refresh_from_db()
     assert talk.summary is None
-    assert not Memory.objects.filter(source="loci:conversation").exists()
+    assert Memory.objects.get(source="loci:conversation").state == "forgotten"
 
 
 def test_a_summary_goes_with_a_turn_that_it_quotes(talk: Thread, ledger: Group) -> None:

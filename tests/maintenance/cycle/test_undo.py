@@ -15,6 +15,7 @@ from maintenance.models import Run
 from memories.lifecycle import verbs
 from memories.lifecycle.undo import large
 from memories.models import Memory, Thread
+from memories.store.search_columns import refresh_around
 from relations.models import Relation
 from storage.changes import changing
 from tests.maintenance.state import index_faults, whole_state
@@ -36,7 +37,7 @@ def filled(group: Group) -> list[Memory]:
         add_piece(memory, unit_vector(number))
     for memory in rows:
         from_now = Memory.objects.get(pk=memory.pk)
-        undo.refresh_around([from_now])
+        refresh_around([from_now])
     return rows
 
 

@@ -72,7 +72,7 @@ def test_a_decided_proposal_stays_when_its_import_is_undone(tmp_path: Path, ledg
     run = imported(write(tmp_path / "CLAUDE.md", "Write tests first.\n")).run
     decide(operator(), ReviewDecision("approve", proposal=Proposal.objects.get().id))
     [kept] = undo_import(operator(), run).kept
-    assert (kept.id.startswith("proposal:"), "decided" in kept.why) == (True, True)
+    assert (kept.id, "decided" in kept.why) == (str(Proposal.objects.get().id), True)
 
 
 def test_rules_name_their_files() -> None:
