@@ -249,6 +249,8 @@ class _Reversal:
             why = gettext("{name} has changed since").format(name=name)
             self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
         new = {name: old for name, (old, _) in row.values.items() if name not in changed}
+        if isinstance(found, Memory) and found.last_accessed != row.values.get("last_accessed", (0, 0))[1]:
+            new.pop("last_accessed", None)  # recalled since
         if isinstance(found, Memory) and "access_count" in new:  # recalls since stay counted
             old, after = row.values["access_count"]
             new["access_count"] = max(0, found.access_count - (after - old))
@@ -383,7 +385,7 @@ class _Reversal:
         before = snapshot(memory)
         if "thread_id" in new and memory.thread_id is not None:
             self._left_threads.add(memory.thread_id)
-        values = {**new, "updated_at": self.now} | ({"state_changed_at": self.now} if "state" in new else {})
+        values = ({"state_changed_at": self.now} if "state" in new else {}) | new | {"updated_at": self.now}
         if not new.keys().isdisjoint({"scope", "group_id"}):
             values["filter"] = filter_tokens(with_values(memory, new))
         Memory.objects.filter(pk=memory.pk).update(**values)
@@ -452,4 +454,6 @@ def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
     return name in COUNTERS or getattr(found, name) == row.values[name][1]
 
 
-COUNTERS: Final = frozenset({"decayed_at", "access_count"})  # these change by themselves
+COUNTERS: Final = frozenset(
+    {"decayed_at", "access_count", "last_accessed", "state_changed_at"}
+)  # these change by themselves

@@ -96,8 +96,8 @@ MEMORY: Final = ReversibleTable(
     Memory,
     (
         "group_id", "scope", "thread_id", "position", "state", "trust", "tags", "metadata", "source", "source_ref",
-        "confidence", "importance", "access_count", "pinned", "outside", "anchor_commit", "decayed_at", "superseded_by_id", "root_id", "version",
-        "valid_from", "valid_to", "valid_to_known_at", "retired_at", "expires_at",
+        "confidence", "importance", "access_count", "last_accessed", "pinned", "outside", "anchor_commit", "decayed_at", "superseded_by_id", "root_id", "version",
+        "valid_from", "valid_to", "valid_to_known_at", "retired_at", "state_changed_at", "expires_at",
     ),
 )  # fmt: skip
 # In the order in which a reversal takes them: relations keep a memory in use, and a link stays if its memory does.

@@ -174,7 +174,6 @@ def test_a_person_who_verified_it_stands_against_the_undo(agent: Agent, users: d
     verbs.verify(actor_for_user(users["alice"], via=Via.ADMIN), stored["id"])
     refused = agent.error("forget_memory", verb="undo", id=stored["undo"])
     assert "has changed since: it is live and verified" in refused
-    assert "verify" in refused
     assert state(stored["id"]) == "live"
 
 

@@ -41,17 +41,25 @@ def filled(group: Group) -> list[Memory]:
     return rows
 
 
+def state() -> dict[str, Any]:
+    """The whole state but for the moment of the last write."""
+    found = whole_state()
+    for row in found["memories_memory"].values():
+        row.pop("updated_at")
+    return found
+
+
 def cycle(at: int = 120) -> Run:
     return run_cycle(operator(), RunPlan(now=day(at)))
 
 
 def test_undo_without_later_writes_restores_rows_and_indexes_exactly(ledger: Group) -> None:
     filled(ledger)
-    before = whole_state()
+    before = state()
     run = cycle()
-    assert whole_state() != before
+    assert state() != before
     done = undo_run(operator(), run.id)
-    assert whole_state() == before
+    assert state() == before
     assert index_faults() == []
     assert (done.restored, done.deleted, done.kept) == (5, 0, ())
     assert Run.objects.get().status == "undone"
@@ -91,13 +99,13 @@ def test_force_restores_rows_changed_since(ledger: Group) -> None:
 
 def test_later_runs_over_the_same_memories_are_undone_first(ledger: Group) -> None:
     filled(ledger)
-    before = whole_state()
+    before = state()
     first, second = cycle(120), cycle(130)
     with pytest.raises(Conflict, match=str(second.id)):
         undo_run(operator(), first.id)
     done = undo_run(operator(), first.id, with_later=True)
     assert done.earlier == (second.id,)
-    assert whole_state() == before
+    assert state() == before
 
 
 def test_a_later_run_over_other_memories_does_not_matter(ledger: Group, garden: Group) -> None:
@@ -119,7 +127,7 @@ def test_a_second_undo_is_refused(ledger: Group) -> None:
 
 def test_an_interrupted_undo_resumes(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(ledger)
-    before = whole_state()
+    before = state()
     run = cycle()
     monkeypatch.setattr(large, "ROWS_AT_ONCE", 1)
     calls, real = list[int](), undo.reverse
@@ -134,9 +142,9 @@ def test_an_interrupted_undo_resumes(ledger: Group, monkeypatch: pytest.MonkeyPa
     with pytest.raises(KeyboardInterrupt):
         undo_run(operator(), run.id)
     monkeypatch.setattr(undo, "reverse", real)
-    assert RowChange.objects.filter(undone_by=None, op="u").count() == 1
+    assert RowChange.objects.exclude(undone_by=None).count() == 1
     undo_run(operator(), run.id)
-    assert whole_state() == before
+    assert state() == before
 
 
 def test_a_memory_that_the_run_made_is_hidden_unless_it_is_in_use(ledger: Group) -> None:
@@ -174,9 +182,9 @@ def test_a_run_is_found_by_a_part_of_its_id(ledger: Group) -> None:
 def test_a_preview_equals_the_undo(ledger: Group) -> None:
     filled(ledger)
     run = cycle()
-    after = whole_state()
+    after = state()
     preview = preview_undo(operator(), run.id)
-    assert whole_state() == after
+    assert state() == after
     assert preview.dry_run
     done = undo_run(operator(), run.id)
     assert (preview.restored, preview.deleted, preview.kept) == (done.restored, done.deleted, done.kept)
