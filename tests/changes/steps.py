@@ -23,6 +23,7 @@ from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from sources.importing.drafts import import_drafts, numbered_draft
 from sources.importing.importer import LineRules
+from maintenance.retention import has_changes
 from sources.importing.undo import undo_import
 from tests.changes.world import SOURCE, TEXTS, Nothing, Offer, Step, World
 
@@ -186,7 +187,7 @@ def cycle(world: World, who: str, share: float = 1) -> list[Offer]:
     run = run_cycle(world.actor(who), RunPlan(max_share=share))
     if share == 1 and (again := run_cycle(world.actor(who), RunPlan(now=run.now, max_share=1)).counts):
         raise AssertionError(f"a second run at the same time finds work: {again}")
-    if not (run.changes.exists() and may_undo(world.actor(who), run)):
+    if not (has_changes(run) and may_undo(world.actor(who), run)):
         return []
     return [Offer("cycle", who, None, lambda by: kept_none(undo_run(world.actor(by), run.id)))]
 

@@ -69,7 +69,7 @@ def _unlike(run: Run) -> list[str]:
     if run.status == "undone":
         return []
     last: dict[tuple[str, int], dict[str, Any]] = {}
-    for change in run.changes.order_by("key"):
+    for change in changes_of(run).order_by("key"):
         rows = unpack_batch(change.after or {}) if change.is_batch else [(change.row, change.after or {})]
         for key, after in rows:
             last.setdefault((change.table, key), {}).update(after)
