@@ -23,6 +23,7 @@ from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.hostile.stolen_disk import prove_encryption
+from bench.proof.poison.prove import prove_poison
 from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
@@ -79,6 +80,11 @@ PROOFS = (
         "hostile",
         "Nobody stops another; a full disk, damaged pages and forged backups do no harm.",
         prove_hostile,
+    ),
+    Proof(
+        "poison",
+        "An agent with a write token puts no text of its own before a fact that a person verified.",
+        prove_poison,
     ),
     Proof(
         "encryption",
