@@ -21,9 +21,9 @@ from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
+from bench.proof.hostile.poison.prove import prove_poison
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.hostile.stolen_disk import prove_encryption
-from bench.proof.poison.prove import prove_poison
 from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report

@@ -39,6 +39,7 @@ from memories.lifecycle.target import (
     require_right,
 )
 from memories.models import Memory, Tombstone, TombstoneKind
+from memories.queries.doubts import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store import (
@@ -130,7 +131,7 @@ def hint_instead(memory: Memory) -> str:
             "A retracted text can be stored again after a curator lifts its tombstone; "
             f"an agent can restore what it retracted itself for {UNDO_HOURS} hours."
         )
-    if memory.trust == Trust.DISPUTED:
+    if doubts_of(memory):
         return gettext(
             "It is disputed. A curator decides: 'verify' or 'approve' if it is right, 'reject' if it is wrong."
         )

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from memories.models import Memory
+from memories.queries.doubts import describe_doubt
 from memories.queries.versions import has_lapsed
 from memories.types import State, Trust, Type
 
@@ -21,6 +22,8 @@ def label_of(memory: Memory, *, now: datetime | None = None) -> str:
     labels = [label_of_state(memory, now or timezone.now())]
     if memory.trust not in PLAIN_TRUSTS:
         labels.append(memory.trust)
+    elif memory.state == State.LIVE and (doubt := describe_doubt(memory)):
+        labels += [memory.trust, doubt] if memory.trust == Trust.VERIFIED else [doubt]
     if memory.source == PROMOTED_SOURCE and memory.trust == Trust.ACTIVE:
         labels.append("derived: events repeat it")
     if memory.outside:

@@ -141,7 +141,7 @@ IMPORTANCE_WEIGHT: Final = 0.004
 USUAL_IMPORTANCE: Final = 5
 # The newest candidate against the oldest, by the order in which they were stored: decides where two say as much
 RECENCY_WEIGHT: Final = 0.005
-TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}  # set by hand
+TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05}  # set by hand
 # At most, so that scripts without spaces and addresses are no one-word texts; set by hand
 CHARS_PER_WORD: Final = 10
 

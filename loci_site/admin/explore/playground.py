@@ -44,7 +44,7 @@ BOOSTS = {
     "said": gettext_lazy("the question asks who said it, and this is by them"),
     "length": gettext_lazy("too short or too long to be informative"),
     "confidence": gettext_lazy("its confidence"),
-    "trust": gettext_lazy("verified or disputed"),
+    "trust": gettext_lazy("a person verified it"),
     "elsewhere": gettext_lazy("it belongs to another group"),
     "identifier": gettext_lazy("it has an identifier of the question"),
     "tags": gettext_lazy("its tags are words of the question"),

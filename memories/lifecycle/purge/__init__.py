@@ -18,7 +18,17 @@ from access.errors import NotPermitted
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, AuditPayload, Group, SavedFilter
 from memories.language.cleaning import first_words, fold
-from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone, TombstoneKind
+from memories.models import (
+    Checkpoint,
+    Doubt,
+    Link,
+    Memory,
+    Piece,
+    RecallLog,
+    Thread,
+    Tombstone,
+    TombstoneKind,
+)
 from memories.queries.by_text import single_version_copies
 from memories.queries.coming import read_plan
 from memories.queries.versions import head_of, versions_of
@@ -362,6 +372,7 @@ def find_remains(actor: Actor, texts: tuple[str, ...]) -> tuple[str, ...]:
             (TextPlace("names of threads contain it", Thread.objects.all(), "name"), texts),
             (TextPlace("reasons of tombstones contain it", Tombstone.objects.all(), "reason"), texts),
             (TextPlace("reasons of links contain it", Link.objects.all(), "reason", "source__group__id"), texts),
+            (TextPlace("reasons of disputes contain it", Doubt.objects.all(), "reason", "memory__group__id"), texts),
             (TextPlace("saved filters contain it", SavedFilter.objects.all(), "asked", "", ()), texts),
         )
         for line in describe_place(actor, place, wanted)

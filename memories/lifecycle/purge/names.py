@@ -6,7 +6,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Length, StrIndex
 
 from access.models import Group, SavedFilter, StoredAnswer
-from memories.models import Link, MovedSource, Thread, Tombstone
+from memories.models import Doubt, Link, MovedSource, Thread, Tombstone
 from memories.store.purge_hooks import REDACTION, PurgedTexts, Row, redact, rows_quoting
 
 MAX_THREAD_CHARS: Final = 200
@@ -32,10 +32,11 @@ def purge_instructions(doomed: PurgedTexts) -> int:
 
 
 def purge_reasons(doomed: PurgedTexts) -> int:
-    """Redact purged texts in the reasons of tombstones and links of their own groups; return the number of rows."""
+    """Redact purged texts in the reasons of tombstones, links and doubts of their own groups; return the number of rows."""
     links = Link.objects.filter(Q(source__group__in=doomed.groups) | Q(target__group__in=doomed.groups))
     tombstones = Tombstone.objects.filter(group__in=doomed.groups)
-    return sum(redact_column(rows, "reason", doomed.texts) for rows in (links, tombstones))
+    doubts = Doubt.objects.filter(memory__group__in=doomed.groups)
+    return sum(redact_column(rows, "reason", doomed.texts) for rows in (links, tombstones, doubts))
 
 
 def purge_moved_sources(doomed: PurgedTexts) -> int:

@@ -7,25 +7,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.audit_search import payload_changes
 from access.errors import Conflict
+from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.lifecycle.edit import IN_PLACE
 from memories.lifecycle.move_references import move_back, moves_from_json, moves_to_json
 from memories.lifecycle.restore import restore, restore_version, undo_retraction
-from memories.lifecycle.target import change_fields, check_no_live_copy, check_not_barred, find_version
+from memories.lifecycle.target import (
+    SETTLED,
+    change_fields,
+    check_no_live_copy,
+    check_not_barred,
+    find_version,
+)
 from memories.models import Memory
 from memories.queries.snapshot import as_json
+from memories.store import reopen_doubts, settle_doubts
 from memories.store.derived import DerivedChanges
 from memories.store.withdrawn.rejection import find_counting_same, follow_trust
 from memories.types import State, Trust
 
 Lines = tuple[str, ...]
+UNDONE: Final = "undo"  # how a doubt was settled that its author took back
 END_FIELDS: Final = ("valid_to", "valid_to_known_at")
 
 
@@ -69,6 +80,8 @@ def changed_since(memory: Memory, *, field: str = "") -> Conflict:
 def reverse_trust(undo: RowUndo) -> Lines:
     """Set the former trust again; if an approval replaced a memory, make that one's text the newest version again."""
     memory, (before, after) = undo.memory, undo.change_of("trust")
+    if before is None and undo.payload.get(SETTLED) and memory.state == State.LIVE:
+        return reopen(undo)
     if "root" in undo.payload.get("changes", {}):
         former = Memory.objects.filter(superseded_by=memory, state=State.SUPERSEDED).order_by("-key").first()
         if former is None or memory.state != State.LIVE:
@@ -81,12 +94,38 @@ def reverse_trust(undo: RowUndo) -> Lines:
         # Only a rejection has a tombstone of its own; one of another memory with the same text stays.
         if Trust.REJECTED in (before, after):
             follow_trust(undo.actor, memory, reason=undo.reason, same=find_counting_same(memory))
+        reopen_doubts(memory, undo.payload.get(SETTLED, ()))
 
     line = gettext("it is {before} again").format(before=pgettext("word", before))
     return change_fields(
         undo.actor, memory, Operation.TRUST, {"trust": before}, (line,),
         reason=undo.reason, dry_run=False, follow_up=follow_up,
     ).consequences  # fmt: skip
+
+
+def reopen(undo: RowUndo) -> Lines:
+    """Open the doubts again that an approval settled."""
+
+    def follow_up() -> None:
+        reopen_doubts(undo.memory, undo.payload[SETTLED])
+
+    return change_fields(
+        undo.actor, undo.memory, Operation.DISPUTE, {}, (gettext("it is disputed again"),),
+        reason=undo.reason, dry_run=False, follow_up=follow_up,
+    ).consequences  # fmt: skip
+
+
+def reverse_dispute(undo: RowUndo) -> Lines:
+    """Settle the doubt that the row's author raised; one that a person has decided about is a Conflict."""
+    own = Q(author_name=undo.entry.actor, token=undo.entry.token)
+    line = gettext("the dispute is taken back")
+    with transaction.atomic():
+        hold_groups([undo.memory.group_id])
+        if not settle_doubts(undo.actor, undo.memory, UNDONE, only=own):
+            raise undo.changed_since()
+        return change_fields(
+            undo.actor, undo.memory, Operation.DISPUTE, {}, (line,), reason=undo.reason, dry_run=False
+        ).consequences
 
 
 def reverse_merge(undo: RowUndo) -> Lines:
@@ -200,12 +239,14 @@ def reverse_retract(undo: RowUndo) -> Lines:
     before, _ = undo.change_of("state")
     if undo.memory.state != State.RETRACTED or before not in (State.LIVE, State.SUPERSEDED):
         raise undo.changed_since()
-    return undo_retraction(undo.actor, undo.memory, reason=undo.reason, dry_run=False).consequences
+    lines = undo_retraction(undo.actor, undo.memory, reason=undo.reason, dry_run=False).consequences
+    reopen_doubts(undo.memory, undo.payload.get(SETTLED, ()))
+    return lines
 
 
 REVERSALS: Final[dict[Operation, Callable[[RowUndo], Lines]]] = {
     Operation.TRUST: reverse_trust,
-    Operation.DISPUTE: reverse_trust,
+    Operation.DISPUTE: reverse_dispute,
     Operation.MERGE: reverse_merge,
     Operation.SUPERSEDE: reverse_supersede,
     Operation.EDIT: reverse_edit,

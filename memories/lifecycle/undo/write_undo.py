@@ -147,10 +147,15 @@ def undo_edit(actor: Actor, write: PastWrite) -> Lines:
 
 
 def undo_unheld(actor: Actor, write: PastWrite) -> Lines:
-    """Undo a forget, a dispute or a decision about trust; no policy holds the way back."""
+    """Undo a forget or a decision about trust; no policy holds the way back."""
     memory = find_memory_of(actor, write.main)
     refuse_changed(actor, write, memory)
     return reverse(actor, write.main, memory)
+
+
+def undo_dispute(actor: Actor, write: PastWrite) -> Lines:
+    """Take a dispute back that nobody has decided about; what others said of the memory since stays."""
+    return reverse(actor, write.main, find_memory_of(actor, write.main))
 
 
 def undo_retract(actor: Actor, write: PastWrite) -> Lines:
@@ -231,7 +236,7 @@ WRITE_UNDO: Final[dict[Operation, Callable[[Actor, PastWrite], Lines]]] = {
     Operation.FORGET: undo_unheld,
     Operation.RETRACT: undo_retract,
     Operation.RESTORE: undo_restore,
-    Operation.DISPUTE: undo_unheld,
+    Operation.DISPUTE: undo_dispute,
     Operation.TRUST: undo_unheld,
     Operation.PIN: undo_pin,
     Operation.UNPIN: undo_pin,

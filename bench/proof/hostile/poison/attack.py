@@ -1,6 +1,6 @@
 """Tries tactics against verified facts in the home that LOCI_HOME names, through REST, each in a group of its own.
 
-`python -m bench.proof.poison.attack`; it reads {"facts", "tactics"} as JSON from stdin and prints counts as JSON.
+`python -m bench.proof.hostile.poison.attack`; it reads {"facts", "tactics"} as JSON from stdin and prints counts as JSON.
 """
 
 import json
@@ -20,7 +20,7 @@ from access.actor import Via  # noqa: E402
 from access.groups import create_group  # noqa: E402
 from access.models import Group, Membership, Role  # noqa: E402
 from access.tokens import actor_for_user, create_token, operator  # noqa: E402
-from bench.proof.poison.tactics import TACTICS, Case, Send  # noqa: E402
+from bench.proof.hostile.poison.tactics import TACTICS, Case, Send  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.lifecycle.verbs import verify  # noqa: E402
@@ -91,7 +91,9 @@ def _agent(person: str, group: Group, found: Outcome) -> Send:
     """A sender of requests with a token that may read and write, of a contributor."""
     user, _ = User.objects.get_or_create(username=person)
     Membership.objects.create(user=user, group=group, role=Role.CONTRIBUTOR)
-    secret = create_token(operator(), user=user, name=f"{person} {group.slug}", scopes=("read", "write")).secret
+    secret = create_token(
+        operator(), user=user, name=f"{person} {group.slug}", scopes=("read", "write")
+    ).secret
     client = Client(headers={"Authorization": f"Bearer {secret}"}, SERVER_NAME="localhost")
 
     def send(method: str, path: str, sent: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 from tqdm import tqdm
 
 from bench.proof.home import make_home, open_home, run
-from bench.proof.poison.tactics import TACTICS
+from bench.proof.hostile.poison.tactics import TACTICS
 from bench.proof.proof import REPOSITORY, Finding, Workshop
 
-FACTS = REPOSITORY / "bench" / "proof" / "poison" / "facts.tsv"
+FACTS = REPOSITORY / "bench" / "proof" / "hostile" / "poison" / "facts.tsv"
 AT_MOST = 0.01  # of the questions whose first answer is a lie, over all tactics
 QUICK_FACTS = 8
 
@@ -25,7 +25,9 @@ def prove_poison(workshop: Workshop) -> Finding:
     for name in tqdm(TACTICS, desc="poison", unit="tactic"):
         if name not in found:
             sent = json.dumps({"facts": facts, "tactics": [name]})
-            found |= json.loads(run([sys.executable, "-m", "bench.proof.poison.attack"], home.path, sent=sent))
+            found |= json.loads(
+                run([sys.executable, "-m", "bench.proof.hostile.poison.attack"], home.path, sent=sent)
+            )
             workshop.note(name, found[name])
     return Finding(_numbers(found), tuple(_faults(found)))
 
