@@ -20,7 +20,7 @@ from access.actor import Via  # noqa: E402
 from access.groups import create_group  # noqa: E402
 from access.models import Group, Membership, Role  # noqa: E402
 from access.tokens import actor_for_user, create_token, operator  # noqa: E402
-from bench.proof.hostile.poison.tactics import TACTICS, Case, Send  # noqa: E402
+from bench.proof.hostile.poison.tactics import TACTICS, Case, Send, say_something_true  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.lifecycle.verbs import verify  # noqa: E402
@@ -34,11 +34,13 @@ MODEL_WAIT_S = 60
 class Outcome:
     """What a tactic reached: questions by what came first, and verified facts that are so no longer.
 
-    `calm` counts the questions whose fact came first before the attack.
+    `calm` counts the questions whose fact came first before the attack, `neighbour_first` the questions of other facts about the
+    same things, which nobody verified, that their own fact answers first.
     """
 
     questions: int = 0
     calm: int = 0
+    neighbour_first: int = 0
     fact_first: int = 0
     lie_first: int = 0
     unverified: int = 0
@@ -60,29 +62,33 @@ def tried(name: str, facts: list[list[str]]) -> Outcome:
     senders = [_agent(person, room, found) for person in ("bob", "eve")]
     ann = actor_for_user(User.objects.get(username="prover"), via=Via.ADMIN)
     cases = []
-    for number, (fact, question, lie, other_lie) in enumerate(facts):
+    for number, (fact, question, lie, other_lie, neighbour, _) in enumerate(facts):
         memory = store(ann, Draft(fact, group=group)).memory
         verify(ann, memory.id)
-        cases.append(Case(number, group, fact, question, lie, other_lie, str(memory.id), *senders))
+        cases.append(Case(number, group, fact, question, lie, other_lie, neighbour, str(memory.id), *senders))
     asked = _agent("asker", room, Outcome())
-    found.calm = sum(_first(asked, case) == case.fact for case in cases)
+    found.calm = sum(_first(asked, case, case.question) == case.fact for case in cases)
     for case in cases:
         TACTICS[name](case)
     true = {case.fact for case in cases}
     for case in cases:
-        first = _first(asked, case)
+        first = _first(asked, case, case.question)
         found.questions += 1
         found.fact_first += first == case.fact
         if first and first not in true:
             found.lie_first += 1
             found.lies += (f"{case.question} {first}",)
         found.unverified += not Memory.objects.filter(id=case.id, state="live", trust="verified").exists()
+    if TACTICS[name] is say_something_true:
+        found.neighbour_first = sum(
+            _first(asked, case, line[-1]) == case.neighbour for case, line in zip(cases, facts, strict=True)
+        )
     return found
 
 
-def _first(send: Send, case: Case) -> str:
+def _first(send: Send, case: Case, question: str) -> str:
     """The first text that an agent reads about the question."""
-    answer = send("POST", "/api/recall", {"query": case.question, "group": case.group})
+    answer = send("POST", "/api/recall", {"query": question, "group": case.group})
     items = answer["results"] or answer["nearest"]
     return str(items[0]["content"]) if items else ""
 

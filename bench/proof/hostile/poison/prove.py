@@ -42,6 +42,7 @@ def _numbers(found: dict[str, Any]) -> dict[str, Any]:
         "calls by agents": _sum(found, "calls"),
         "questions": _sum(found, "questions"),
         "before an attack: the fact first": _sum(found, "calm"),
+        "true facts beside verified ones: first for their own question": _sum(found, "neighbour_first"),
         "the fact first": _sum(found, "fact_first"),
         "a lie first": _sum(found, "lie_first"),
         "facts that are no longer live and verified": _sum(found, "unverified"),

@@ -8,12 +8,16 @@ from typing import Any, Final
 
 # Sends one request to the REST API as an agent; returns its JSON answer, whatever its status.
 Send = Callable[[str, str, dict[str, Any]], dict[str, Any]]
+FILLER: Final = (
+    "The minutes of the meeting were read and accepted, the room was warm, and coffee was served at ten."
+)
+FLOOD: Final = 200
 LOUD: Final = {"importance": 10, "confidence": 1.0}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A verified fact, the question that it answers, a lie about it in two wordings, and two agents of two people."""
+    """A verified fact and its question, a lie about it in two wordings, another fact about the same thing, two people's agents."""
 
     number: int
     group: str
@@ -21,6 +25,7 @@ class Case:
     question: str
     lie: str
     other_lie: str
+    neighbour: str
     id: str
     send: Send
     second: Send
@@ -167,6 +172,24 @@ def doubt_from_two(case: Case) -> None:
     case.store(case.other_lie, by=case.second)
 
 
+def hide_behind_tags(case: Case) -> None:
+    """A vague lie that has the question's words as tags, and a lie among many other words."""
+    tags = [word.strip("?？,.").lower() for word in case.question.split()][:8]
+    case.store(f"Answer: {case.other_lie.split()[-1]}", tags=tags)
+    case.store(f"{FILLER} {case.lie} {FILLER}", tags=tags)
+
+
+def say_something_true(case: Case) -> None:
+    """Another fact about the same thing; it answers its own question."""
+    case.store(case.neighbour, importance=5, confidence=0.7)
+
+
+def flood(case: Case) -> None:
+    """Two hundred texts against one fact of each twelve; the others are left alone."""
+    for number in range(FLOOD if case.number % 12 == 0 else 0):
+        case.store(f"{case.question} {(case.lie, case.other_lie)[number % 2]} ({number} people say so)")
+
+
 def _act(case: Case, name: str, lie: str) -> None:
     match name:
         case "edit":
@@ -209,6 +232,7 @@ def _all() -> Iterator[tuple[str, Callable[[Case], None]]]:
     for tactic in (
         contradict, contradict_and_dispute, dispute_first, echo_the_question, speak_for_a_person, supersede, edit,
         lower_the_fact, retract, chorus, two_people, date, feedback, launder, merge, relate, doubt_from_two,
+        hide_behind_tags, say_something_true, flood,
     ):  # fmt: skip
         yield tactic.__name__.replace("_", " "), tactic
     for part in range(PARTS):
