@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from memories.models import Doubt, DoubtStatus, Memory
 from memories.queries.by_key import read_rows
+from memories.types import State
 from storage.compiled_queries import CompiledQuery
 
 MAX_REASON_CHARS: Final = 120  # of a label
@@ -17,20 +18,22 @@ _READ: Final = "_loci_doubts"  # the attribute of a memory whose doubts were rea
 
 
 def read_doubts(memories: Iterable[Memory]) -> None:
-    """Read the open doubts of many memories at once, for label_of() and doubts_of(); one query."""
-    rows = [*memories]
+    """Read the open doubts of many live memories at once, for label_of() and doubts_of(); one query."""
+    rows = [row for row in memories if row.state == State.LIVE]
+    if not rows:
+        return
     found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
     for root, author, reason in read_rows(_open_query, list({row.root_key for row in rows})):
         found[root].append((author, reason))
     for row in rows:
-        setattr(row, _READ, found.get(row.root_key, ()))
+        setattr(row, _READ, found.get(row.root_key, []))
 
 
 def doubts_of(memory: Memory) -> list[tuple[str, str]]:
-    """The authors and reasons of a memory's open doubts, oldest first."""
-    if not hasattr(memory, _READ):
+    """The authors and reasons of a live memory's open doubts, oldest first."""
+    if memory.state == State.LIVE and not hasattr(memory, _READ):
         read_doubts([memory])
-    found: list[tuple[str, str]] = getattr(memory, _READ)
+    found: list[tuple[str, str]] = getattr(memory, _READ, [])
     return found
 
 

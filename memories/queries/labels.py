@@ -22,7 +22,7 @@ def label_of(memory: Memory, *, now: datetime | None = None) -> str:
     labels = [label_of_state(memory, now or timezone.now())]
     if memory.trust not in PLAIN_TRUSTS:
         labels.append(memory.trust)
-    elif memory.state == State.LIVE and (doubt := describe_doubt(memory)):
+    elif doubt := describe_doubt(memory):
         labels += [memory.trust, doubt] if memory.trust == Trust.VERIFIED else [doubt]
     if memory.source == PROMOTED_SOURCE and memory.trust == Trust.ACTIVE:
         labels.append("derived: events repeat it")

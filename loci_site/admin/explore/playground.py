@@ -59,6 +59,7 @@ STEPS = {
     "fuse": gettext_lazy("Fused scores"),
     "relations": gettext_lazy("Relations followed"),
     "adjust": gettext_lazy("Adjustments for dates, names, threads and trust"),
+    "verified first": gettext_lazy("Verified memories before texts that say nearly the same"),
     "relevance": gettext_lazy("Is anything relevant?"),
 }
 

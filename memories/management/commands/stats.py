@@ -49,6 +49,7 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "waiting": ", ".join(
             [
                 format_count(counted.waiting, "candidate"),
+                f"{counted.disputed} disputed",
                 format_count(counted.conflicts, "conflict"),
                 format_count(counted.duplicates, "possible duplicate"),
             ]

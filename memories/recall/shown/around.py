@@ -10,6 +10,7 @@ from django.db.models import BigIntegerField, Q, QuerySet, Value
 
 from access.visibility import Visibility
 from memories.models import Memory
+from memories.queries.doubts import read_doubts
 from memories.queries.labels import label_of
 from memories.queries.quoting import mark_turn
 from memories.queries.visibility import is_visible
@@ -82,6 +83,7 @@ def find_around(
     known = {*(portion.memory.key for portion in portions), *equals}
     rows = [row for row in read_beside(hits) if row.key not in known and is_visible(row, visibility)]
     left_out = find_left_out(rows, visibility)
+    read_doubts(rows)
     places = {(row.thread_id, row.position): row for row in rows if row.key not in left_out}
     return fill_room(hits, places, Excerpts(fitting.words, counting_encoder(fitting.encoder)), room)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.models import Link, LinkKind, LinkStatus, Memory
@@ -24,7 +24,7 @@ def replace_memory(
     """Retire `old` in favour of `new`, and withdraw summaries that repeat the old text; returns the id of `old`.
 
     A superseded memory was true: its valid time ends. An edit corrects: the record time ends and the valid time stays.
-    Doubt about the old text is settled, but by an agent's edit. Runs inside the caller's transaction.
+    Doubt about the old text is settled. Runs inside the caller's transaction.
 
     Raises:
         Conflict: somebody else changed `old` meanwhile.
@@ -49,8 +49,7 @@ def replace_memory(
         group=old.group.id,
         payload={"before": before, "after": snapshot(old), "by": str(new.id)},
     )
-    if operation != Operation.EDIT or (actor.is_person and actor.may(CURATE, old.group_id)):
-        settle_doubts(actor, old, operation)
+    settle_doubts(actor, old, operation)
     bring_plan_forward(actor, old, new, now)
     withdraw_replaced(actor, old)
     return old.id

@@ -15,7 +15,7 @@ from maintenance.models import Run
 from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
 from relations.models import Relation
 from tests.loci_site.admin.conftest import page
-from tests.memories.builders import NOW, row
+from tests.memories.builders import NOW, doubt, row
 from tests.people import make_token
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +57,7 @@ def fill(group: Group, author: User, first: int, last: int) -> None:
             row(group, f"Pear {n}, {name}", type="entity", tags=["pear"], **own) for name in ("tree", "plot")
         ]
         row(group, f"A pear {n} waits.", trust="candidate", **own)
-        row(group, f"A pear {n} is doubted.", trust="disputed", pinned=True, **own)
+        doubt(row(group, f"A pear {n} is doubted.", pinned=True, **own))
         Relation.objects.create(group=group, subject=entities[0], predicate="stands_on", object=entities[1])
         for kind in (LinkKind.CONFLICT, LinkKind.DUPLICATE):
             Link.objects.create(kind=kind, source=entities[0], target=entities[1], score=0.9)

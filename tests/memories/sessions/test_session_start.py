@@ -214,10 +214,10 @@ def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -
     Group.objects.filter(pk=ledger.pk).update(policy="all")
     keep(person(alice), "Anna owns the ledger.", group="ledger")
     stats = memory_stats(agent(bob), group="ledger")
-    assert (stats.memories, stats.live, stats.waiting) == (6, 3, 1)
+    assert (stats.memories, stats.live, stats.waiting, stats.disputed) == (6, 3, 1, 1)
     assert stats.by_state == {"forgotten": 1, "live": 3, "retracted": 1, "superseded": 1}
     assert stats.by_type == {"episodic": 1, "semantic": 2}
-    assert stats.by_trust == {"active": 1, "candidate": 1, "disputed": 1}
+    assert stats.by_trust == {"active": 2, "candidate": 1}
     assert stats.by_scope == {"group": 3}
     assert (stats.pieces, stats.pieces_owed) == (6, 0)
     assert memory_stats(agent(bob, name="b"), everywhere=True).memories == 6
@@ -264,8 +264,9 @@ def test_the_pack_labels_what_is_disputed_as_recall_does(alice: User, ledger: Gr
     memory = kept(person(alice), "The deploy port is 8081.", group="ledger")
     dispute(person(alice), memory.id, reason="the firewall says otherwise")
     [item] = recall(person(alice), RecallRequest("deploy port", group="ledger")).items
-    assert item.label == "disputed"
+    label = "disputed by alice: the firewall says otherwise"
+    assert item.label == label
     pack = get_context(person(alice), group="ledger", query=query)
     [block] = re.findall(r"<memory [^>]*>", pack.text)
     assert f"id={short_id(memory.id)} " in block
-    assert 'trust="disputed"' in block
+    assert f'trust="{label}"' in block
