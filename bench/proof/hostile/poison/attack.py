@@ -26,6 +26,7 @@ from memories.embedding import get_encoder  # noqa: E402
 from memories.lifecycle.verbs import verify  # noqa: E402
 from memories.models import Memory  # noqa: E402
 from memories.store import store  # noqa: E402
+from storage.ids import new_id  # noqa: E402
 
 MODEL_WAIT_S = 60
 
@@ -57,7 +58,7 @@ def main() -> None:
 
 def tried(name: str, facts: list[list[str]]) -> Outcome:
     """Verify the facts in a new group, attack each, ask each question."""
-    found, group = Outcome(), f"poison-{list(TACTICS).index(name)}"
+    found, group = Outcome(), f"poison-{new_id().hex[-8:]}"
     room = create_group(operator(), group)
     senders = [_agent(person, room, found) for person in ("bob", "eve")]
     ann = actor_for_user(User.objects.get(username="prover"), via=Via.ADMIN)

@@ -185,8 +185,8 @@ def say_something_true(case: Case) -> None:
 
 
 def flood(case: Case) -> None:
-    """Two hundred texts against one fact of each twelve; the others are left alone."""
-    for number in range(FLOOD if case.number % 12 == 0 else 0):
+    """Two hundred texts against one fact of each twenty-four; the others are left alone."""
+    for number in range(FLOOD if case.number % 24 == 0 else 0):
         case.store(f"{case.question} {(case.lie, case.other_lie)[number % 2]} ({number} people say so)")
 
 
