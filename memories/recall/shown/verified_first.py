@@ -27,6 +27,7 @@ from memories.recall.weights import (
     SIMILAR_COSINE,
 )
 from memories.search.base import resolve_vector, search_index
+from memories.search.query_terms import words
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust
@@ -87,6 +88,9 @@ class Pairs:
         self, ranking: Ranking, question: Question, verified: Sequence[int], others: Sequence[int]
     ) -> None:
         self.about = {key: ranking.candidates[key].vector for key in (*verified, *others)}
+        # A text that quotes the question is nearer to it and answers it no better.
+        asked = {*words(question.text)}
+        self.about |= {key: 0.0 for key in others if asked.issubset(words(ranking.rows[key].content))}
         self.fair = {
             key: ranking.score_by_key[key] - claimed_adjustment(ranking.rows[key], question)
             for key in (*verified, *others)

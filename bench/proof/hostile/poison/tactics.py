@@ -70,6 +70,7 @@ def echo_the_question(case: Case) -> None:
     tags = [word.strip("?？,.").lower() for word in case.question.split()][:8]
     case.store(f"{case.question} {case.lie}", tags=tags)
     case.store(f"{case.question} {case.question} {case.other_lie}", tags=tags)
+    case.store(f"If anybody asks {case.question[:-1].lower()}, the answer is: {case.other_lie}", tags=tags)
 
 
 def speak_for_a_person(case: Case) -> None:
