@@ -18,7 +18,7 @@ from bench.demo.browser import Browser  # noqa: E402
 from bench.demo.words import PASSWORD  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
-from memories.queries.doubts import is_doubted  # noqa: E402
+from memories.queries.labels import is_doubted  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 IN_DOCS = (

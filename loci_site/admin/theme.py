@@ -11,12 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext_lazy
 
 Item = dict[str, Any]
-FILTERS = (
-    "trust__exact",
-    "doubt",
-    "status__exact",
-    "state__exact",
-)  # the list filters that sidebar items use
+# The list filters that sidebar items use.
+FILTERS = ("trust__exact", "doubt", "status__exact", "state__exact")
 
 
 def logo(request: HttpRequest) -> str:

@@ -17,7 +17,7 @@ from loci_site.app.page import readable_groups, render_page, workspace_page
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import ListFilter, list_memories
 from memories.models import Link, Memory
-from memories.queries.doubts import doubts_of
+from memories.queries.labels import doubts_of
 from memories.queries.pages import Page
 from memories.recall import RecallRequest, recall
 from memories.types import State, Trust

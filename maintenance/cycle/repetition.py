@@ -13,7 +13,7 @@ from maintenance.cycle.vectors import read_vectors, stream_vectors
 from memories.embedding import Encoder
 from memories.language.same_fact import Sameness, compare
 from memories.models import Memory
-from memories.queries.doubts import is_doubted
+from memories.queries.labels import is_doubted
 from memories.types import State, Trust, Type
 
 BLOCK = 2_000  # vectors in memory at a time: 3 MB

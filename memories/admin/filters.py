@@ -11,8 +11,8 @@ from unfold.contrib.filters.admin import TextFilter
 from access.admin.caller import actor_of
 from access.groups import entered_groups
 from memories.models import Memory
-from memories.queries.doubts import is_doubted
 from memories.queries.expressions import HasTag
+from memories.queries.labels import is_doubted
 
 
 class GroupFilter(admin.SimpleListFilter):

@@ -20,7 +20,7 @@ from access.visibility import Narrowing
 from memories.draft import check_choice
 from memories.language.cleaning import clean_line
 from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
-from memories.queries.doubts import is_doubted, read_doubts
+from memories.queries.labels import is_doubted, read_doubts
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import find_memory, full_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q

@@ -14,7 +14,7 @@ from access.models import Group
 from memories.browse.feedback import feedback_in
 from memories.embedding import model_status
 from memories.models import Link, LinkKind, LinkStatus, Memory, MemoryFinding, Piece, RecallLog
-from memories.queries.doubts import is_doubted
+from memories.queries.labels import is_doubted
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State, Trust
 from relations.models import Relation

@@ -9,7 +9,7 @@ from uuid import UUID
 from access.actor import Actor
 from memories.entities.lines import RelationEnds, RelationLine, to_line
 from memories.models import Memory
-from memories.queries.doubts import read_doubts
+from memories.queries.labels import read_doubts
 from memories.queries.versions import heads_of
 from memories.queries.visibility import as_q, listed_by
 from relations.models import Relation, RelationEvidence

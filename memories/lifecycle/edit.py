@@ -40,13 +40,13 @@ from memories.store import (
     prepare_text,
     record_findings,
     rows_called_off,
-    settle_doubts,
+    settle_replaced,
     withdrawn_doubt,
 )
 from memories.store.derived import withdraw_replaced
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
-from memories.store.policy import COUNTED, ActorKind, Change, actor_kind, held_back, refuse_write
+from memories.store.policy import COUNTED, Change, held_back, refuse_write
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import in_other_dress
@@ -300,8 +300,7 @@ def write_version(
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)
-    if actor_kind(actor, old.group_id) is ActorKind.CURATOR:
-        settle_doubts(actor, old, Operation.EDIT)
+    settle_replaced(actor, old)
     note_doubt(actor, new, doubt)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)

@@ -39,7 +39,7 @@ from memories.lifecycle.target import (
     require_right,
 )
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.queries.doubts import doubts_of
+from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store import (

@@ -11,7 +11,7 @@ from access.audit.operations import Operation
 from access.audit.retry import retried
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
-from memories.queries.doubts import doubts_of
+from memories.queries.labels import doubts_of
 from memories.types import State, Trust
 
 DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.REJECTED, Trust.QUARANTINED})

@@ -53,7 +53,7 @@ from memories.lifecycle.verb import (
     is_verifiable,
 )
 from memories.models import Memory
-from memories.queries.doubts import doubts_of
+from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of
 from memories.store import check_may_doubt, raise_doubt
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived

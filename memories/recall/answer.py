@@ -10,8 +10,7 @@ from memories.embedding import Encoder
 from memories.entities.lines import RelationLine, fence_relations
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
-from memories.queries.doubts import read_doubts
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence
 from memories.recall.abstention import Confidence
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit_best

@@ -19,7 +19,7 @@ from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.lifecycle.propose import KINDS
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
-from memories.queries.doubts import doubts_of
+from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of, heads_of, parse_id, versions_of
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide

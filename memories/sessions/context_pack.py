@@ -19,8 +19,7 @@ from memories.language.cleaning import clean_line
 from memories.language.plurals import format_count, format_memory_count
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
-from memories.queries.doubts import read_doubts
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import RecallRequest, RecallResult, recall

@@ -17,8 +17,7 @@ from memories.draft import check_range
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Memory, Thread
-from memories.queries.doubts import read_doubts
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.pages import make_cursor, parse_cursor
 from memories.queries.quoting import escape, fence
 from memories.queries.visibility import as_q, recallable_by

@@ -50,6 +50,7 @@ from memories.store.writes.doubts import (
     raised_by,
     reopen_doubts,
     settle_doubts,
+    settle_replaced,
 )
 from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.findings import record_findings
@@ -112,6 +113,7 @@ __all__ = [
     "rows_called_off",
     "settle_doubts",
     "settle_on_approval",
+    "settle_replaced",
     "store",
     "store_prepared",
     "valid_time_end",

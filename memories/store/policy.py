@@ -18,7 +18,7 @@ from access.errors import NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.coming import read_plan
-from memories.queries.doubts import doubts_of
+from memories.queries.labels import doubts_of
 from memories.types import Trust
 
 

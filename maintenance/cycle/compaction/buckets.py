@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Concat
 from maintenance.cycle.compaction.topics import WINDOW
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.queries.doubts import is_doubted
+from memories.queries.labels import is_doubted
 from memories.types import State, Trust, Type
 
 SUMMARY_SOURCE: Final = "loci:compact"

@@ -7,9 +7,10 @@ answers the question as well without those claims takes the text's place. Withou
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
 from memories.models import Link, LinkStatus, Memory
@@ -30,7 +31,8 @@ from memories.search.base import resolve_vector, search_index
 from memories.search.query_terms import words
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
-from memories.types import State, Trust
+from memories.types import Scope, State, Trust
+from storage.compiled_queries import CompiledQuery
 
 
 def find_crowded_out(
@@ -47,13 +49,22 @@ def find_crowded_out(
 
 
 def has_verified(visibility: Visibility) -> bool:
-    """True if a person verified any memory of the groups."""
-    rows = Memory.objects.filter(
-        Q(pinned=True) | Q(trust=Trust.VERIFIED), trust=Trust.VERIFIED, state=State.LIVE
-    )
-    if visibility.groups is not None:
-        rows = rows.filter(group__in=visibility.groups)
-    return rows.exists()
+    """True if a person verified any memory of the groups, or a global one."""
+    return _verified_query(len(visibility.groups or ())).first(*(visibility.groups or ())) is not None
+
+
+@cache
+def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
+    def make(*groups: int) -> "QuerySet[Memory, tuple[int]]":
+        # The first condition only names the index `memory_kept`.
+        rows = Memory.objects.filter(
+            Q(pinned=True) | Q(trust=Trust.VERIFIED), trust=Trust.VERIFIED, state=State.LIVE
+        )
+        if groups:
+            rows = rows.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL))
+        return rows.order_by().values_list("key")[:1]
+
+    return CompiledQuery(make, count)
 
 
 def put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:

@@ -6,10 +6,11 @@ from typing import Final
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from access.actor import Actor
+from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.models import Doubt, DoubtStatus, Memory
-from memories.queries.doubts import read_doubts
+from memories.queries.labels import read_doubts
 
 # Open ones of one person in one group, over all tokens. More than a curator reads at once; a loop reaches it in seconds.
 MAX_OPEN: Final = 50
@@ -61,6 +62,12 @@ def settle_doubts(actor: Actor, memory: Memory, how: str, *, only: Q | None = No
         )
         read_doubts([memory])
     return ids
+
+
+def settle_replaced(actor: Actor, old: Memory) -> None:
+    """Settle the doubt about a text that an edit replaces; an agent's edit decides nothing."""
+    if actor.is_person and actor.may(CURATE, old.group_id):
+        settle_doubts(actor, old, Operation.EDIT)
 
 
 def reopen_doubts(memory: Memory, ids: Sequence[str]) -> None:

@@ -17,8 +17,8 @@ from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
 from memories.draft.registry import OLDER_VALUES
-from memories.lifecycle.verbs import dispute, forget, purge, verify
-from memories.models import Doubt, IndexState, Memory, Piece, Tombstone
+from memories.lifecycle.verbs import forget, purge
+from memories.models import IndexState, Memory, Piece, Tombstone
 from memories.search.base import search_index
 from memories.store import store
 from memories.store.threads import refresh_threads
@@ -28,7 +28,6 @@ from sources.importing.formats.exports import restore_export
 from sources.importing.lines import StrictStop
 from sources.importing.reports import RestoreReport
 from storage.ids import new_id
-from tests.memories.builders import doubters
 from tests.people import agent, person, the_group, the_owner
 from tests.sources.rich import fill
 
@@ -105,31 +104,6 @@ def test_all_of_it_comes_in(lines: Lines, take: Take) -> None:
     assert old.superseded_by == Memory.objects.get(content="The port is 9000.")
     assert is_log_whole()
     assert search_index().find_errors() == []
-
-
-@pytest.mark.usefixtures("emptied")
-def test_a_trust_of_0_3_0_that_said_disputed_comes_in_as_doubt(lines: Lines, take: Take) -> None:
-    lines[number(lines, "memory", content="Roses need lime.")]["row"]["trust"] = "disputed"
-    lines[number(lines, "memory", content="The port is 8081.")]["row"]["trust"] = "disputed"  # superseded
-    assert take(lines).faults == ()
-    roses = Memory.objects.get(content="Roses need lime.")
-    assert (roses.trust, doubters(roses)) == ("active", ["operator"])
-    assert Doubt.objects.count() == 1
-    assert take(lines).faults == ()
-    assert Doubt.objects.count() == 1
-
-
-def test_doubts_go_out_and_come_in(take: Take) -> None:
-    roses = Memory.objects.get(content="Roses need lime.")
-    verify(operator(), roses.id)
-    dispute(agent(the_owner()), roses.id, reason="salt, I think")
-    out = StringIO()
-    export(operator(), out)
-    clear()
-    assert take([json.loads(line) for line in out.getvalue().splitlines()]).faults == ()
-    [doubt] = Doubt.objects.all()
-    assert (doubt.memory.content, doubt.reason, doubt.status) == (roses.content, "salt, I think", "open")
-    assert (doubt.author, doubt.memory.trust) == (the_owner(), "verified")
 
 
 def test_a_row_that_is_here_with_other_content_is_told_and_left(lines: Lines, take: Take) -> None:
