@@ -282,9 +282,8 @@ def write_version(
         refuse_barred(actor, old.group, old.scope, draft.content)
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
-        raise Conflict(
-            f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
-        )
+        hint = "Retract one of the two."
+        raise Conflict(f"The same text is live as {twin.id}.", hint=hint, field="content")
     doubt = find_edit_doubt(actor, old, prepared, is_decided=is_decided)
     if doubt.holds(old):
         return queue_edit(actor, old, prepared, doubt=doubt, now=now)
@@ -318,9 +317,8 @@ def queue_edit(
     new = insert_version(actor, prepared, old.group, trust=trust, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
     note_doubt(actor, new, doubt)
-    audit.append(
-        actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
-    )
+    payload = {"after": snapshot(new)}
+    audit.append(actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload=payload)
     return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt.why)
 
 
