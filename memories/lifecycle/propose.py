@@ -179,7 +179,8 @@ def check_may_propose(actor: Actor, group: Group, now: datetime) -> None:
         return
     tokens = ApiToken.objects.filter(user=actor.user_id).values("id")
     own = Q(token__in=tokens) | Q(token=None, actor=actor.name)
-    if waiting_proposals(now).filter(own, group=group).count() >= MAX_WAITING:
+    rows = waiting_proposals(now).filter(own, group=group).select_related("memory")
+    if sum(not is_stale(row) for row in rows) >= MAX_WAITING:
         raise Conflict(
             f"{MAX_WAITING} proposals of yours wait in '{group.slug}', the most that one person may have.",
             hint="Nothing was changed. Ask a curator to decide about them in the Review, or undo some.",

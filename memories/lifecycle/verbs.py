@@ -136,11 +136,15 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     if memory.trust not in (Trust.ACTIVE, Trust.VERIFIED):
         raise Conflict(f"{memory.id} is {memory.trust}; only an active or verified memory can be disputed.")
     reason = clean_reason(reason)
-    check_may_doubt(actor, memory)
     consequences = (gettext("recall returns it, labelled 'disputed'; its trust and its place stay"),)
+
+    def follow_up() -> None:
+        check_may_doubt(actor, memory)
+        raise_doubt(actor, memory, reason)
+
     return change_fields(
         actor, memory, Operation.DISPUTE, {}, consequences,
-        reason=reason, dry_run=dry_run, follow_up=lambda: raise_doubt(actor, memory, reason),
+        reason=reason, dry_run=dry_run, follow_up=follow_up,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def raise_doubts(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
         memory.objects.filter(pk=row.pk).update(trust="verified" if before == "verified" else "active")
         if row.state != "live":
             continue
-        known = {}
+        known = {"author_name": "unknown"}
         if said is not None:
             entry, payload = said
             token = tokens.objects.filter(id=entry.token).first() if entry.token else None

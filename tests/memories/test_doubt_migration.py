@@ -56,6 +56,6 @@ def test_a_dispute_becomes_doubt_and_the_log_gives_the_trust_back(before: None) 
     told = found[verified.pk]
     assert (told.author_name, told.reason, told.status) == (agent(the_owner()).name, "it is closed", "open")
     assert told.author == the_owner()
-    assert found[unknown.pk].author_name == ""
+    assert found[unknown.pk].author_name == "unknown"
     with pytest.raises(IntegrityError):
         Memory.objects.filter(pk=active.pk).update(trust="disputed")

@@ -29,7 +29,7 @@ def raised_by(actor: Actor) -> Q:
 
 
 def check_may_doubt(actor: Actor, memory: Memory) -> None:
-    """Raise Conflict if the actor doubts the memory already, or has too many open doubts in its group."""
+    """Raise Conflict if the actor doubts the memory already, or has too many open doubts in its group. Under the group's lock."""
     if open_doubts(memory).filter(raised_by(actor)).exists():
         raise Conflict(
             f"You have disputed {memory.id} already.", hint="Nothing was changed. A curator decides about it."
