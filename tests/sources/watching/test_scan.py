@@ -155,7 +155,7 @@ def test_a_section_that_comes_back_in_another_file_is_confirmed_there(notes: Not
     notes.write("ports.md", PORTS.split("## Backup")[0])
     notes.look()
     notes.look()
-    assert doubters(notes.memory("two in the morning")) == ["watch"]
+    assert doubters(notes.memory("two in the morning")) == ["file:notes"]
     notes.write("new.md", "# Night\n\nIt runs at two in the morning.\n")
     notes.look()
     assert doubters(notes.memory("two in the morning")) == []
@@ -171,7 +171,7 @@ def test_what_is_gone_is_unconfirmed_after_two_looks_and_confirmed_when_it_is_ba
     assert notes.look() == {}
     assert not Doubt.objects.exists()
     assert notes.look() == {"unconfirmed": 1}
-    assert (notes.memory("Room 4").trust, doubters(notes.memory("Room 4"))) == ("active", ["watch"])
+    assert (notes.memory("Room 4").trust, doubters(notes.memory("Room 4"))) == ("active", ["file:notes"])
     dispute(operator(), notes.memory("Room 4").id)
     assert notes.look() == {}
     notes.write("n4.md", gone)
