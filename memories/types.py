@@ -40,12 +40,11 @@ class State(TextChoices):
 
 
 class Trust(TextChoices):
-    """How far a memory is trusted."""
+    """How far a memory is trusted. Doubt is no value of it: see memories.models.Doubt."""
 
     CANDIDATE = "candidate", gettext_lazy("candidate: waits for review")
     ACTIVE = "active", gettext_lazy("active: in use")
     VERIFIED = "verified", gettext_lazy("verified: a person confirmed it")
-    DISPUTED = "disputed", gettext_lazy("disputed: reported as possibly wrong")
     REJECTED = "rejected", gettext_lazy("rejected: declined in review")
     QUARANTINED = "quarantined", gettext_lazy("quarantined: held back as unsafe")
 
@@ -64,7 +63,6 @@ LIVE_RULE: dict[str, RecallTreatment] = {
     Trust.CANDIDATE: RecallTreatment.HIDE,
     Trust.ACTIVE: RecallTreatment.RETURN,
     Trust.VERIFIED: RecallTreatment.RETURN,
-    Trust.DISPUTED: RecallTreatment.LABEL,
     Trust.REJECTED: RecallTreatment.HIDE,
     Trust.QUARANTINED: RecallTreatment.HIDE,
 }

@@ -10,7 +10,7 @@ from django.db.models import Model
 from access.models import ApiToken, AuditEntry, Group
 from memories.draft.registry import OLDER_VALUES
 from memories.language.plurals import format_count
-from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
+from memories.models import Checkpoint, Doubt, Link, Memory, Thread, Tombstone
 from memories.queries.snapshot import FIELDS, as_json
 from relations.models import EntityAlias, Relation
 
@@ -72,6 +72,13 @@ LINK = RecordKind(
     ),
     ("source", "target"),
 )  # fmt: skip
+DOUBT = RecordKind(
+    "doubt",
+    Doubt,
+    ("id", "author_name", "token", "reason", "at", "status", "settled_by", "settled_at", "how"),
+    ("memory", "author"),
+    moving=frozenset({"status", "settled_by", "settled_at", "how", "author"}),
+)
 RELATION = RecordKind(
     "relation",
     Relation,
@@ -109,7 +116,7 @@ LOG = RecordKind(
     ),
 )  # fmt: skip
 # In the order of an export: each kind refers only to kinds before it.
-KINDS = (GROUP, THREAD, MEMORY, LINK, RELATION, ALIAS, CHECKPOINT, TOMBSTONE)
+KINDS = (GROUP, THREAD, MEMORY, LINK, DOUBT, RELATION, ALIAS, CHECKPOINT, TOMBSTONE)
 
 
 def counts_text(counts: Mapping[str, int]) -> str:

@@ -18,6 +18,7 @@ from bench.demo.browser import Browser  # noqa: E402
 from bench.demo.words import PASSWORD  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
+from memories.queries.labels import is_doubted  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 IN_DOCS = (
@@ -40,7 +41,7 @@ def pages() -> dict[str, str]:
     """The pages by picture name."""
     memory = Memory.objects.filter(pinned=True, state="live").order_by("-key").first()
     link, token = Link.objects.filter(kind="conflict").first(), ApiToken.objects.first()
-    run, doubted = Run.objects.first(), Memory.objects.filter(trust="disputed", state="live").first()
+    run, doubted = Run.objects.first(), Memory.objects.filter(is_doubted(), state="live").first()
     thing = Memory.objects.filter(type="entity", content="Ledger", state="live").first()
     if memory is None or link is None or token is None or run is None or doubted is None:
         raise SystemExit("The store is empty: run `python -m bench.demo` first.")

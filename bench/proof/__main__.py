@@ -22,6 +22,7 @@ from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.duplicates.withdrawn import prove_withdrawn
+from bench.proof.hostile.poison.prove import prove_poison
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.hostile.reads import prove_reads
 from bench.proof.hostile.stolen_disk import prove_encryption
@@ -92,6 +93,11 @@ PROOFS = (
         "hostile-reads",
         "Whatever texts one person asks for, another person's recalls go on.",
         prove_reads,
+    ),
+    Proof(
+        "poison",
+        "An agent with a write token puts no text of its own before a fact that a person verified.",
+        prove_poison,
     ),
     Proof(
         "encryption",

@@ -26,6 +26,7 @@ from loci_site.management.first_start import migrate_if_needed  # noqa: E402
 from maintenance.embeddings.backfill import embed_owed  # noqa: E402
 from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece, Proposal  # noqa: E402
+from memories.queries.labels import is_doubted  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
 from memories.store.search_columns import context_of, filter_tokens, thread_neighbours  # noqa: E402
 from storage.compiled_queries import fetch  # noqa: E402
@@ -75,7 +76,7 @@ def files() -> dict[str, Any]:
         "live": rows.filter(state="live").count(),
         "queue": "\n".join(str(each) for each in Proposal.objects.values_list("arguments", flat=True)),
         "runs": [str(run) for run in set(rows.values_list("run", flat=True))],
-        "disputed": rows.filter(trust="disputed").count(),
+        "disputed": rows.filter(is_doubted()).count(),
     }
 
 

@@ -11,7 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext_lazy
 
 Item = dict[str, Any]
-FILTERS = ("trust__exact", "status__exact", "state__exact")  # the list filters that sidebar items use
+# The list filters that sidebar items use.
+FILTERS = ("trust__exact", "doubt", "status__exact", "state__exact")
 
 
 def logo(request: HttpRequest) -> str:
@@ -140,8 +141,8 @@ NAVIGATION: list[dict[str, Any]] = [
             {"title": gettext_lazy("Review"), "icon": "fact_check", "page": "review", "query": ""},
             sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="?trust__exact=candidate",
                   active=is_list_filtered(MEMORIES, trust__exact="candidate")),
-            sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="?trust__exact=disputed",
-                  active=is_list_filtered(MEMORIES, trust__exact="disputed")),
+            sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="?doubt=open",
+                  active=is_list_filtered(MEMORIES, doubt="open")),
             sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="?status__exact=open",
                   active=is_list_filtered(LINKS, status__exact="open")),
             sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="?state__exact=forgotten",

@@ -17,6 +17,7 @@ from loci_site.app.page import readable_groups, render_page, workspace_page
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import ListFilter, list_memories
 from memories.models import Link, Memory
+from memories.queries.labels import doubts_of
 from memories.queries.pages import Page
 from memories.recall import RecallRequest, recall
 from memories.types import State, Trust
@@ -95,7 +96,7 @@ def read(request: HttpRequest, id_: str) -> HttpResponse:
         "links": [other_end(link, memory) for link in seen.links],
         "may_write": may_write,
         "may_correct": may_write and is_live,
-        "may_flag": may_write and is_live and memory.trust in FLAGGABLE,
+        "may_flag": may_write and is_live and memory.trust in FLAGGABLE and not doubts_of(memory),
         "is_current": seen.head.key == memory.key,
         "back": back_url(request),
     }

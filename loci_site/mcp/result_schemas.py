@@ -200,6 +200,7 @@ class StatsAnswer(Answer):
     by_trust: dict[str, int]
     by_scope: dict[str, int]
     waiting: int
+    disputed: int
     conflicts: int
     duplicates: int
     pinned: int

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from maintenance.cycle.compaction.buckets import SUMMARY_SOURCES
 from maintenance.cycle.step import Turn
@@ -13,6 +13,7 @@ from maintenance.cycle.vectors import read_vectors, stream_vectors
 from memories.embedding import Encoder
 from memories.language.same_fact import Sameness, compare
 from memories.models import Memory
+from memories.queries.labels import is_doubted
 from memories.types import State, Trust, Type
 
 BLOCK = 2_000  # vectors in memory at a time: 3 MB
@@ -38,7 +39,7 @@ def countable_events(turn: Turn) -> QuerySet[Memory]:
         type=Type.EPISODIC,
         state__in=[State.LIVE, State.COMPACTED],
         trust__in=[Trust.ACTIVE, Trust.VERIFIED],
-    ).exclude(source__in=SUMMARY_SOURCES)
+    ).exclude(is_doubted() | Q(source__in=SUMMARY_SOURCES))
 
 
 def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[RepeatedEvents]:

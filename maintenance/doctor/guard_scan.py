@@ -35,7 +35,7 @@ from storage.ids import new_id
 
 BATCH_ROWS: Final = 200  # per transaction
 CURSOR: Final = "guard_scan"  # in index_state: the scan's id, the last key and how many were looked at
-LOOKED_AT: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
+LOOKED_AT: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Report = Callable[[int, int], object]
 
 

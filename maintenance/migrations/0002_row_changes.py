@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("maintenance", "0001_schema"),
         ("access", "0015_changes"),
-        ("memories", "0018_former_treatment"),
+        ("memories", "0021_text_hashes"),
     ]
 
     operations = [

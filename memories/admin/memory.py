@@ -23,7 +23,7 @@ from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.draft_form import DraftForm
 from memories.admin.edit_form import EditForm
-from memories.admin.filters import GroupFilter, TagFilter
+from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
@@ -44,7 +44,6 @@ STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", 
 TRUST_LABELS = {
     "candidate": "warning",
     "verified": "success",
-    "disputed": "warning",
     "rejected": "danger",
     "quarantined": "danger",
 }
@@ -75,13 +74,14 @@ class MemoryAdmin(BulkActionsMixin):
     )
     list_display_links = ("text",)
     list_select_related = ("group",)
-    list_filter = (GroupFilter, "type", "state", "trust", "scope", "pinned", TagFilter)
+    list_filter = (GroupFilter, "type", "state", "trust", DoubtFilter, "scope", "pinned", TagFilter)
     # Only makes the admin show the search box: get_search_results() uses the keyword index.
     search_fields = ("content",)
     search_help_text = gettext_lazy("Words of the memory, or its id")
     quick_filters = (
         *((name, "type__exact", name) for name in Type.values),
-        *((name, "trust__exact", name) for name in (Trust.CANDIDATE, Trust.VERIFIED, Trust.DISPUTED)),
+        *((name, "trust__exact", name) for name in (Trust.CANDIDATE, Trust.VERIFIED)),
+        ("disputed", "doubt", "open"),
         ("pinned", "pinned__exact", "1"),
     )
     empty_hint = gettext_lazy(

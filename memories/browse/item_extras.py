@@ -31,5 +31,6 @@ def turn_json(turn: NearTurn) -> dict[str, Any]:
 
 
 def conflict_json(conflict: OpenConflict) -> dict[str, Any]:
-    """An open conflict of a memory: the other memory's id, and the value of each."""
-    return {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
+    """An open conflict of a memory: the other memory's id, the value of each, and who verified the other one."""
+    shown = {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
+    return shown | ({"verified_by": conflict.verified_by} if conflict.verified_by else {})

@@ -20,12 +20,15 @@ from access.visibility import Narrowing
 from memories.draft import check_choice
 from memories.language.cleaning import clean_line
 from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
+from memories.queries.labels import is_doubted, read_doubts
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import find_memory, full_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q
 from memories.types import HISTORY_STATES, Scope, State, Trust, Type
 
 MAX_WORDS_CHARS = 500
+DISPUTED = "disputed"  # as a filter by trust: those with an open doubt, of the other trusts named or of any
+TRUST_FILTERS = [*Trust.values, DISPUTED]
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def list_memories(
     for state in filters.states or ():
         check_choice(state, State.values, field="state")
     for trust in filters.trusts:
-        check_choice(trust, Trust.values, field="trust")
+        check_choice(trust, TRUST_FILTERS, field="trust")
     tags = frozenset(clean_line(tag, field="tag", max_chars=100).lower() for tag in filters.tags)
     words = clean_line(filters.words, field="q", max_chars=MAX_WORDS_CHARS)
     found_group = find_group(actor, filters.group) if filters.group else None
@@ -79,9 +82,11 @@ def list_memories(
         narrowing=Narrowing(
             types=frozenset(filters.types), tags=tags, as_of=filters.as_of, known_at=filters.known_at
         ),
-        trusts=frozenset(filters.trusts) or EVERY_TRUST,
+        trusts=frozenset(filters.trusts) & EVERY_TRUST or EVERY_TRUST,
     )
     rows = Memory.objects.filter(as_q(visibility)).select_related("group", "thread")
+    if DISPUTED in filters.trusts:
+        rows = rows.filter(is_doubted())
     states = filters.wanted_states()
     if states:
         # Not by the Visibility: a list of live memories includes those that ended or expired since, and labels them.
@@ -96,7 +101,9 @@ def list_memories(
         rows = rows.filter(content__icontains=words)
     if filters.author is not None:
         rows = rows.filter(author=filters.author)
-    return page_of(rows, cursor=cursor, limit=limit)
+    page = page_of(rows, cursor=cursor, limit=limit)
+    read_doubts(page.rows)
+    return page
 
 
 def is_listed_with(group: Group) -> Q:

@@ -100,7 +100,7 @@ def either(merged: bool, survivor: bool) -> bool:
 
 
 def higher_trust(merged: str, survivor: str) -> str:
-    """Verified if either is, unless the survivor is disputed."""
+    """Verified if either is and the survivor counts."""
     return Trust.VERIFIED if merged == Trust.VERIFIED and survivor == Trust.ACTIVE else survivor
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from access.actor import Actor
 from memories.entities.lines import RelationEnds, RelationLine, to_line
 from memories.models import Memory
+from memories.queries.labels import read_doubts
 from memories.queries.versions import heads_of
 from memories.queries.visibility import as_q, listed_by
 from relations.models import Relation, RelationEvidence
@@ -69,6 +70,7 @@ def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[RelationStat
     """
     roots = {end for edge in edges for end in (edge.relation.subject, edge.relation.object)}
     heads = heads_of(list(roots))
+    read_doubts(heads.values())
     seen = visible_keys(actor, {head.key for head in heads.values()})
     found = [
         RelationStatement(e.relation, heads[e.relation.subject_id], heads[e.relation.object_id], e.depth)

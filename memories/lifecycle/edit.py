@@ -40,6 +40,7 @@ from memories.store import (
     prepare_text,
     record_findings,
     rows_called_off,
+    settle_replaced,
     withdrawn_doubt,
 )
 from memories.store.derived import withdraw_replaced
@@ -279,9 +280,8 @@ def write_version(
         refuse_barred(actor, old.group, old.scope, draft.content)
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
-        raise Conflict(
-            f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
-        )
+        hint = "Retract one of the two."
+        raise Conflict(f"The same text is live as {twin.id}.", hint=hint, field="content")
     doubt = find_edit_doubt(actor, old, prepared, is_decided=is_decided)
     if doubt.holds(old):
         return queue_edit(actor, old, prepared, doubt=doubt, now=now)
@@ -297,6 +297,7 @@ def write_version(
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)
+    settle_replaced(actor, old)
     note_doubt(actor, new, doubt)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)

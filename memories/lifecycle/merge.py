@@ -36,7 +36,7 @@ from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
 from memories.types import Scope, State, Trust
 
-COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
+COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)
 # An undo subtracts the merged one's recalls instead of restoring the former number.
 UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -19,13 +19,15 @@ from access import audit
 from access.actor import Actor
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
+from access.errors import Conflict
 from access.groups.guarding import OnHold, admit
 from access.groups.locks import hold_groups
-from access.models import Group
+from access.models import ApiToken, Group
 from memories.draft import clean_reason
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import as_json
+from memories.store import MAX_OPEN
 from memories.store.policy import Change, held_back, protection
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
@@ -33,6 +35,8 @@ from storage.canonical_json import canonical_json
 FILE_TEXT: Final = (
     "file"  # the verb of a proposal to take the text of a file that changed together with its memory
 )
+# Of one person in one group, over all tokens: as many as open disputes, for the same reason.
+MAX_WAITING: Final = MAX_OPEN
 # A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
 # a memory may dispute it as well.
 WATCHED: Final = ("state", "pinned", "tags", "importance", "expires_at", "metadata", "superseded_by_id")
@@ -158,6 +162,7 @@ def propose(
         same = next((row for row in waiting.order_by("key") if row.arguments == arguments), None)
         if same is not None:
             return same
+        check_may_propose(actor, group, now)
         proposal = Proposal.objects.create(
             verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments,
             reason=reason, why=why, actor=actor.name, via=actor.via, token=actor.token_id, client=actor.client[:120],
@@ -165,6 +170,20 @@ def propose(
         )  # fmt: skip
         log_proposal(actor, proposal, "proposed", reason=reason)
     return proposal
+
+
+def check_may_propose(actor: Actor, group: Group, now: datetime) -> None:
+    """Raise Conflict if too many proposals of this person, with whichever token, wait in the group; jobs may make any number."""
+    if actor.user_id is None:
+        return
+    tokens = ApiToken.objects.filter(user=actor.user_id).values("id")
+    own = Q(token__in=tokens) | Q(token=None, actor=actor.name)
+    rows = waiting_proposals(now).filter(own, group=group).select_related("memory")
+    if sum(not is_stale(row) for row in rows) >= MAX_WAITING:
+        raise Conflict(
+            f"{MAX_WAITING} proposals of yours wait in '{group.slug}', the most that one person may have.",
+            hint="Nothing was changed. Ask a curator to decide about them in the Review, or undo some.",
+        )
 
 
 def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> str:

@@ -23,12 +23,13 @@ from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
 from memories.lifecycle.undo.rows import FormerRow, rows_of
 from memories.lifecycle.undo.tables import MEMORY, table_named
 from memories.models import Memory, Tombstone, TombstoneKind
+from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store import rows_called_off
 from memories.store.policy import Change
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
-from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, Trust, recall_treatment
+from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
 
@@ -190,7 +191,7 @@ def hint_instead(memory: Memory) -> str:
             "A retracted text can be stored again after a curator lifts its tombstone; "
             f"an agent can restore what it retracted itself for {UNDO_HOURS} hours."
         )
-    if memory.trust == Trust.DISPUTED:
+    if doubts_of(memory):
         return gettext(
             "It is disputed. A curator decides: 'verify' or 'approve' if it is right, 'reject' if it is wrong."
         )

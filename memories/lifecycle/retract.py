@@ -47,7 +47,7 @@ from memories.types import Scope, State, Trust
 # In these states an id means that row; in any other it means the current version.
 HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
 LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
-COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
+COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def carry_out_retraction(
         consequences += placed.consequences
         done = change_fields(
             actor, memory, Operation.RETRACT, new, tuple(consequences),
-            reason=reason, dry_run=False, follow_up=follow_up,
+            reason=reason, dry_run=False, follow_up=follow_up, settles=True,
         )  # fmt: skip
         transaction.set_rollback(dry_run)
     # A dry run's new successor is gone, and so is its id.

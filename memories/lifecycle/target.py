@@ -29,6 +29,7 @@ from memories.store import (
     is_withdrawn_now,
     put_plan_back,
     rows_called_off,
+    settle_doubts,
 )
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
@@ -246,8 +247,11 @@ def change_fields(
     reason: str,
     dry_run: bool,
     follow_up: Callable[[], DerivedChanges | None] | None = None,
+    settles: bool = False,
 ) -> ChangeResult:
     """Update the fields by compare-and-set, refresh the search columns, run `follow_up`, audit. One transaction.
+
+    `settles`: it decides about the memory's open doubts too.
 
     A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does.
 
@@ -273,6 +277,8 @@ def change_fields(
         refresh_around([memory])
         lines, kept = ((), {}) if was_withdrawn else follow_withdrawal(actor, memory)
         followed = (follow_up() if follow_up is not None else None) or DerivedChanges()
+        if settles:
+            settle_doubts(actor, memory, operation)
         memory.refresh_from_db()
         differences = changes(before, snapshot(memory))
         audit.append(

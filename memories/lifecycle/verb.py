@@ -10,9 +10,10 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
+from memories.queries.labels import doubts_of
 from memories.types import State, Trust
 
-DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.DISPUTED, Trust.REJECTED, Trust.QUARANTINED})
+DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.REJECTED, Trust.QUARANTINED})
 
 
 class Face(StrEnum):
@@ -102,8 +103,13 @@ def is_live(memory: Memory) -> bool:
 
 
 def is_doubtful(memory: Memory) -> bool:
-    """True if the memory is live and somebody has to decide about it."""
-    return is_live(memory) and memory.trust in DOUBTFUL
+    """True if the memory is live and a person has to decide about it."""
+    return is_live(memory) and (memory.trust in DOUBTFUL or bool(doubts_of(memory)))
+
+
+def is_verifiable(memory: Memory) -> bool:
+    """True if the memory is live and not verified, or disputed since."""
+    return is_live(memory) and (memory.trust != Trust.VERIFIED or bool(doubts_of(memory)))
 
 
 def is_trusted(memory: Memory) -> bool:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
@@ -51,9 +51,12 @@ from memories.lifecycle.verb import (
     is_live,
     is_live_unlike,
     is_trusted,
+    is_verifiable,
 )
 from memories.models import Memory
+from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of
+from memories.store import check_may_doubt, raise_doubt
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.policy import Change, held_back
 from memories.store.withdrawn.rejection import find_counting_same, follow_trust
@@ -126,14 +129,26 @@ def _forget(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Chan
 
 @one_change
 def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Mark a memory as doubtful: recall returns it with a label until a person decides."""
+    """Doubt a memory: its trust and rank stay, and recall labels it with who doubts it and why until a person decides.
+
+    Raises:
+        Conflict: nobody trusts it yet, the actor disputes it already, or has too many open disputes in its group.
+    """
     memory = find_head(actor, id_, right=WRITE)
     require_state(memory, State.LIVE, verb="dispute")
     if memory.trust not in (Trust.ACTIVE, Trust.VERIFIED):
         raise Conflict(f"{memory.id} is {memory.trust}; only an active or verified memory can be disputed.")
-    consequences = (gettext("recall returns it, labelled 'disputed'"),)
-    new = {"trust": Trust.DISPUTED}
-    return change_fields(actor, memory, Operation.DISPUTE, new, consequences, reason=reason, dry_run=dry_run)
+    reason = clean_reason(reason)
+    consequences = (gettext("recall returns it, labelled 'disputed'; its trust and its place stay"),)
+
+    def follow_up() -> None:
+        check_may_doubt(actor, memory)
+        raise_doubt(actor, memory, reason)
+
+    return change_fields(
+        actor, memory, Operation.DISPUTE, {}, consequences,
+        reason=reason, dry_run=dry_run, follow_up=follow_up,
+    )  # fmt: skip
 
 
 @one_change
@@ -142,25 +157,39 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     memory = find_head(actor, id_, right=CURATE)
     require_person(actor, "verify")
     require_state(memory, State.LIVE, verb="verify")
-    if memory.trust == Trust.VERIFIED:
+    if memory.trust == Trust.VERIFIED and not doubts_of(memory):
         raise Conflict(f"{memory.id} is already verified.")
     check_not_barred(actor, memory)
     consequences = (gettext("recall prefers it; decay and cleanup leave it alone"),)
     new = {"trust": Trust.VERIFIED}
     return change_fields(
         actor, memory, Operation.VERIFY, new, consequences,
-        reason=reason, dry_run=dry_run, follow_up=lambda: follow_trust(actor, memory, reason=reason),
+        reason=reason, dry_run=dry_run, follow_up=lambda: follow_trust(actor, memory, reason=reason), settles=True,
     )  # fmt: skip
 
 
 @one_change
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Activate a candidate, disputed, rejected or quarantined memory; for curators."""
+    """Activate a candidate, rejected or quarantined memory, or settle the doubt about one that counts; for curators."""
+    memory = find_head(actor, id_, right=CURATE)
+    if memory.trust in (Trust.ACTIVE, Trust.VERIFIED) and doubts_of(memory):
+        return _settle_doubt(actor, memory, reason=reason, dry_run=dry_run)
     consequence = gettext("recall returns it")
     return _set_trust(
         actor, id_, Trust.ACTIVE, consequence,
         reason=reason, dry_run=dry_run, follow_up=approve_text,
     )  # fmt: skip
+
+
+def _settle_doubt(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    require_person(actor, "approve")
+    require_state(memory, State.LIVE, verb="approve")
+    line = gettext("it stays {trust}, and the dispute is settled").format(
+        trust=pgettext("word", memory.trust)
+    )
+    return change_fields(
+        actor, memory, Operation.TRUST, {}, (line,), reason=reason, dry_run=dry_run, settles=True
+    )
 
 
 @one_change
@@ -263,7 +292,7 @@ def _set_trust(
     consequences = rejection_lines(memory, same) if is_rejected else (consequence,)
     return change_fields(
         actor, memory, Operation.TRUST, {"trust": trust}, consequences,
-        reason=reason, dry_run=dry_run, follow_up=run_follow_up,
+        reason=reason, dry_run=dry_run, follow_up=run_follow_up, settles=True,
     )  # fmt: skip
 
 
@@ -327,9 +356,9 @@ VERBS: Final[dict[str, Verb]] = {
              text="successor", agents_help="retract: it was wrong, its text stays barred", log_color="danger"),
         Verb("dispute", dispute, Operation.DISPUTE, WRITE, "mark it as doubtful", EVERYBODY,
              VerbButton(gettext_noop("Dispute"), "disputed", "help", 50, is_trusted, gettext_noop("Dispute this memory?"), needs_reason=True),
-             agents_help="dispute: doubtful, recall labels it", log_color="warning"),
+             agents_help="dispute: you doubt it, recall says so", log_color="warning"),
         Verb("verify", verify, Operation.VERIFY, CURATE, "confirm it", PEOPLE,
-             VerbButton(gettext_noop("Verify"), "verified", "verified", 20, is_live_unlike(Trust.VERIFIED), gettext_noop("Verify this memory?"))),
+             VerbButton(gettext_noop("Verify"), "verified", "verified", 20, is_verifiable, gettext_noop("Verify this memory?"))),
         Verb("approve", approve, Operation.TRUST, CURATE, "activate a candidate", PEOPLE,
              VerbButton(gettext_noop("Approve"), "approved", "check", 10, is_doubtful, gettext_noop("Approve this memory?"))),
         Verb("reject", reject, Operation.TRUST, CURATE, "reject it; its text is refused from now on", PEOPLE,

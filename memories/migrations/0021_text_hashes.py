@@ -22,6 +22,6 @@ def recompute_hashes(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0018_former_treatment")]
+    dependencies = [("memories", "0019_doubt")]
 
     operations = [migrations.RunPython(recompute_hashes, migrations.RunPython.noop, elidable=True)]

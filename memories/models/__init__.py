@@ -1,6 +1,6 @@
 """Tables of the app memories."""
 
-from memories.models.feedback import Feedback, FeedbackVerdict
+from memories.models.feedback import Doubt, DoubtStatus, Feedback, FeedbackVerdict
 from memories.models.finding import FindingStatus, MemoryFinding
 from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
@@ -15,6 +15,8 @@ from memories.models.unprobed import Unprobed
 __all__ = [
     "REVIEWED_KINDS",
     "Checkpoint",
+    "Doubt",
+    "DoubtStatus",
     "Feedback",
     "FeedbackVerdict",
     "FindingStatus",

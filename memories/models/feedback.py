@@ -1,11 +1,13 @@
-"""Feedback: what agents and people say about the memories that recall returned to them."""
+"""What agents and people say about memories: feedback on what recall returned, and doubt about what is stored."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from memories.models.memory import Memory
+from storage.ids import new_id
 
 
 class FeedbackVerdict(models.TextChoices):
@@ -38,3 +40,42 @@ class Feedback(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.memory_id}"
+
+
+class DoubtStatus(models.TextChoices):
+    """Whether a person still has to decide about a doubt."""
+
+    OPEN = "open", gettext_lazy("open: a curator has to decide")
+    SETTLED = "settled", gettext_lazy("settled: decided, or taken back")
+
+
+class Doubt(models.Model):
+    """That one author doubts a memory, and why. It says nothing of the memory's trust, and changes no rank.
+
+    `memory` is the chain's root. `author` is the person behind every token of theirs, None for a job and for the machine's operator;
+    `token` is recorded as the audit log records it. `how` names the operation that settled it.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="doubts")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    author_name = models.CharField(max_length=300, default="")
+    token = models.UUIDField(null=True)
+    reason = models.TextField(blank=True, default="")
+    at = models.DateTimeField(default=timezone.now)
+    status = models.CharField(max_length=8, choices=DoubtStatus, default=DoubtStatus.OPEN)
+    settled_by = models.CharField(max_length=300, blank=True, default="")
+    settled_at = models.DateTimeField(null=True)
+    how = models.CharField(max_length=20, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="doubt_status_known", condition=Q(status__in=DoubtStatus.values)),
+        ]
+        indexes = [models.Index(name="doubt_open", fields=["memory"], condition=Q(status="open"))]
+
+    def __str__(self) -> str:
+        return f"{self.author_name}: {self.reason}"

@@ -9,13 +9,15 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from access.audit.operations import Operation
+from access.models import AuditEntry
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.short_id import short_id
 from memories.queries.by_key import read_rows
 from memories.queries.versions import has_lapsed, heads_of
 from memories.queries.visibility import has_begun, matches_scope
-from memories.types import VISIBLE_TRUSTS, State
+from memories.types import VISIBLE_TRUSTS, State, Trust
 from storage.compiled_queries import CompiledQuery
 
 MAX_NAMED: Final = 3  # conflicts of one memory
@@ -26,16 +28,22 @@ _OTHER_KINDS: Final = sorted(set(LinkKind) - {LinkKind.CONFLICT})
 
 @dataclass(frozen=True)
 class OpenConflict:
-    """A memory that contradicts another: its id and the two values, which are empty where no words were found."""
+    """A memory that contradicts another: its id and the two values, which are empty where no words were found.
+
+    `verified_by` is the person who verified the other one, if the memory itself is not verified.
+    """
 
     other: UUID
     own_value: str
     other_value: str
+    verified_by: str = ""
 
     @property
     def note(self) -> str:
-        """The conflict in words: "in conflict with <short id>: 8081 / 8082"."""
+        """The conflict in words: "in conflict with <short id>: 8081 / 8082", or "contradicts what ann verified (<short id>)"."""
         values = f": {self.own_value} / {self.other_value}" if self.own_value and self.other_value else ""
+        if self.verified_by:
+            return f"contradicts what {self.verified_by} verified ({short_id(self.other)}){values}"
         return f"in conflict with {short_id(self.other)}{values}"
 
 
@@ -46,6 +54,8 @@ def find_open_conflicts(
     leave_out: Callable[[Iterable[Memory], Visibility], set[int]],
 ) -> dict[int, tuple[OpenConflict, ...]]:
     """Open conflicts by key of the memories that count now, newest first.
+
+    A verified memory has none with one that is not: it is the other one that carries the mark.
 
     A conflict with a memory that the caller may not recall is no part of the answer; `leave_out` finds what their group
     has withdrawn. One query, and two more if any link is open. A question about the past has none: its answer is what
@@ -65,9 +75,19 @@ def find_open_conflicts(
             memory, other = live.get(root), others.get(other_root)
             if memory is None or other is None or other.key in hidden or memory.key == other.key:
                 continue
+            if memory.trust == Trust.VERIFIED != other.trust:
+                continue
             if still_states(memory, own) and still_states(other, theirs):
-                found[memory.key].append(OpenConflict(other.id, shorten(own), shorten(theirs)))
+                by = verifier_of(other) if other.trust == Trust.VERIFIED != memory.trust else ""
+                found[memory.key].append(OpenConflict(other.id, shorten(own), shorten(theirs), by))
     return {key: tuple(conflicts[:MAX_NAMED]) for key, conflicts in found.items()}
+
+
+def verifier_of(memory: Memory) -> str:
+    """Who verified a memory last, by this store's log; "a person" if it does not tell."""
+    chain = Memory.objects.filter(Q(key=memory.root_key) | Q(root=memory.root_key)).values("id")
+    rows = AuditEntry.objects.filter(origin="", memory_id__in=chain, operation=Operation.VERIFY)
+    return rows.order_by("-key").values_list("actor", flat=True).first() or "a person"
 
 
 def still_states(memory: Memory, value: str) -> bool:

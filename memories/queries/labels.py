@@ -1,16 +1,26 @@
-"""Labels: why to be careful with a memory, worded the same in every interface."""
+"""Labels: why to be careful with a memory, and who doubts it; worded the same in every interface."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
+from typing import Any, Final
 
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memories.models import Memory
+from memories.models import Doubt, DoubtStatus, Memory
+from memories.queries.by_key import read_rows
 from memories.queries.versions import has_lapsed
 from memories.types import State, Trust, Type
+from storage.compiled_queries import CompiledQuery
 
 PROMOTED_SOURCE = "loci:promote"  # of a fact that maintenance made from repeated events
 OUTSIDE = "outside"  # of what came from a file, a web page or a tool, and not from the team
 PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
+MAX_REASON_CHARS: Final = 120  # of a label
+_READ: Final = "_loci_doubts"  # the attribute of a memory whose doubts were read
 
 
 def label_of(memory: Memory, *, now: datetime | None = None) -> str:
@@ -21,6 +31,8 @@ def label_of(memory: Memory, *, now: datetime | None = None) -> str:
     labels = [label_of_state(memory, now or timezone.now())]
     if memory.trust not in PLAIN_TRUSTS:
         labels.append(memory.trust)
+    elif doubt := describe_doubt(memory):
+        labels += [memory.trust, doubt] if memory.trust == Trust.VERIFIED else [doubt]
     if memory.source == PROMOTED_SOURCE and memory.trust == Trust.ACTIVE:
         labels.append("derived: events repeat it")
     if memory.outside:
@@ -69,3 +81,52 @@ def label_of_superseded(memory: Memory, now: datetime) -> str:
 
 def _dated(word: str, moment: datetime | None) -> str:
     return f"{word} {moment:%Y-%m-%d}" if moment else ""
+
+
+def read_doubts(memories: Iterable[Memory]) -> None:
+    """Read the open doubts of many live memories at once, for label_of() and doubts_of(); one query."""
+    rows = [row for row in memories if row.state == State.LIVE]
+    if not rows:
+        return
+    found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    for root, author, reason in read_rows(_open_query, list({row.root_key for row in rows})):
+        found[root].append((author, reason))
+    for row in rows:
+        setattr(row, _READ, found.get(row.root_key, []))
+
+
+def doubts_of(memory: Memory) -> list[tuple[str, str]]:
+    """The authors and reasons of a live memory's open doubts, oldest first."""
+    if memory.state == State.LIVE and not hasattr(memory, _READ):
+        read_doubts([memory])
+    found: list[tuple[str, str]] = getattr(memory, _READ, [])
+    return found
+
+
+def describe_doubt(memory: Memory) -> str:
+    """The open doubts in words: "disputed by bob/agent: the port has changed"; empty without one."""
+    doubts = doubts_of(memory)
+    if not doubts:
+        return ""
+    author, reason = doubts[0]
+    short = reason if len(reason) <= MAX_REASON_CHARS else f"{reason[: MAX_REASON_CHARS - 1]}…"
+    more = f", and by {len(doubts) - 1} more" if len(doubts) > 1 else ""
+    return f"disputed by {author}{f': {short}' if short else ''}{more}"
+
+
+def is_doubted() -> Q:
+    """Condition on memories: a doubt of the chain is open."""
+    root = Coalesce(OuterRef("root"), OuterRef("key"))
+    return Q(Exists(Doubt.objects.filter(memory=root, status=DoubtStatus.OPEN)))
+
+
+@cache
+def _open_query(count: int) -> CompiledQuery[tuple[Any, ...]]:
+    return CompiledQuery(
+        lambda *roots: (
+            Doubt.objects.filter(memory__in=roots, status=DoubtStatus.OPEN)
+            .order_by("key")
+            .values_list("memory_id", "author_name", "reason")
+        ),
+        count,
+    )

@@ -162,6 +162,15 @@ def candidate_adjustments(
     )
 
 
+def claimed_adjustment(row: RankingFields, question: Question, tuning: Tuning = TUNING) -> float:
+    """The parts of a score that the memory's author claims: confidence, importance and tags."""
+    return (
+        CONFIDENCE_WEIGHT * (row.confidence - 0.5)
+        + IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE)
+        + tag_adjustment(row.tags, question.subject_words, tuning)
+    )
+
+
 def identifier_adjustment(content: str, identifiers: Sequence[str], tuning: Tuning = TUNING) -> float:
     """The boost for the question's identifiers that the text has, by their share."""
     if not identifiers:

@@ -10,7 +10,7 @@ from memories.embedding import Encoder
 from memories.entities.lines import RelationLine, fence_relations
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence
 from memories.recall.abstention import Confidence
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit_best
@@ -262,6 +262,7 @@ def take_notes(
 ) -> Notes:
     """What an answer about the group says beside these memories."""
     coming = find_visible_coming(memories, visibility)
+    read_doubts([*memories, *coming.values()])
     return Notes(group, coming, find_visible_conflicts(memories, visibility), alike or {})
 
 

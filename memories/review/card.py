@@ -19,6 +19,7 @@ from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.lifecycle.propose import KINDS
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
+from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of, heads_of, parse_id, versions_of
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
@@ -64,7 +65,7 @@ class ComparedMemory:
 
     @property
     def counts(self) -> bool:
-        """True if it can be merged with or replace another memory: live, and active, verified or disputed."""
+        """True if it can be merged with or replace another memory: live, and active or verified."""
         return self.memory.state == State.LIVE and self.memory.trust in COUNTS
 
 
@@ -283,6 +284,7 @@ def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice
         return (merge, CHOICES["dismiss"], replace_other, reject, edit)
     if kind == CardKind.DISPUTED:
         approve = replace(approve, label=gettext("It is right"), undo=gettext("it is disputed again"))
+        reject = replace(reject, label=gettext("It is wrong"))
     elif any(one.replaced_on_approval for one in beside):
         approve = replace(approve, undo=UNDO_REPLACING)
     if kind == CardKind.QUARANTINED:
@@ -375,14 +377,10 @@ def find_authorship(memory: Memory) -> Authorship:
 
 
 def find_reason(memory: Memory) -> str:
-    """Why a memory waits: what was said with its dispute, or as the store answered."""
-    return find_dispute_reason(memory) if memory.trust == Trust.DISPUTED else find_store_reason(memory)
-
-
-def find_dispute_reason(memory: Memory) -> str:
-    """The reason given with the latest dispute; empty if there is none."""
-    last = rows_about(memory, Operation.DISPUTE).order_by("-key").first()
-    return str(last.payload.get("reason", "")) if last is not None else ""
+    """Why a memory waits: who doubts it and why, or as the store answered."""
+    doubts = doubts_of(memory)
+    said = (f"{author}: {reason}" if reason else author for author, reason in doubts)
+    return "; ".join(said) if doubts else find_store_reason(memory)
 
 
 def find_store_reason(memory: Memory) -> str:

@@ -22,14 +22,14 @@ from access.groups import find_group
 from access.models import Group
 from memories.entities.statements import visible_keys
 from memories.lifecycle.propose import KINDS, is_stale, waiting_proposals
-from memories.models import Link, LinkKind, LinkStatus, Memory, Proposal
+from memories.models import Doubt, DoubtStatus, Link, LinkKind, LinkStatus, Memory, Proposal
 from memories.queries.versions import head_keys
 from memories.review.sensitive import find_sensitive
 from memories.types import State, Trust
 
 CAP: Final = 500  # per kind; counting further helps nobody
 LISTED: Final = 100  # cards that are read at once
-COUNTS: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED})
+COUNTS: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 WAITING_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "waiting.sql").read_text(
     encoding="utf-8"
 )
@@ -166,7 +166,8 @@ def find_cards(actor: Actor, groups: list[int] | None) -> FoundCards:
     """What waits for a decision in these groups (None: in all)."""
     keys: dict[CardKind, list[int]] = {}
     links: dict[CardKind, list[OpenLink]] = {}
-    for trust in (Trust.DISPUTED, Trust.CANDIDATE, Trust.QUARANTINED):
+    keys[CardKind.DISPUTED] = find_disputed(groups)
+    for trust in (Trust.CANDIDATE, Trust.QUARANTINED):
         keys[CardKind(trust)] = find_waiting(trust, groups)
     candidates = keys[CardKind.CANDIDATE]
     promoted = find_promoted(candidates)
@@ -207,6 +208,17 @@ def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(query, [str(trust), int(groups is None), *keys, CAP + 1])
         return [key for (key,) in cursor.fetchall()]
+
+
+def find_disputed(groups: list[int] | None) -> list[int]:
+    """The keys of the live memories that count and have an open doubt, at most CAP + 1."""
+    roots = Doubt.objects.filter(status=DoubtStatus.OPEN).order_by().values("memory")
+    rows = Memory.objects.filter(
+        Q(key__in=roots) | Q(root__in=roots), state=State.LIVE, trust__in=COUNTS
+    ).order_by("key")
+    if groups is not None:
+        rows = rows.filter(group__in=groups)
+    return list(rows.values_list("key", flat=True)[: CAP + 1])
 
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
@@ -270,7 +282,7 @@ def is_trusted_or_replaced(end: str) -> Q:
 
 
 def find_trusted(actor: Actor, keys: set[int]) -> set[int]:
-    """The live memories that are active, verified or disputed and that the actor may see."""
+    """The live memories that are active or verified and that the actor may see."""
     live = Memory.objects.filter(key__in=keys, state=State.LIVE, trust__in=COUNTS)
     found = set(live.values_list("key", flat=True))
     return found if actor.all_groups else visible_keys(actor, found)

@@ -19,7 +19,7 @@ from memories.models import FindingStatus, Memory, MemoryFinding
 from memories.types import State, Trust
 
 # What agents may get now; a quarantined or rejected memory has its own card.
-SHOWN = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
+SHOWN = (Trust.ACTIVE, Trust.VERIFIED)
 OLD_VERSION = gettext_noop("the former version still holds it, for people only; purge destroys it")
 
 

@@ -14,6 +14,7 @@ from access.models import Group
 from memories.browse.feedback import feedback_in
 from memories.embedding import model_status
 from memories.models import Link, LinkKind, LinkStatus, Memory, MemoryFinding, Piece, RecallLog
+from memories.queries.labels import is_doubted
 from memories.queries.visibility import as_q, listed_by
 from memories.review.queue import count_cards
 from memories.types import State
@@ -41,6 +42,7 @@ class Stats:
     by_scope: dict[str, int]
     pinned: int
     waiting: int
+    disputed: int
     conflicts: int
     duplicates: int
     relations: int
@@ -86,6 +88,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         by_scope=count_by(live, "scope"),
         pinned=totals["pinned"],
         waiting=count_cards(actor, [found.key] if found else None if actor.all_groups else list(actor.roles)),
+        disputed=live.filter(is_doubted()).count(),
         conflicts=open_links.filter(kind=LinkKind.CONFLICT).count(),
         duplicates=open_links.filter(kind=LinkKind.DUPLICATE).count(),
         relations=in_visible_groups(Relation.objects.filter(retired_at=None), actor, found).count(),

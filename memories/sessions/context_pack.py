@@ -21,7 +21,7 @@ from memories.language.cleaning import clean_line
 from memories.language.plurals import format_count, format_memory_count
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import RecallRequest, RecallResult, recall
@@ -119,6 +119,7 @@ class Gathering:
         """part() of rows, without those whose text the group has withdrawn."""
         found = [*rows]
         hidden = find_left_out(found, self.visibility)
+        read_doubts(found)
         items = [
             PackItem(row, row.content, label_of(row), why or ("pinned" if row.pinned else row.trust))
             for row in found

@@ -17,7 +17,7 @@ from memories.draft import check_range
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Memory, Thread
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.pages import make_cursor, parse_cursor
 from memories.queries.quoting import escape, fence
 from memories.queries.visibility import as_q, recallable_by
@@ -216,6 +216,7 @@ def read_turns(thread: Thread, visibility: Visibility, after: int) -> RowsRead[M
         rows = rows.filter(Q(position__gt=last.position) | Q(position=last.position, pk__gt=after))
     found = list(rows.order_by("position", "pk")[:MAX_ROWS])
     hidden = find_left_out(found, visibility)
+    read_doubts(found)
     return RowsRead([row for row in found if row.key not in hidden], len(found) == MAX_ROWS)
 
 

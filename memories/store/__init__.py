@@ -43,6 +43,14 @@ from memories.store.neighbours import (
 from memories.store.pieces import one_index_state, read_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
 from memories.store.withdrawn.near import WithdrawnTexts
+from memories.store.writes.doubts import (
+    MAX_OPEN,
+    check_may_doubt,
+    raise_doubt,
+    raised_by,
+    settle_doubts,
+    settle_replaced,
+)
 from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.findings import record_findings
 from memories.store.writes.links import link, link_neighbours, link_successor
@@ -70,6 +78,7 @@ from memories.types import Scope, Trust
 
 __all__ = [
     "CONFIRMED_TODAY",
+    "MAX_OPEN",
     "REINFORCEMENT",
     "UNPROBED",
     "Outcome",
@@ -79,6 +88,7 @@ __all__ = [
     "bring_plan_forward",
     "call_off_plan",
     "changed_meanwhile",
+    "check_may_doubt",
     "check_may_write",
     "find_exact",
     "follow_withdrawal",
@@ -94,11 +104,15 @@ __all__ = [
     "prepare_store",
     "prepare_text",
     "put_plan_back",
+    "raise_doubt",
+    "raised_by",
     "record_findings",
     "replace_memory",
     "restated_withdrawn",
     "rows_called_off",
+    "settle_doubts",
     "settle_on_approval",
+    "settle_replaced",
     "store",
     "store_prepared",
     "valid_time_end",

@@ -26,12 +26,14 @@ from memories.queries.versions import head_keys
 from memories.store.existing import TextKey, text_key
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.writes.doubts import raise_doubt
 from memories.store.writes.links import link
 from memories.types import State, Trust, Type
 
 WITHDRAWN: Final = "a source was withdrawn"
-# The new trust of a fact that loses its evidence, by its old trust; a verified fact stays, with a conflict link.
-WEAKENED_TRUST: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: Trust.DISPUTED}
+UNPROVEN: Final = (
+    "too little of what it rested on is left"  # why an active fact that lost its evidence is doubted
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class WeakenedFact:
             return f"the fact {self.head.id} loses evidence; it rests on {format_memory_count(self.left)} now"
         if self.head.trust == Trust.VERIFIED:
             return f"the fact {self.head.id} rested on it and stays, since a person verified it: look at the conflict"
-        trust = WEAKENED_TRUST.get(self.head.trust, self.head.trust)
+        if self.head.trust == Trust.ACTIVE:
+            return f"the fact {self.head.id} rested on it and is disputed now"
+        trust = Trust.REJECTED if self.head.trust == Trust.CANDIDATE else self.head.trust
         return f"the fact {self.head.id} rested on it and is {trust} now"
 
 
@@ -265,21 +269,25 @@ def update_and_log(actor: Actor, operation: Operation, rows: Sequence[Memory], *
 
 
 def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
-    """Dismiss a fact's evidence and lower its trust if too little is left; returns how many memories changed."""
+    """Dismiss a fact's evidence; if too little is left, reject a candidate and doubt an active fact; returns how many changed."""
     now, head = timezone.now(), fact.head
     Link.objects.filter(pk__in=[row.pk for row in fact.links]).update(
         status=LinkStatus.DISMISSED, settled_at=now, settled_by=actor.name
     )
-    new = WEAKENED_TRUST.get(head.trust) if fact.falls and head.state == State.LIVE else None
-    before = snapshot(head)
-    if new is not None:
-        Memory.objects.filter(pk=head.pk).update(trust=new, updated_at=now)
+    operation, before = Operation.LINK, snapshot(head)
+    falling = head.trust if fact.falls and head.state == State.LIVE else ""
+    if falling == Trust.CANDIDATE:
+        operation = Operation.TRUST
+        Memory.objects.filter(pk=head.pk).update(trust=Trust.REJECTED, updated_at=now)
         head.refresh_from_db(fields=["trust", "updated_at"])
-    elif fact.falls and head.trust == Trust.VERIFIED and head.state == State.LIVE and not is_purge:
+    elif falling == Trust.ACTIVE:
+        operation = Operation.DISPUTE
+        raise_doubt(actor, head, UNPROVEN)
+    elif falling == Trust.VERIFIED and not is_purge:
         open_conflict(actor, head, source)
     audit.append(
         actor,
-        Operation.TRUST if new is not None else Operation.LINK,
+        operation,
         memory_id=head.id,
         group=head.group.id,
         payload={
@@ -288,7 +296,7 @@ def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: b
             "reason": WITHDRAWN,
         },
     )
-    return 1 if new is not None else 0
+    return 0 if operation is Operation.LINK else 1
 
 
 def open_conflict(actor: Actor, head: Memory, source: Memory) -> None:

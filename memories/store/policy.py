@@ -18,6 +18,7 @@ from access.errors import NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.coming import read_plan
+from memories.queries.labels import doubts_of
 from memories.types import Trust
 
 
@@ -99,7 +100,7 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
 # Changes that put another text over a memory.
 _OVER: Final = frozenset({Change.SUPERSEDE, Change.EDIT, Change.RESTORE_VERSION})
 # A policy holds back changes of memories that recall returns; a candidate that nobody has approved may be withdrawn.
-COUNTED: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED})
+COUNTED: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,11 @@ def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: fl
         return Verdict(rule.protected, f"{by_whom}, so a curator decides about changes by agents")
     if rule.plain is not NOW:
         return Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
+    why = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
+    if not why or rule.held is NOW or memory.trust not in COUNTED:
+        return Verdict(NOW)
     # A curator's edit of a disputed memory decides about it.
-    is_counted = memory.trust in COUNTED - ({Trust.DISPUTED} if kind is ActorKind.CURATOR else frozenset())
-    doubt = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
-    return Verdict(rule.held, doubt) if doubt and is_counted and rule.held is not NOW else Verdict(NOW)
+    return Verdict(NOW) if kind is ActorKind.CURATOR and doubts_of(memory) else Verdict(rule.held, why)
 
 
 def held_back(actor: Actor, change: Change, memory: Memory, *, confidence: float | None = None) -> str:
@@ -154,8 +156,7 @@ def actor_kind(actor: Actor, group: int) -> ActorKind:
 def protection(memory: Memory) -> str:
     """Who stands behind a memory that agents may not change by themselves; empty if nobody does.
 
-    A dispute does not end a verification: otherwise an agent could dispute first and retract then. What a plan is to
-    replace protects the plan as well: the memory that counts until then leads to it.
+    What a plan is to replace protects the plan as well: the memory that counts until then leads to it.
     """
     if by_whom := own_protection(memory):
         return by_whom
@@ -171,8 +172,6 @@ def own_protection(memory: Memory) -> str:
         return "a person pinned it"
     if memory.trust == Trust.VERIFIED:
         return "a person verified it"
-    if memory.trust == Trust.DISPUTED and was_verified(memory):
-        return "a person verified it before it was disputed"
     return ""
 
 
@@ -181,15 +180,6 @@ def was_pinned_by_person(memory: Memory) -> bool:
     last = log_of_chain(memory, Operation.PIN, Operation.UNPIN).first()
     by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
     return not (by_agent and last is not None and last.operation == Operation.PIN)
-
-
-def was_verified(memory: Memory) -> bool:
-    """True if a disputed memory was verified before, or if the log does not tell."""
-    for entry in log_of_chain(memory, Operation.DISPUTE, Operation.TRUST).select_related("payload_row"):
-        before, after = entry.payload.get("changes", {}).get("trust", [None, None])
-        if after == Trust.DISPUTED:
-            return bool(before == Trust.VERIFIED)
-    return True
 
 
 def log_of_chain(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:

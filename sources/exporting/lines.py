@@ -10,7 +10,7 @@ from access.actor import Actor
 from access.audit.chains import OWN
 from access.models import AuditEntry, AuditHead, Group
 from access.models.audit import LEGACY
-from memories.models import Checkpoint, Link, Memory, MemoryFinding, Thread, Tombstone
+from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
 from relations.models import EntityAlias, Relation
 from sources.exporting.seal import SEAL, seal_of
@@ -18,6 +18,7 @@ from sources.exporting.vectors import piece_record
 from sources.format import (
     ALIAS,
     CHECKPOINT,
+    DOUBT,
     FORMAT,
     GROUP,
     LINK,
@@ -48,6 +49,7 @@ def export_lines(
     yield from memory_lines(visible, vectors=vectors)
     links = Link.objects.filter(source__in=visible, target__in=visible)
     yield from row_lines(LINK, links, "source", "target")
+    yield from row_lines(DOUBT, Doubt.objects.filter(memory__in=visible), "memory", "author")
     relations = Relation.objects.filter(Q(subject__in=visible) & Q(object__in=visible), group__in=keys)
     yield from relation_lines(relations)
     aliases = EntityAlias.objects.filter(memory__in=visible, group__in=keys)

@@ -1,7 +1,6 @@
 """Deleted sections: recorded at one scan, unconfirmed after the next; many at once make the folder ask."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,14 +12,16 @@ from memories.lifecycle.target import change_fields
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory
 from memories.queries.versions import head_of
-from memories.types import State, Trust
+from memories.store import raised_by, settle_doubts
+from memories.types import State
 from sources.models import WatchedFile, WatchedFolder, WatchedSection
 
 MOST_GONE: Final = 50
 SHARE_GONE: Final = 0.2
 AT_LEAST: Final = 2  # a single missing section is not an accident
 BETWEEN: Final = timedelta(seconds=5)  # two scans: an editor may take a file away while it saves
-LEFT_ALONE: Final = "-"  # a candidate, or disputed by somebody else
+LEFT_ALONE: Final = "-"  # it does not count
+BACK: Final = "file"  # how a doubt was settled whose section is back
 
 
 def asks_about(folder: WatchedFolder, gone: int) -> str:
@@ -84,12 +85,15 @@ def doubt(actor: Actor, section: WatchedSection) -> str:
 
 
 def confirm_again(actor: Actor, section: WatchedSection, head: Memory | None) -> None:
-    """Restore the former trust of a memory whose section is back."""
+    """Settle the doubt about a memory whose section is back; the doubts of others stay."""
     was, section.disputed_from, section.gone_since = section.disputed_from, "", None
-    if head is None or was not in (Trust.ACTIVE, Trust.VERIFIED) or head.trust != Trust.DISPUTED:
+    if head is None or was in ("", LEFT_ALONE):
         return
-    with suppress(Conflict):
-        change_fields(
-            actor, head, Operation.TRUST, {"trust": was}, (),
-            reason=f"{section.file.path} says it again", dry_run=False,
-        )  # fmt: skip
+
+    def settle() -> None:
+        settle_doubts(actor, head, BACK, only=raised_by(actor))
+
+    change_fields(
+        actor, head, Operation.DISPUTE, {}, (), reason=f"{section.file.path} says it again", dry_run=False,
+        follow_up=settle,
+    )  # fmt: skip

@@ -59,7 +59,7 @@ ROWS = st.lists(
             "whose": st.sampled_from([OWN, OWN, GLOBAL, GLOBAL_ELSEWHERE, FOREIGN, FOREIGN, FOREIGN]),
             "content": TEXTS,
             "state": st.sampled_from(["live", "live", "live", "retracted", "superseded"]),
-            "trust": st.sampled_from(["active", "active", "verified", "candidate", "disputed"]),
+            "trust": st.sampled_from(["active", "active", "verified", "candidate"]),
             "tags": st.lists(st.sampled_from(["red", "port"]), max_size=1),
         }
     ),

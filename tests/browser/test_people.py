@@ -72,7 +72,8 @@ def test_a_member_stores_finds_corrects_and_flags(page_as: PageAs, site: Site, a
     page.get_by_role("button", name="Flag it").click()
     expect(page.get_by_role("status").first).to_have_text("Flagged. A curator will look at it.")
     now = site.memory(page.url.rstrip("/").rsplit("/", 1)[-1])
-    assert (now["trust"], now["version"], now["author"]) == ("disputed", 2, "mia")
+    assert now["label"] == "disputed by mia: pads jam it"
+    assert (now["trust"], now["version"], now["author"]) == ("active", 2, "mia")
 
 
 def test_matches_of_all_groups_appear_while_one_types(page_as: PageAs, site: Site, axe: Check) -> None:

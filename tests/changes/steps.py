@@ -9,7 +9,7 @@ from access.audit.collect import Work, collecting_rows
 from maintenance.admin.runs import may_undo
 from maintenance.cycle import RunPlan, compute_cap, run_cycle
 from maintenance.cycle.undo import undo_run
-from maintenance.retention import enforce_retention
+from maintenance.retention import enforce_retention, has_changes
 from memories.draft import EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle import verbs
@@ -23,7 +23,6 @@ from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from sources.importing.drafts import import_drafts, numbered_draft
 from sources.importing.importer import LineRules
-from maintenance.retention import has_changes
 from sources.importing.undo import undo_import
 from tests.changes.world import SOURCE, TEXTS, Nothing, Offer, Step, World
 

@@ -14,9 +14,10 @@ from memories.language.cleaning import content_hash
 from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.lifecycle.target import change_fields
-from memories.models import IndexState, Memory, Piece
+from memories.models import Doubt, IndexState, Memory, Piece
 from memories.store import StoreResult, store
 from memories.store.search_columns import context_of, filter_tokens
+from memories.store.writes.doubts import open_doubts
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 MODEL = "test-model"
@@ -75,6 +76,17 @@ def row(group: Group, content: str, /, **fields: Any) -> Memory:
     memory.forms = forms_of(memory.content)
     memory.save(force_insert=True)
     return memory
+
+
+def doubt(memory: Memory, reason: str = "", *, by: str = "bob/claude") -> Memory:
+    """Add an open doubt past the verb, and give the memory."""
+    Doubt.objects.create(memory_id=memory.root_key, author_name=by, reason=reason)
+    return memory
+
+
+def doubters(memory: Memory) -> list[str]:
+    """Who doubts the memory, oldest first."""
+    return list(open_doubts(memory).values_list("author_name", flat=True))
 
 
 def unit_vector(seed: int) -> NDArray[np.float32]:

@@ -312,16 +312,14 @@ def test_what_will_be_true_can_be_asked(clock: Callable[[int], None], alice: Use
     assert told(person(alice), {"as_of": day(3)}, mode="keyword") == {CORRECTED: "counts from 2026-05-04"}
 
 
-def test_a_disputed_memory_carries_both_labels(
+def test_only_a_current_memory_is_labelled_as_disputed(
     clock: Callable[[int], None], alice: User, ledger: Group
 ) -> None:
     memory = past_row(ledger, {})
     dispute(person(alice), memory.id)
-    assert told(person(alice), TRUE_BEFORE, mode="keyword") == {TEXT: "disputed"}
+    assert told(person(alice), TRUE_BEFORE, mode="keyword") == {TEXT: "disputed by alice"}
     Memory.objects.filter(pk=memory.pk).update(**ENDED, state="superseded")
-    assert told(person(alice), TRUE_BEFORE, mode="keyword") == {
-        TEXT: "superseded: was true until 2026-04-26, disputed"
-    }
+    assert told(person(alice), TRUE_BEFORE, mode="keyword") == {TEXT: "superseded: was true until 2026-04-26"}
 
 
 @pytest.mark.parametrize("trust", [Trust.CANDIDATE, Trust.REJECTED, Trust.QUARANTINED])

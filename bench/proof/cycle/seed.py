@@ -16,12 +16,13 @@ from access.tokens import operator  # noqa: E402
 from bench.proof.cycle.year_texts import said_in_week  # noqa: E402
 from bench.proof.cycle.year_week import lost_sources  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
-from maintenance.cycle.recorder import model_for_table, unpack_batch  # noqa: E402
+from maintenance.cycle.undo import standing_changes  # noqa: E402
 from maintenance.models import Run  # noqa: E402
+from maintenance.runs.preview import unpack_change  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
+from memories.lifecycle.undo.tables import table_named  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
-from memories.queries.snapshot import as_json  # noqa: E402
 from memories.store.bulk import store_many  # noqa: E402
 
 
@@ -69,10 +70,10 @@ def _unlike(run: Run) -> list[str]:
     if run.status == "undone":
         return []
     last: dict[tuple[str, int], dict[str, Any]] = {}
-    for change in changes_of(run).order_by("key"):
-        rows = unpack_batch(change.after or {}) if change.is_batch else [(change.row, change.after or {})]
-        for key, after in rows:
-            last.setdefault((change.table, key), {}).update(after)
+    for change in standing_changes(run).order_by("key"):
+        for key, fields in unpack_change(change):
+            after = {name: value for name, (_, value) in fields.items()}
+            last.setdefault((change.kept, key), {}).update(after)
     unlike = [
         f"{table} {key} is not as the run left it"
         for (table, key), after in last.items()
@@ -82,9 +83,11 @@ def _unlike(run: Run) -> list[str]:
 
 
 def _agrees(table: str, key: int, after: dict[str, Any]) -> bool:
-    row = model_for_table(table)._base_manager.filter(pk=key).first()
+    row = table_named(table).model._base_manager.filter(pk=key).first()
     # A purge may have come after the run.
-    return row is None or all(as_json(getattr(row, name)) == value for name, value in after.items())
+    return row is None or all(
+        getattr(row, name) == table_named(table).typed(name, value) for name, value in after.items()
+    )
 
 
 def _left_of(purged: list[str]) -> dict[str, bool]:

@@ -30,7 +30,7 @@ from bench.proof.cycle.year_texts import Said, said_in_week  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
 from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
 from maintenance.cycle import RunPlan, run_cycle  # noqa: E402
-from maintenance.cycle.undo import undo_run  # noqa: E402
+from maintenance.cycle.undo import standing_changes, undo_run  # noqa: E402
 from maintenance.models import Run, RunStatus  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
@@ -56,7 +56,7 @@ def live_a_week(week: int, amount: int, *, is_deep: bool) -> dict[str, Any]:
         busy, faults = _busy_cycle(said_in_week(week, amount, monday=monday))
         quiet = run_cycle(operator(), RunPlan(max_share=1))
         second = run_cycle(operator(), RunPlan(now=quiet.now, max_share=1))
-        if second.counts or changes_of(second).exists():
+        if second.counts or standing_changes(second).exists():
             faults.append(f"a second run was not empty: {second.counts}")
         COUNTER.flush()
         day_later, undo_s, unlike = _taken_back(timezone.now() + timedelta(days=1))
@@ -66,7 +66,7 @@ def live_a_week(week: int, amount: int, *, is_deep: bool) -> dict[str, Any]:
         "live": Memory.objects.filter(state="live").count(),
         "busy_s": _seconds(busy),
         "day_s": _seconds(day_later),
-        "changes": changes_of(day_later).count(),
+        "changes": standing_changes(day_later).count(),
         "undo_s": round(undo_s, 2),
         "lock_ms": max(
             (round(1000 * s["longest_lock_s"]) for r in (busy, quiet, day_later) for s in r.steps), default=0

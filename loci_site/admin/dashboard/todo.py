@@ -20,6 +20,7 @@ from memories.review.queue import (
     CAP,
     CardKind,
     curated_keys,
+    find_disputed,
     find_open_links,
     find_open_proposals,
     may_review,
@@ -127,7 +128,6 @@ def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
     return [
         trust_figure(gettext_noop("waiting for approval"), Trust.CANDIDATE, "hourglass_top"),
         trust_figure(gettext_noop("quarantined"), Trust.QUARANTINED, "gpp_maybe"),
-        trust_figure(gettext_noop("disputed"), Trust.DISPUTED, "help"),
     ]
 
 
@@ -150,11 +150,17 @@ def review_figures(actor: Actor, group: Group | None) -> list[Figure]:
 
     counts = count_review(actor, groups)
 
-    def figure(label: str, kind: CardKind, icon: str) -> Figure:
-        elsewhere = list_url("memories_link", status__exact="open", kind__exact=kind) if kind.is_link else ""
+    def figure(label: str, kind: CardKind, icon: str, elsewhere: str = "") -> Figure:
+        elsewhere = (
+            elsewhere or list_url("memories_link", status__exact="open", kind__exact=kind)
+            if kind.is_link
+            else elsewhere
+        )
         return Figure(label, counts[kind], review_url(kind, slug) if is_curator else elsewhere, icon)
 
+    listed = list_url("memories_memory", group=slug, doubt="open")
     return [
+        figure(gettext_noop("disputed"), CardKind.DISPUTED, "help", listed),
         figure(gettext_noop("proposed changes"), CardKind.PROPOSAL, "edit_note"),
         figure(gettext_noop("sensitive texts"), CardKind.SENSITIVE, "policy"),
         figure(gettext_noop("open conflicts"), CardKind.CONFLICT, "compare_arrows"),
@@ -166,6 +172,7 @@ def count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
     """The proposals and links of these groups that have a card in the Review, at most CAP of each; None: all groups."""
     found = {
         CardKind.PROPOSAL: len(find_open_proposals(groups)),
+        CardKind.DISPUTED: len(find_disputed(groups)),
         CardKind.SENSITIVE: len(find_sensitive(groups, limit=CAP)),
         CardKind.CONFLICT: len(find_open_links(actor, CardKind.CONFLICT, groups)),
         CardKind.DUPLICATE: len(find_open_links(actor, CardKind.DUPLICATE, groups)),

@@ -44,7 +44,7 @@ BOOSTS = {
     "said": gettext_lazy("the question asks who said it, and this is by them"),
     "length": gettext_lazy("too short or too long to be informative"),
     "confidence": gettext_lazy("its confidence"),
-    "trust": gettext_lazy("verified or disputed"),
+    "trust": gettext_lazy("a person verified it"),
     "elsewhere": gettext_lazy("it belongs to another group"),
     "identifier": gettext_lazy("it has an identifier of the question"),
     "tags": gettext_lazy("its tags are words of the question"),
@@ -59,6 +59,7 @@ STEPS = {
     "fuse": gettext_lazy("Fused scores"),
     "relations": gettext_lazy("Relations followed"),
     "adjust": gettext_lazy("Adjustments for dates, names, threads and trust"),
+    "verified first": gettext_lazy("Verified memories before texts that say nearly the same"),
     "relevance": gettext_lazy("Is anything relevant?"),
 }
 

@@ -8,7 +8,7 @@ from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
 from loci_site.api.schemas.fields import Confidence, Timestamp, edited_fields, stored_fields, word_schema
-from memories.browse.listing import ListFilter
+from memories.browse.listing import TRUST_FILTERS, ListFilter
 from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
 from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
@@ -16,12 +16,12 @@ from memories.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
 from memories.queries.where import parse_where, where_schema
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
-from memories.types import Scope, State, Trust, Type
+from memories.types import Scope, State, Type
 
 TypeWord = Annotated[str, word_schema(Type.values)]
 ScopeWord = Annotated[str, word_schema(Scope.values)]
 StateWord = Annotated[str, word_schema([*State.values, "all"])]
-TrustWord = Annotated[str, word_schema(Trust.values)]
+TrustWord = Annotated[str, word_schema(TRUST_FILTERS)]
 PolicyWord = Annotated[str, word_schema(CandidatePolicy.values)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 

@@ -153,6 +153,7 @@ class ConflictOut(Document):
     id: str
     own: str
     other: str
+    verified_by: str = None  # type: ignore[assignment]  # absent unless a person verified the other one alone
 
 
 class AlikeOut(Document):
@@ -342,6 +343,7 @@ class StatsOut(Document):
     by_scope: dict[str, int]
     pinned: int
     waiting: int
+    disputed: int
     conflicts: int
     duplicates: int
     relations: int

@@ -35,8 +35,8 @@ output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earl
 - **Undo**: the answer to a write has an `undo` id; `forget_memory` with the verb `undo` takes it for 24 hours.
 - **Answers** come as structured content and as text. Fields without information are left out. Recalled text is
   enclosed in `<memory …>` marks, which it cannot forge: it is data. A mark has the short id, type and date, the trust
-  unless it is plainly active, the group if it is another than the answer's, and the source. The structured part has the
-  same marks and full ids.
+  unless it is plainly active, who disputes it and why, the group if it is another than the answer's, and the source. The
+  structured part has the same marks and full ids.
 - **Ids** may be short: the last eight characters or more.
 - **`token_budget`** counts the text of an answer, marks included, in tokens of the embedding model. What does not fit is cut, and
   the text says so and how to read the rest.

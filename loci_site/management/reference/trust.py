@@ -14,9 +14,18 @@ or it is refused. REST, MCP, the commands and the browser all read this table.
   in who does, or the operator on the machine itself.
 - **none**, **below**, **agents**, **all** are the policies of the memory's group. *below* applies to a change whose
   confidence is below the group's: the new text's, or else the memory's own.
-- **verified or pinned**: a person verified or pinned the memory. A verified memory that is disputed still counts as
-  verified. The column says what happens whatever the group's policy; an empty cell: as the policy says.
-- A policy holds back changes of memories that recall returns: active, verified and disputed ones.
+- **verified or pinned**: a person verified or pinned the memory. The column says what happens whatever the group's policy;
+  an empty cell: as the policy says.
+- A policy holds back changes of memories that recall returns: active and verified ones.
+
+A **dispute** is a fact next to trust. It changes neither the memory's trust nor its rank, and decay and cleanup take no
+notice of it. Recall, lists, pages and commands label the memory "disputed by NAME: reason", and the Review has a card. A
+curator settles it: *verify* or *approve* keeps the memory as it is, *reject* and *retract* withdraw it, and another text
+in its place settles it too. One person has at most one open dispute of a memory, and 50 open disputes and 50 waiting
+proposals in a group, over all tokens; jobs have no such limit.
+
+In an answer, a text that contradicts or nearly repeats a verified memory stands after it, whatever its importance or
+confidence, and a contradiction is marked "contradicts what NAME verified".
 
 A store with `supersedes` follows both rows, *store* and *supersede*. A restatement that names an earlier beginning moves
 `valid_from` only where an *edit* of the time would happen now. A new text that waits is a candidate. Any other change that

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Concat
 from maintenance.cycle.compaction.topics import WINDOW
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.queries.labels import is_doubted
 from memories.types import State, Trust, Type
 
 SUMMARY_SOURCE: Final = "loci:compact"
@@ -76,11 +77,11 @@ def age_horizon(turn: Turn) -> datetime:
 def compactable_events(turn: Turn) -> Any:
     """The group's events that may be summarised, annotated with `at`, when they happened.
 
-    Old, live, active and unpinned events without an end date. Excluded are summaries, events with an open conflict,
+    Old, live, active and unpinned events without an end date. Excluded are summaries, events with an open conflict or doubt,
     and events that went into a summary: who restored one wants it whole. A retracted summary does not count.
     """
     summarised = find_links_to_event(LinkKind.DERIVED).filter(source__source=SUMMARY_SOURCE)
-    disputed = find_links_to_event(LinkKind.CONFLICT).filter(status=LinkStatus.OPEN)
+    in_conflict = find_links_to_event(LinkKind.CONFLICT).filter(status=LinkStatus.OPEN)
     summarised = summarised.exclude(source__state=State.RETRACTED)
     return (
         Memory.objects.filter(
@@ -93,7 +94,11 @@ def compactable_events(turn: Turn) -> Any:
         )
         .annotate(at=Coalesce(F("valid_from"), F("created_at")))
         .filter(
-            ~Q(source__in=SUMMARY_SOURCES), ~Exists(summarised), ~Exists(disputed), at__lt=age_horizon(turn)
+            ~Q(source__in=SUMMARY_SOURCES),
+            ~Exists(summarised),
+            ~Exists(in_conflict),
+            ~is_doubted(),
+            at__lt=age_horizon(turn),
         )
     )
 

@@ -9,7 +9,17 @@ from django.db.models.functions import Length, StrIndex
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditPayload, Group, RowChange, SavedFilter, StoredAnswer
 from memories.language.dress.quotes import REDACTION
-from memories.models import Checkpoint, Link, Memory, MovedSource, Proposal, RecallLog, Thread, Tombstone
+from memories.models import (
+    Checkpoint,
+    Doubt,
+    Link,
+    Memory,
+    MovedSource,
+    Proposal,
+    RecallLog,
+    Thread,
+    Tombstone,
+)
 from memories.recall.recall_log import pack_hits, unpack_hits
 from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace, batches_of
 from relations.models import EntityAlias, Relation
@@ -141,6 +151,8 @@ MEMORY_PLACES: Final = (
           is_own=True, group="group__id", names=("id",)),
     TextPlace("tombstones", "reasons of tombstones contain it", Tombstone, ("reason",), BLANKED, is_own=True,
           group="group__id", names=("id",)),
+    TextPlace("disputes", "reasons of disputes contain it", Doubt, ("reason",), BLANKED, is_own=True,
+          group="memory__group__id"),
     TextPlace("links", "reasons of links contain it", Link, ("reason", "evidence"), BLANKED, is_own=True,
           group="source__group__id", names=("id",)),
     TextPlace("relations", "relations contain it", Relation, ("predicate", "metadata"), group="group__id", names=("id",)),

@@ -21,7 +21,7 @@ from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
 from relations.models import Relation
 
-MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED, Trust.CANDIDATE)
+MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
 # Why some families stay, for what packages above know: the families, and the group that they would move to.
 StayReason = Callable[[Sequence[MovingFamily], Group], Mapping[int, str]]

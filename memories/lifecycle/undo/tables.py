@@ -17,6 +17,8 @@ from access.actor import Actor
 from access.models import Group
 from memories.models import (
     Checkpoint,
+    Doubt,
+    DoubtStatus,
     Link,
     Memory,
     MemoryFinding,
@@ -88,6 +90,10 @@ def _lifted(actor: Actor, now: datetime) -> dict[str, Any]:
     return {"lifted_at": now, "lifted_by": actor.name}
 
 
+def _taken_back(actor: Actor, now: datetime) -> dict[str, Any]:
+    return {"status": DoubtStatus.SETTLED, "settled_by": actor.name[:300], "settled_at": now, "how": "undo"}
+
+
 def _retired(_actor: Actor, now: datetime) -> dict[str, Any]:
     return {"retired_at": now, "updated_at": now}
 
@@ -126,6 +132,7 @@ TABLES: Final = (
     ),
     ReversibleTable(Thread, ("group_id", "title", "url", "tags", "deleted_at", "summary_id")),
     ReversibleTable(Group, ("instructions",)),
+    ReversibleTable(Doubt, ("memory_id", "status", "settled_by", "settled_at", "how"), _taken_back),
     MEMORY,
     ReversibleTable(
         Link,

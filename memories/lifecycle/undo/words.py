@@ -8,7 +8,7 @@ from django.utils.translation import gettext, pgettext
 from access.audit import AuditEvent, Operation
 from access.models import Group
 from memories.lifecycle.undo.rows import FormerRow
-from memories.models import Checkpoint, Link, LinkStatus, Memory, Proposal, Tombstone
+from memories.models import Checkpoint, Doubt, Link, LinkStatus, Memory, Proposal, Tombstone
 from memories.types import State
 from relations.models import Relation
 
@@ -72,6 +72,9 @@ def told(found: Model, *, is_made: bool, reason: str) -> tuple[AuditEvent | None
             payload = because | {"kind": found.kind, "action": "lifted" if is_made else "as before"}
             subject = f"tombstone:{found.id}"
             return AuditEvent(Operation.LIFT, found.memory_id, found.group.id, subject, payload), ""
+        case Doubt():
+            line = gettext("the dispute is taken back") if is_made else gettext("it is disputed again")
+            return AuditEvent(Operation.DISPUTE, found.memory.id, found.memory.group.id, "", because), line
         case Link() if not is_made:
             found.refresh_from_db()
             payload = because | {"action": found.status, "kind": found.kind, "link": str(found.id)}

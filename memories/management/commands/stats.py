@@ -49,6 +49,7 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "waiting": f"{format_count(counted.waiting, 'decision')} in the Review",
         "open links": ", ".join(
             [
+                f"{counted.disputed} disputed",
                 format_count(counted.conflicts, "conflict"),
                 format_count(counted.duplicates, "possible duplicate"),
             ]

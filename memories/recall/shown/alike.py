@@ -24,7 +24,7 @@ MAX_CHARS_OF_PAIRS: Final = 400_000
 MAX_THREAD_CHARS: Final = 40
 _SIGNED: Final = re.compile(r"(?<![\w.,])[-−+±~<>≤≥]\s?\d[\d.,]*")
 _PLAIN: Final = re.compile(rf"[\w.:/@+-]{{1,{MAX_THREAD_CHARS}}}", re.ASCII)  # stands outside the marks
-_BEST_TRUST: Final = (Trust.VERIFIED, Trust.ACTIVE, Trust.DISPUTED)
+_BEST_TRUST: Final = (Trust.VERIFIED, Trust.ACTIVE)
 
 
 def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memory], dict[int, list[Memory]]]:

@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField, Q, QuerySet, Value
 
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import mark_turn
 from memories.queries.visibility import is_visible
 from memories.recall.budget import Notes, Portion, counting_encoder
@@ -29,7 +29,7 @@ MIN_ROOM = 20  # tokens; less holds no turn
 # What the Visibility, labels and the answer read: whole rows take twice as long.
 COLUMNS: Final = (
     "key", "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "outside", "tags", "source", "confidence",
-    "importance", "valid_from", "valid_to", "valid_to_known_at", "created_at", "retired_at", "expires_at", "author_name",
+    "importance", "root", "valid_from", "valid_to", "valid_to_known_at", "created_at", "retired_at", "expires_at", "author_name",
 )  # fmt: skip
 
 
@@ -82,6 +82,7 @@ def find_around(
     known = {*(portion.memory.key for portion in portions), *equals}
     rows = [row for row in read_beside(hits) if row.key not in known and is_visible(row, visibility)]
     left_out = find_left_out(rows, visibility)
+    read_doubts(rows)
     places = {(row.thread_id, row.position): row for row in rows if row.key not in left_out}
     return fill_room(hits, places, Excerpts(fitting.words, counting_encoder(fitting.encoder)), room)
 

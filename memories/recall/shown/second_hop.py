@@ -1,8 +1,11 @@
 """A second hop by name: "the author of ADR-14" is Catalina in the best answer, so what names Catalina is a candidate too."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
+
+from django.conf import settings
 
 from access.visibility import Visibility
 from memories.language.word_tables import parse_words, read_sections
@@ -11,6 +14,7 @@ from memories.recall.dates import MONTH_NUMBER, WEEKDAYS
 from memories.recall.dates.mentions import READ_CHARS
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
+from memories.recall.shown.verified_first import find_crowded_out, put_verified_first
 from memories.recall.trace import Trace
 from memories.recall.weights import HOP_BOOST, HOP_CANDIDATES, HOP_NAMES, HOP_TO_FIRST
 from memories.search.base import search_index
@@ -35,12 +39,24 @@ _DAYS: Final = frozenset(f"{day}{plural}" for day in WEEKDAYS for plural in ("",
 def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
     """The ranked candidates of a question, with the weights in use and the second hop."""
     gathered = gather(question, visibility, mode=mode, trace=trace)
+    missed: list[int] = []
+    if mode == "hybrid":
+        missed = find_crowded_out(gathered, question, visibility, limit=settings.LOCI.retrieval.candidates)
+    if missed:
+        gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
     ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
-    return follow_name(ranking, question, visibility, mode=mode, trace=trace)
+    ranking = follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
+    return put_verified_first(ranking, question, trace)
 
 
 def follow_name(
-    ranking: Ranking, question: Question, visibility: Visibility, *, mode: str, trace: Trace
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    *,
+    mode: str,
+    trace: Trace,
+    also: Sequence[int] = (),
 ) -> Ranking:
     """The ranking with the memories of a name that its first memory brings, if the question describes somebody.
 
@@ -53,7 +69,7 @@ def follow_name(
     if match is None:
         return ranking
     named = [hit.key for hit in search_index().keyword(match, visibility, limit=HOP_CANDIDATES)]
-    gathered = gather(question, visibility, mode=mode, trace=Trace(), also=named)
+    gathered = gather(question, visibility, mode=mode, trace=Trace(), also=[*named, *also])
     widened = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
     first, best = ranking.scores[0]
     wanted = {*named} - {first}

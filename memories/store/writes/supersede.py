@@ -15,6 +15,7 @@ from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store.derived import withdraw_replaced
 from memories.store.search_columns import refresh_around
+from memories.store.writes.doubts import settle_doubts
 from memories.types import State, Trust, Type
 
 
@@ -24,7 +25,7 @@ def replace_memory(
     """Retire `old` in favour of `new`, and withdraw summaries that repeat the old text; returns the id of `old`.
 
     A superseded memory was true: its valid time ends. An edit corrects: the record time ends and the valid time stays.
-    Runs inside the caller's transaction.
+    Doubt about the old text is settled. Runs inside the caller's transaction.
 
     Raises:
         Conflict: somebody else changed `old` meanwhile.
@@ -49,6 +50,7 @@ def replace_memory(
         group=old.group.id,
         payload={"before": before, "after": snapshot(old), "by": str(new.id)},
     )
+    settle_doubts(actor, old, operation)
     bring_plan_forward(actor, old, new, now)
     withdraw_replaced(actor, old)
     return old.id

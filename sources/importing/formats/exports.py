@@ -16,10 +16,11 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Thread
-from memories.store import record_findings
+from memories.store import raise_doubt, record_findings
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys
+from memories.types import State
 from relations.models import Relation, RelationEvidence
 from sources.exporting.instance_name import instance_id
 from sources.exporting.vectors import carried_pieces
@@ -350,6 +351,8 @@ class ExportIntake:
             elif isinstance(row, Memory):
                 pieces += [(row, embedded[at])] if embedded else []
                 self._note_successor(line)
+                if str(row.id) in self.guard.doubted and row.state == State.LIVE:
+                    raise_doubt(self.actor, row, "the export says that it is disputed")
             elif kind is RELATION and isinstance(row, Relation):
                 found = [self.targets.memory(id_) for id_ in evidence_ids(line)]
                 evidence += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]

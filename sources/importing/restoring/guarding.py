@@ -24,7 +24,18 @@ from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
 from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.seal import SEAL, has_seal
-from sources.format import ALIAS, CHECKPOINT, GROUP, LINK, MEMORY, RELATION, THREAD, TOMBSTONE, RecordKind
+from sources.format import (
+    ALIAS,
+    CHECKPOINT,
+    DOUBT,
+    GROUP,
+    LINK,
+    MEMORY,
+    RELATION,
+    THREAD,
+    TOMBSTONE,
+    RecordKind,
+)
 
 # The texts of each kind. A thread is named by what is in it, so its name is masked there in the same way.
 TEXTS: Final[dict[str, tuple[str, ...]]] = {
@@ -41,6 +52,7 @@ TEXTS: Final[dict[str, tuple[str, ...]]] = {
         "anchor_commit",
     ),
     LINK.name: ("reason", "evidence", "author_name", "settled_by"),
+    DOUBT.name: ("reason", "author_name", "settled_by"),
     RELATION.name: ("predicate", "metadata", "author_name"),
     ALIAS.name: ("name", "fold"),
     CHECKPOINT.name: ("state", "thread", "author_name"),
@@ -48,18 +60,28 @@ TEXTS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+FORMER_DOUBT: Final = "disputed"  # a trust up to 0.3.0
+
+
 @dataclass
 class ExportGuard:
-    """The guard of one import of an export. `vouched` are the ids of memories whose guessed secrets may stay."""
+    """The guard of one import of an export. `vouched` are the ids of memories whose guessed secrets may stay.
+
+    `doubted` are those that an older export says to be disputed, which was a trust then; its log may say which trust they had.
+    """
 
     is_own: bool = False
     vouched: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
     findings: dict[str, tuple[TextFinding, ...]] = field(default_factory=dict)
 
     def check(self, kind: RecordKind, whole: dict[str, Any], groups: Mapping[str, Group]) -> str:
         """Make a line's texts what the policy stores, in place; returns why the line is rejected, or ""."""
         record = whole["row"]
         is_trusted = self.is_own or has_seal(kind.name, record, whole.get(SEAL))
+        if kind is MEMORY and record.get("trust") == FORMER_DOUBT:
+            record["trust"] = Trust.ACTIVE.value
+            self.doubted.add(str(record.get("id")))
         slug = record.get("slug") if kind is GROUP else record.get("group")
         policy = policy_of(groups.get(slug) if isinstance(slug, str) else None)
         door = Door.AGENT if is_trusted else Door.OUTSIDE  # whatever an unsealed line says of itself

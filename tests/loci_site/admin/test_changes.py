@@ -30,7 +30,6 @@ def said(client: Client, address: str, **form: object) -> str:
         ("forget", {}, {"state": "forgotten"}, "forget"),
         ("retract", {}, {"state": "retracted"}, "retract"),
         ("restore", {"state": "forgotten"}, {"state": "live"}, "restore"),
-        ("dispute", {}, {"trust": "disputed"}, "dispute"),
         ("approve", {"trust": "candidate"}, {"trust": "active"}, "trust"),
         ("reject", {"trust": "candidate"}, {"trust": "rejected"}, "trust"),
         ("verify", {}, {"trust": "verified"}, "verify"),

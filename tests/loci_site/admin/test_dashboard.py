@@ -28,6 +28,7 @@ from maintenance.models import Run
 from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece, RecallLog
 from tests.loci_site.admin.conftest import Remember
+from tests.memories.builders import doubt
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -116,7 +117,7 @@ def test_what_needs_somebody_is_named_with_its_list(
 ) -> None:
     waiting, doubted = remember("one"), remember("two")
     Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
-    Memory.objects.filter(pk=doubted.pk).update(trust="disputed")
+    doubt(doubted)
     bad = remember("three", group="garden")
     Memory.objects.filter(pk=bad.pk).update(trust="quarantined")
     one, two = remember("four"), remember("five", group="garden")

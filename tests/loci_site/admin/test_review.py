@@ -10,7 +10,7 @@ from django.test import Client
 from access.models import AuditEntry, Group
 from memories.models import Link, Memory
 from tests.loci_site.admin.conftest import Remember
-from tests.memories.builders import fresh, row
+from tests.memories.builders import doubt, fresh, row
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 PAGE = "/admin/review/"
@@ -50,7 +50,7 @@ def test_each_sees_the_cards_of_the_groups_that_he_curates(
 def test_kind_and_group_narrow_and_nonsense_is_passed_over(
     owner: Client, member: Client, ledger: Group, garden: Group, waits: Memory
 ) -> None:
-    doubted = row(ledger, "doubted", trust="disputed")
+    doubted = doubt(row(ledger, "doubted"))
     row(garden, "hers", trust="candidate")
     assert ids(owner.get(f"{PAGE}?kind=disputed").content.decode()) == [f"disputed:{doubted.id}"]
     assert len(ids(owner.get(f"{PAGE}?group=ledger").content.decode())) == 2

@@ -75,9 +75,9 @@ def test_a_summarised_event_leads_to_its_summary(owner: Client, remember: Rememb
 
 def test_a_german_page_has_german_words_in_its_sentences(owner: Client, remember: Remember) -> None:
     memory = remember("The gate opens at seven.")
-    Memory.objects.filter(pk=memory.pk).update(trust="disputed", state="forgotten")
+    Memory.objects.filter(pk=memory.pk).update(trust="rejected", state="forgotten")
     asked = {"headers": {"accept-language": "de"}}
-    assert "sie ist vergessen und angezweifelt" in owner.get(page(memory), **asked).content.decode()
+    assert "sie ist vergessen und abgelehnt" in owner.get(page(memory), **asked).content.decode()
     Memory.objects.filter(pk=memory.pk).update(trust="quarantined")
     restoring = owner.get(f"/admin/memories/memory/{memory.id}/restore/", **asked).content.decode()
     assert "ie ist unter Quarantäne: " in restoring

@@ -15,6 +15,7 @@ from memories.lifecycle.edit import edit
 from memories.models import Memory
 from tests.loci_site.app.conftest import Remember
 from tests.loci_site.app.test_rights import address
+from tests.memories.builders import doubters
 from tests.people import agent, person
 
 FORM = {
@@ -121,7 +122,7 @@ def test_a_flag_is_a_dispute_with_its_reason(member: Client, remember: Remember)
     assert member.post(address(memory, "flag"), {"reason": ""}).status_code == 422
     said = member.post(address(memory, "flag"), {"reason": "it is closed"}, follow=True).content.decode()
     memory.refresh_from_db()
-    assert memory.trust == "disputed"
+    assert (memory.trust, doubters(memory)) == ("active", ["bob"])
     assert "Flagged." in said
     assert "it is closed" in said
     assert address(memory, "flag") not in said  # it is flagged already

@@ -32,7 +32,7 @@ def other(alice: User, ledger: Group) -> Memory:
         ("forget", {}, "forgotten", "active"),
         ("restore", {"state": "forgotten"}, "live", "active"),
         ("retract", {}, "retracted", "active"),
-        ("dispute", {}, "live", "disputed"),
+        ("dispute", {}, "live", "active"),
         ("verify", {}, "live", "verified"),
         ("approve", {"trust": "candidate"}, "live", "active"),
         ("reject", {}, "live", "rejected"),

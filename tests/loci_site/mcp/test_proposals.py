@@ -23,7 +23,7 @@ def test_an_agent_is_told_that_it_waits(users: dict[str, User], alice: Agent, bo
     assert "a person verified it" in answer["why"]
     assert Memory.objects.get(id=stored["id"]).state == "live"
     assert (proposal.reason, proposal.via) == ("they moved", "mcp")
-    assert bob.answer("forget_memory", id=stored["id"], verb="dispute")["trust"] == "disputed"
+    assert bob.answer("forget_memory", id=stored["id"], verb="dispute")["trust"] == "verified"
     assert bob.answer("forget_memory", id=stored["id"], verb=verb, reason="they moved")["outcome"] == "queued"
 
 

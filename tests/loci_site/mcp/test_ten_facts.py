@@ -156,7 +156,7 @@ def test_every_verb_does_what_it_says(agent: Agent, ids: dict[str, str]) -> None
     assert is_found("greenhouse")
     assert do("retract", GARDEN[1]) == (1, "retracted", "active")
     assert not is_found("Tomatoes")
-    assert do("dispute", GARDEN[2]) == (1, "live", "disputed")
+    assert do("dispute", GARDEN[2]) == (1, "live", "active")
     assert is_found("Compost")
     assert do("purge", GARDEN[3]) == (1, "purged", "active")
     assert not Memory.objects.filter(content__contains="shed key").exists()

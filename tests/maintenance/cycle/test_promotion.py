@@ -14,13 +14,13 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle.verbs import approve, forget, purge, reject, retract
-from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
+from memories.models import Doubt, Link, LinkKind, LinkStatus, Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.types import State, Trust
 from tests.maintenance.events import NOW, UNRELATED, drive, happen, turn_of
 from tests.maintenance.state import index_faults, whole_state
-from tests.memories.builders import fresh
+from tests.memories.builders import doubt, fresh
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -281,9 +281,10 @@ def test_events_without_vectors_are_compared_later(ledger: Group) -> None:
 
 def test_disputed_and_retracted_events_are_no_evidence(ledger: Group) -> None:
     events = happen(ALIKE, step=DAY)
-    Memory.objects.filter(pk=events[0].pk).update(trust=Trust.DISPUTED)
+    doubt(events[0])
     assert promoted(ledger) == {}
-    Memory.objects.filter(pk=events[0].pk).update(trust=Trust.ACTIVE, state=State.FORGOTTEN)
+    Doubt.objects.all().delete()
+    Memory.objects.filter(pk=events[0].pk).update(state=State.FORGOTTEN)
     assert promoted(ledger) == {}
 
 

@@ -44,8 +44,8 @@ def filled(group: Group) -> list[Memory]:
 def state() -> dict[str, Any]:
     """The whole state but for the moment of the last write."""
     found = whole_state()
-    for row in found["memories_memory"].values():
-        row.pop("updated_at")
+    for each in found["memories_memory"].values():
+        each.pop("updated_at")
     return found
 
 

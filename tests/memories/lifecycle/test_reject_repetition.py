@@ -1,12 +1,10 @@
 """Rejecting a repetition of a memory that counts hides the repetition only: the right memory stays in recall."""
 
-from collections.abc import Callable
-
 import pytest
 from django.contrib.auth.models import User
 
 from access.models import CandidatePolicy, Group
-from memories.lifecycle.verbs import dispute, reject, verify
+from memories.lifecycle.verbs import reject, verify
 from memories.models import Link, Memory, Piece, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.review.decide import ReviewDecision, decide
@@ -70,13 +68,8 @@ def test_a_candidate_without_a_vector_is_compared_with_every_text(alice: User, l
     assert found(alice) == [TEXT]
 
 
-@pytest.mark.parametrize("prepare", [lambda actor, memory: dispute(actor, memory.id), None])
-def test_other_rejections_lay_their_tombstone(
-    alice: User, live: Memory, prepare: Callable[..., object] | None
-) -> None:
-    waiting = repeat(alice, REPEATED if prepare else "The VPN gateway moved to Berlin in May.")
-    if prepare:
-        prepare(person(alice), live)  # disputed: it does not count
+def test_other_rejections_lay_their_tombstone(alice: User, live: Memory) -> None:
+    waiting = repeat(alice, "The VPN gateway moved to Berlin in May.")
     assert "the same text is refused" in reject(person(alice), waiting.id).consequences[0]
     assert Tombstone.objects.get().memory_id == waiting.id
 

@@ -32,7 +32,7 @@ EFFECTS: list[tuple[Verb, dict[str, Any], str, str, str, bool]] = [
     (verbs.restore, {"state": "expired"}, "live", "active", "restore", True),
     (verbs.restore, {"state": "compacted"}, "live", "active", "restore", True),
     (verbs.retract, {}, "retracted", "active", "retract", False),
-    (verbs.dispute, {}, "live", "disputed", "dispute", True),
+    (verbs.dispute, {}, "live", "active", "dispute", True),
     (verbs.verify, {}, "live", "verified", "verify", True),
     (verbs.approve, {"trust": "candidate"}, "live", "active", "trust", True),
     (verbs.reject, {}, "live", "rejected", "trust", False),
@@ -259,7 +259,7 @@ def test_a_verb_that_finds_its_memory_changed_does_nothing(
 
     def find_then_change(*args: Any, **kwargs: Any) -> Memory:
         found = seen(*args, **kwargs)
-        Memory.objects.filter(pk=memory.pk).update(trust="disputed")
+        Memory.objects.filter(pk=memory.pk).update(trust="verified")
         return found
 
     monkeypatch.setattr(f"{verb.__module__}.find_head", find_then_change)

@@ -199,9 +199,8 @@ def test_the_newest_note_of_a_thread_tells_how_things_stand() -> None:
     assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39})
 
 
-def test_what_people_verified_is_lifted_and_what_they_dispute_lowered() -> None:
+def test_what_people_verified_is_lifted() -> None:
     assert adjusted(memory(trust="verified"), asking()) == pytest.approx(0.05)
-    assert adjusted(memory(trust="disputed"), asking()) == pytest.approx(-0.1)
     assert adjusted(memory(confidence=1.0), asking()) == pytest.approx(0.025)
 
 

@@ -54,7 +54,7 @@ def pair(alice: User, ledger: Group) -> tuple[Memory, Memory, Link]:
 
 
 @pytest.mark.parametrize(("verb", "trust"), [("approve", "active"), ("reject", "rejected")])
-@pytest.mark.parametrize("before", ["candidate", "disputed", "quarantined"])
+@pytest.mark.parametrize("before", ["candidate", "quarantined"])
 def test_a_trust_is_decided_and_taken_back(
     alice: User, ledger: Group, verb: str, trust: str, before: str
 ) -> None:

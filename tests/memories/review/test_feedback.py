@@ -14,7 +14,7 @@ from memories.models import Feedback, Memory, RecallLog
 from memories.recall.recall_log import pack_hits
 from memories.review.card import memory_card
 from memories.review.feedback import give_feedback
-from tests.memories.builders import row
+from tests.memories.builders import doubt, row
 from tests.people import alice, bob, garden, ledger, person
 
 __all__ = ["alice", "bob", "garden", "ledger"]
@@ -113,7 +113,7 @@ def test_it_is_no_change_of_the_memory_and_goes_with_it(alice: User, ports: list
 
 
 def test_the_review_shows_it(alice: User, bob: User, ports: list[Memory]) -> None:
-    Memory.objects.filter(pk=ports[0].pk).update(trust="disputed")
+    doubt(ports[0])
     give_feedback(person(bob), wrong=[str(ports[0].id)])
     give_feedback(person(alice), used=[str(ports[0].id)])
     assert memory_card(person(alice), ports[0].id).feedback.in_words == "used once, wrong once"

@@ -16,7 +16,7 @@ from memories.lifecycle.verbs import dispute, forget, reject, verify
 from memories.models import Link, Memory, MemoryFinding
 from memories.review.card import link_card, memory_card
 from memories.review.queue import CAP, CardCount, CardKind, curated_keys, may_review, review_deck
-from tests.memories.builders import add_piece, keep, kept, row, unit_vector
+from tests.memories.builders import add_piece, doubt, keep, kept, row, unit_vector
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -46,7 +46,7 @@ def test_nothing_waits_in_an_empty_store(alice: User) -> None:
 def test_the_deck_has_every_kind_in_the_order_of_harm(alice: User, ledger: Group) -> None:
     held = row(ledger, "held back", trust="quarantined")
     waits = row(ledger, "waits", trust="candidate")
-    doubted = row(ledger, "doubted", trust="disputed")
+    doubted = doubt(row(ledger, "doubted"))
     promoted = row(ledger, "promoted", trust="candidate")
     event = row(ledger, "happened", type="episodic")
     tie("evidence", promoted, event)
@@ -75,7 +75,7 @@ def test_the_deck_has_every_kind_in_the_order_of_harm(alice: User, ledger: Group
 
 def test_what_waits_longest_comes_first_and_a_kind_can_be_chosen(alice: User, ledger: Group) -> None:
     first, second = row(ledger, "first", trust="candidate"), row(ledger, "second", trust="candidate")
-    row(ledger, "doubted", trust="disputed")
+    doubt(row(ledger, "doubted"))
     deck = review_deck(person(alice), kinds=[CardKind.CANDIDATE])
     assert [card.id for card in deck.cards] == [first.id, second.id]
     assert deck.counts[CardKind.DISPUTED] == CardCount(1)  # counted all the same
@@ -89,10 +89,10 @@ def test_what_waits_longest_comes_first_and_a_kind_can_be_chosen(alice: User, le
         {"trust": "candidate", "state": "forgotten"},
         {"trust": "active"},
         {"trust": "verified"},
-        {"trust": "disputed", "state": "retracted"},
     ],
 )
 def test_what_is_decided_or_gone_does_not_wait(alice: User, ledger: Group, fields: dict[str, str]) -> None:
+    doubt(row(ledger, "gone", state="retracted"))
     row(ledger, "text", **fields)
     assert review_deck(person(alice)).total == CardCount(0)
 
@@ -191,7 +191,7 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
     def fill(start: int, count: int) -> None:
         for n in range(start, start + count):
             row(ledger, f"waits {n}", trust="candidate")
-            row(ledger, f"doubted {n}", trust="disputed")
+            doubt(row(ledger, f"doubted {n}"))
             first, second = row(ledger, f"a {n}"), row(ledger, f"b {n}")
             tie("conflict", first, second)
             tie("duplicate", second, row(garden, f"c {n}", scope="global"))
@@ -261,8 +261,8 @@ def test_a_disputed_card_says_why_and_keeps_the_other_one(alice: User, ledger: G
     memory = kept(person(alice), "The limit is 200.", group="ledger", scope="group")
     dispute(person(alice), memory.id, reason="it may be 300")
     card = memory_card(person(alice), memory.id)
-    assert (card.kind, card.reason, card.is_swapped) == (CardKind.DISPUTED, "it may be 300", True)
-    assert card.choices[0].label == "It is right"
+    assert (card.kind, card.reason, card.is_swapped) == (CardKind.DISPUTED, "alice: it may be 300", True)
+    assert [choice.label for choice in card.choices[:2]] == ["It is right", "It is wrong"]
 
 
 def test_a_promoted_fact_shows_the_events_it_rests_on(alice: User, ledger: Group) -> None:

@@ -217,12 +217,12 @@ def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -
     verify(person(alice), port.id)
     retract(agent(bob, name="bot"), port.id, reason="it moved")  # of a verified memory: a proposal
     stats = memory_stats(agent(bob), group="ledger")
-    assert (stats.memories, stats.live, stats.waiting) == (6, 3, 3)
+    assert (stats.memories, stats.live, stats.waiting, stats.disputed) == (6, 3, 3, 1)
     assert stats.waiting == review_deck(person(alice), group="ledger").total.value
     assert memory_stats(person(alice), everywhere=True).waiting == review_deck(person(alice)).total.value
     assert stats.by_state == {"forgotten": 1, "live": 3, "retracted": 1, "superseded": 1}
     assert stats.by_type == {"episodic": 1, "semantic": 2}
-    assert stats.by_trust == {"verified": 1, "candidate": 1, "disputed": 1}
+    assert stats.by_trust == {"verified": 1, "candidate": 1, "active": 1}
     assert stats.by_scope == {"group": 3}
     assert (stats.pieces, stats.pieces_owed) == (6, 0)
     assert memory_stats(agent(bob, name="b"), everywhere=True).memories == 6
@@ -269,8 +269,9 @@ def test_the_pack_labels_what_is_disputed_as_recall_does(alice: User, ledger: Gr
     memory = kept(person(alice), "The deploy port is 8081.", group="ledger")
     dispute(person(alice), memory.id, reason="the firewall says otherwise")
     [item] = recall(person(alice), RecallRequest("deploy port", group="ledger")).items
-    assert item.label == "disputed"
+    label = "disputed by alice: the firewall says otherwise"
+    assert item.label == label
     pack = get_context(person(alice), group="ledger", query=query)
     [block] = re.findall(r"<memory [^>]*>", pack.text)
     assert f"id={short_id(memory.id)} " in block
-    assert 'trust="disputed"' in block
+    assert f'trust="{label}"' in block

@@ -15,7 +15,7 @@ from memories.models import Link, LinkKind, Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.store.derived import find_reach
 from storage.dialect import dialect
-from tests.memories.builders import day, fresh, kept, row
+from tests.memories.builders import day, doubters, fresh, kept, row
 from tests.memories.indexes import texts_with
 from tests.memories.tables import all_rows
 from tests.people import person
@@ -175,7 +175,7 @@ def test_what_was_made_from_nothing_withdrawn_is_left_alone(alice: User, week: W
 
 @pytest.mark.parametrize("verb", [retract, forget, purge])
 @pytest.mark.parametrize(
-    ("trust", "after"), [("candidate", "rejected"), ("active", "disputed"), ("verified", "verified")]
+    ("trust", "after"), [("candidate", "rejected"), ("active", "active"), ("verified", "verified")]
 )
 def test_a_fact_that_rests_on_too_little_is_withdrawn(
     alice: User, ledger: Group, verb: Verb, trust: str, after: str
@@ -184,6 +184,7 @@ def test_a_fact_that_rests_on_too_little_is_withdrawn(
     fact = promoted(alice, events, trust=trust)
     done = verb(person(alice), events[0].id)
     assert (fresh(fact).state, fresh(fact).trust) == ("live", after)
+    assert doubters(fact) == (["alice"] if trust == "active" else [])
     assert any(said.startswith(f"the fact {fact.id} rested on it") for said in done.consequences)
     asks = Link.objects.filter(kind=LinkKind.CONFLICT, source=fact, target=events[0].pk, status="open")
     assert asks.exists() == (trust == "verified" and verb is not purge)
@@ -205,11 +206,11 @@ def test_a_fact_with_enough_left_only_loses_the_evidence(alice: User, ledger: Gr
     ]  # fmt: skip
     # One more, and too little is left.
     retract(person(alice), events[1].id)
-    assert fresh(fact).trust == "disputed"
+    assert (fresh(fact).trust, doubters(fact)) == ("active", ["alice"])
 
 
 @pytest.mark.parametrize(
-    ("trust", "after"), [("candidate", "rejected"), ("active", "disputed"), ("verified", "verified")]
+    ("trust", "after"), [("candidate", "rejected"), ("active", "active"), ("verified", "verified")]
 )
 def test_a_fact_that_says_the_withdrawn_text_falls_whatever_is_left(
     alice: User, ledger: Group, trust: str, after: str
@@ -218,7 +219,7 @@ def test_a_fact_that_says_the_withdrawn_text_falls_whatever_is_left(
     events = [kept(person(alice), text, group="ledger", type="episodic") for text in texts]
     fact = promoted(alice, events, text=EVENTS[0].upper(), trust=trust)
     retract(person(alice), events[0].id)
-    assert fresh(fact).trust == after
+    assert (fresh(fact).trust, len(doubters(fact))) == (after, int(trust == "active"))
 
 
 @pytest.mark.parametrize("trust", ["candidate", "active", "verified"])
@@ -240,7 +241,7 @@ def test_a_purge_destroys_a_fact_of_the_same_text_unless_a_person_verified_it(
 def test_a_fact_that_rests_on_the_summary_falls_with_it(alice: User, week: Week) -> None:
     fact = promoted(alice, [week.summary], trust="active")
     retract(person(alice), week.events[0].id)
-    assert fresh(fact).trust == "disputed"
+    assert (fresh(fact).trust, doubters(fact)) == ("active", ["alice"])
 
 
 def test_a_fact_that_was_rejected_or_hidden_already_is_not_touched(alice: User, ledger: Group) -> None:

@@ -334,7 +334,7 @@ def test_a_version_that_says_a_withdrawn_text_is_not_brought_back(alice: User, s
 
 
 def test_a_candidate_or_rejected_text_takes_nobodys_place(alice: User, store: Memory) -> None:
-    for trust in ("candidate", "rejected", "quarantined", "disputed"):
+    for trust in ("candidate", "rejected", "quarantined"):
         doubtful = row(store.group, f"A {trust} text.", scope="global", trust=trust)
         with pytest.raises(Conflict, match=f"is {trust}"):
             supersede(person(alice), store.id, doubtful.id)

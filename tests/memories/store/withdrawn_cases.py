@@ -102,7 +102,7 @@ def come_back(voice: Voice, case: Case, *, verb: str, face: str, number: int) ->
     assert made is not None
     VERBS[verb](voice.person, made.id)
     outcome = FACES[face](voice, group.slug, case.text)
-    live = Memory.objects.filter(group=group, state="live", trust__in=["active", "verified", "disputed"])
+    live = Memory.objects.filter(group=group, state="live", trust__in=["active", "verified"])
     if live.exists():
         return "live"
     return "refused" if outcome == "refused" else "queued"

@@ -22,6 +22,7 @@ from sources.rooms.copies import FilesOnDisk
 from sources.rooms.room import refresh_rooms
 from sources.watching.folders import add_folder, is_something_wanted
 from tests.guard.samples import secret_samples
+from tests.memories.builders import doubters, fresh
 from tests.sources.watching.notes import Notes
 
 pytestmark = pytest.mark.django_db
@@ -91,7 +92,7 @@ def test_a_deleted_file_leaves_its_memory_unconfirmed(synced: Notes) -> None:
     files(synced)[0].unlink()
     synced.look()
     assert synced.look() == {"unconfirmed": 1}
-    assert Memory.objects.get(id=memory.id).trust == Trust.DISPUTED
+    assert (fresh(memory).trust, len(doubters(memory))) == ("active", 1)
     assert files(synced) == []
 
 

@@ -9,8 +9,8 @@ from access.models import Group
 from access.tokens import operator
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
-from memories.lifecycle.verbs import purge, retract
-from memories.models import Memory, Proposal
+from memories.lifecycle.verbs import dispute, purge, retract
+from memories.models import Doubt, Memory, Proposal
 from memories.queries.versions import versions_of
 from memories.review.decide import ReviewDecision, decide
 from memories.types import State, Trust
@@ -19,6 +19,7 @@ from sources.rooms.copies import FilesOnDisk
 from sources.watching.disk import MARKER
 from sources.watching.folders import accept_gone, resume_folder
 from sources.watching.scan import scan_folder
+from tests.memories.builders import doubters
 from tests.sources.watching.notes import Notes
 
 pytestmark = pytest.mark.django_db
@@ -104,7 +105,7 @@ def test_a_section_that_goes_to_another_file_keeps_its_memory(notes: Notes) -> N
     notes.look()
     notes.look()
     assert notes.memory("two in the morning").root_key == first
-    assert notes.memory("two in the morning").trust == Trust.ACTIVE
+    assert doubters(notes.memory("two in the morning")) == []
 
 
 def test_a_killed_look_is_done_again(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +145,7 @@ def test_files_that_are_being_renamed_are_not_taken_for_gone(notes: Notes) -> No
     notes.look()
     assert notes.look() == {}
     assert len(notes.live()) == 10
-    assert not Memory.objects.filter(trust=Trust.DISPUTED).exists()
+    assert not Doubt.objects.exists()
 
 
 def test_a_section_that_comes_back_in_another_file_is_confirmed_there(notes: Notes) -> None:
@@ -154,10 +155,10 @@ def test_a_section_that_comes_back_in_another_file_is_confirmed_there(notes: Not
     notes.write("ports.md", PORTS.split("## Backup")[0])
     notes.look()
     notes.look()
-    assert notes.memory("two in the morning").trust == Trust.DISPUTED
+    assert doubters(notes.memory("two in the morning")) == ["file:notes"]
     notes.write("new.md", "# Night\n\nIt runs at two in the morning.\n")
     notes.look()
-    assert notes.memory("two in the morning").trust == Trust.ACTIVE
+    assert doubters(notes.memory("two in the morning")) == []
     assert len(notes.live()) == 3
 
 
@@ -168,13 +169,14 @@ def test_what_is_gone_is_unconfirmed_after_two_looks_and_confirmed_when_it_is_ba
     gone = (notes.root / "n4.md").read_bytes()
     (notes.root / "n4.md").unlink()
     assert notes.look() == {}
-    assert notes.memory("Room 4").trust == Trust.ACTIVE
+    assert not Doubt.objects.exists()
     assert notes.look() == {"unconfirmed": 1}
-    assert notes.memory("Room 4").trust == Trust.DISPUTED
+    assert (notes.memory("Room 4").trust, doubters(notes.memory("Room 4"))) == ("active", ["file:notes"])
+    dispute(operator(), notes.memory("Room 4").id)
     assert notes.look() == {}
     notes.write("n4.md", gone)
     notes.look()
-    assert notes.memory("Room 4").trust == Trust.ACTIVE
+    assert doubters(notes.memory("Room 4")) == ["operator"], "the file settles its own doubt alone"
 
 
 def test_much_gone_at_once_stops_and_asks(notes: Notes) -> None:
@@ -189,7 +191,7 @@ def test_much_gone_at_once_stops_and_asks(notes: Notes) -> None:
     assert "3 sections of 10" in notes.folder.note
     assert not Memory.objects.filter(content__contains="garden").exists(), "nothing of that look is applied"
     notes.look()
-    assert not Memory.objects.filter(trust=Trust.DISPUTED).exists()
+    assert not Doubt.objects.exists()
     accept_gone(operator(), notes.folder)
     notes.look()
     assert notes.look() == {"unconfirmed": 3}
@@ -206,7 +208,7 @@ def test_a_folder_that_is_away_loses_nothing(notes: Notes) -> None:
     notes.look()
     notes.look()
     assert notes.folder.state == WatchState.MISSING
-    assert not Memory.objects.filter(trust=Trust.DISPUTED).exists()
+    assert not Doubt.objects.exists()
     shutil.rmtree(notes.root)
     notes.root.with_name("away").rename(notes.root)
     assert notes.look() == {}

@@ -28,7 +28,7 @@ from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.store.bulk import store_many
-from memories.types import State, Trust
+from memories.types import State
 from tests.maintenance.events import (
     DEPLOYS,
     LISBON,
@@ -41,7 +41,7 @@ from tests.maintenance.events import (
     turn_of,
 )
 from tests.maintenance.state import index_faults, whole_state
-from tests.memories.builders import fresh
+from tests.memories.builders import doubt, fresh
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -174,7 +174,7 @@ def test_pinned_verified_and_disputed_events_are_left_alone(ledger: Group, alice
     pinned, verified, doubted, ending, contested = events
     pin(person(alice), pinned.id)
     verify(person(alice), verified.id)
-    Memory.objects.filter(pk=doubted.pk).update(trust=Trust.DISPUTED)
+    doubt(doubted)
     Memory.objects.filter(pk=ending.pk).update(expires_at=NOW + WEEK)
     Link.objects.create(kind=LinkKind.CONFLICT, source=pinned, target=contested)
     others = happen([f"{text} again" for text in TOMATOES])

@@ -60,7 +60,7 @@ def test_another_value_is_another_memory(ledger: Group, one: str, other: str) ->
 
 
 def test_the_most_trusted_is_kept_and_of_those_the_newest(ledger: Group) -> None:
-    old = row(ledger, PORT, created_at=NOW - timedelta(days=3), trust=Trust.DISPUTED)
+    old = row(ledger, PORT, created_at=NOW - timedelta(days=3))
     verified = row(ledger, PORT.upper(), created_at=NOW - timedelta(days=2), trust=Trust.VERIFIED)
     new = row(ledger, PORT + " ", created_at=NOW - timedelta(days=1))
     newest = row(ledger, PORT.lower(), created_at=NOW)

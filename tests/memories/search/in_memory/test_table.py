@@ -17,9 +17,7 @@ from memories.types import State, Trust, Type
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 NOW_MS = 1_777_593_600_000
 FOREVER = 2**53
-LIVE = Visibility(
-    frozenset({1}), True, frozenset({"live"}), frozenset({"active", "verified", "disputed"}), NOW
-)
+LIVE = Visibility(frozenset({1}), True, frozenset({"live"}), frozenset({"active", "verified"}), NOW)
 Vectors = NDArray[np.float32]
 
 
@@ -99,7 +97,7 @@ QUESTIONS = st.builds(
     groups=st.none() | st.frozensets(st.integers(1, 3), max_size=3),
     include_global=st.booleans(),
     states=st.sampled_from([frozenset({"live"}), frozenset({"live", "retracted"}), frozenset(State.values)]),
-    trusts=st.sampled_from([frozenset({"active", "verified", "disputed"}), frozenset(Trust.values)]),
+    trusts=st.sampled_from([frozenset({"active", "verified"}), frozenset(Trust.values)]),
     now=st.just(NOW),
     types=st.just(frozenset()) | st.frozensets(st.sampled_from(Type.values), min_size=1, max_size=2),
     retracted_types=st.just(frozenset()) | st.frozensets(st.sampled_from(Type.values), max_size=3),

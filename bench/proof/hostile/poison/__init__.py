@@ -1,0 +1,1 @@
+"""Agents with a write token against verified facts."""

@@ -1,0 +1,148 @@
+"""What a person verified stands before what an agent says of the same: by who stands behind a text, not by its claims.
+
+Importance, confidence and tags are claims of a text's author. A verified memory that nearly says the same, contradicts the text or
+answers the question as well without those claims takes the text's place. Without a verified candidate nothing changes.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from django.db.models import Q, QuerySet
+
+from access.visibility import Visibility
+from memories.models import Link, LinkStatus, Memory
+from memories.models.link import REVIEWED_KINDS
+from memories.recall.adjustments import claimed_adjustment
+from memories.recall.pipeline import CandidateSet, Ranking
+from memories.recall.question import Question
+from memories.recall.trace import Trace
+from memories.recall.weights import (
+    ABOUT_COSINE,
+    CROWDED_OUT,
+    JUDGED_CANDIDATES,
+    NEARER_BY,
+    SAME_MATTER_COSINE,
+    SIMILAR_COSINE,
+)
+from memories.search.base import resolve_vector, search_index
+from memories.search.query_terms import words
+from memories.store.neighbours import read_pieces
+from memories.store.pieces import as_vector, indexed_model
+from memories.types import Scope, State, Trust
+from storage.compiled_queries import CompiledQuery
+
+
+def find_crowded_out(
+    gathered: CandidateSet, question: Question, visibility: Visibility, *, limit: int
+) -> list[int]:
+    """Verified memories about the question that many other texts kept out of the candidates; none of a small store."""
+    if question.vector is None or len(gathered.rows) < limit or Trust.VERIFIED not in visibility.trusts:
+        return []
+    if not has_verified(visibility):
+        return []
+    only = replace(visibility, trusts=frozenset({Trust.VERIFIED.value}))
+    hits = search_index().nearest(resolve_vector(question.vector), only, limit=CROWDED_OUT)
+    return [hit.key for hit in hits if hit.score >= ABOUT_COSINE and hit.key not in gathered.rows]
+
+
+def has_verified(visibility: Visibility) -> bool:
+    """True if a person verified any memory of the groups, or a global one."""
+    return _verified_query(len(visibility.groups or ())).first(*(visibility.groups or ())) is not None
+
+
+@cache
+def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
+    def make(*groups: int) -> "QuerySet[Memory, tuple[int]]":
+        # The first condition only names the index `memory_kept`.
+        rows = Memory.objects.filter(
+            Q(pinned=True) | Q(trust=Trust.VERIFIED), trust=Trust.VERIFIED, state=State.LIVE
+        )
+        if groups:
+            rows = rows.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL))
+        return rows.order_by().values_list("key")[:1]
+
+    return CompiledQuery(make, count)
+
+
+def put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
+    """The ranking with each verified memory in the place of the first text that it stands before.
+
+    It takes that text's score too. Two queries if a verified memory is a candidate and not the first, else none.
+    """
+    keys = [key for key, _ in ranking.scores]
+    verified = [key for key in keys if key in ranking.rows and ranking.rows[key].trust == Trust.VERIFIED]
+    last = max(map(keys.index, verified), default=0)
+    others = [key for key in keys[:last] if key not in verified and key in ranking.rows]
+    if not others:
+        return ranking
+    pairs = Pairs(ranking, question, verified, others)
+    order = list(ranking.scores)
+    for key in verified:
+        at = next(i for i, (other, _) in enumerate(order) if other == key)
+        place = next((i for i in range(at) if pairs.stands_before(key, order[i][0])), at)
+        if place < at:
+            order.insert(place, (key, order[place][1]))
+            del order[at + 1]
+    if order == ranking.scores:
+        return ranking
+    trace.add("verified first", order=[key for key, _ in order[:JUDGED_CANDIDATES]])
+    return replace(ranking, scores=order)
+
+
+class Pairs:
+    """Verified candidates and the others before them: how near they are, which are linked, and their scores without claims."""
+
+    def __init__(
+        self, ranking: Ranking, question: Question, verified: Sequence[int], others: Sequence[int]
+    ) -> None:
+        self.about = {key: ranking.candidates[key].vector for key in (*verified, *others)}
+        # A text that quotes the question is nearer to it and answers it no better.
+        asked = {*words(question.text)}
+        self.about |= {key: 0.0 for key in others if asked.issubset(words(ranking.rows[key].content))}
+        self.fair = {
+            key: ranking.score_by_key[key] - claimed_adjustment(ranking.rows[key], question)
+            for key in (*verified, *others)
+        }
+        self.others = frozenset(others)
+        self._vectors = vectors_of([*verified, *others])
+        self._linked = linked_pairs(verified, others)
+
+    def stands_before(self, key: int, other: int) -> bool:
+        """Whether a verified memory stands before another candidate that scores higher."""
+        if other not in self.others:
+            return False
+        if self.fair[key] >= self.fair[other]:
+            return True
+        if self.about[key] < ABOUT_COSINE:
+            return False
+        cosine = self.cosine(key, other)
+        if (key, other) in self._linked or cosine >= SAME_MATTER_COSINE:
+            return True
+        return cosine >= SIMILAR_COSINE and self.about[key] >= self.about[other] - NEARER_BY
+
+    def cosine(self, key: int, other: int) -> float:
+        """The cosine of the nearest pieces of two memories; 0 while a vector is owed."""
+        one, two = self._vectors.get(key), self._vectors.get(other)
+        return float((one @ two.T).max()) if one is not None and two is not None else 0.0
+
+
+def vectors_of(keys: Sequence[int]) -> Mapping[int, np.ndarray]:
+    """The vectors of the memories' pieces, float32[n, 384], by the memories' keys."""
+    found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
+    for piece in read_pieces(keys, indexed_model()):
+        found[piece.memory_id].append(as_vector(piece.embedding))
+    return {key: np.vstack(rows) for key, rows in found.items()}
+
+
+def linked_pairs(verified: Collection[int], others: Collection[int]) -> set[tuple[int, int]]:
+    """The pairs of a verified memory and another that an open conflict or possible duplicate links, by their keys."""
+    keys = dict(Memory.objects.filter(key__in=[*verified, *others]).values_list("key", "root"))
+    heads = {root or key: key for key, root in keys.items()}
+    rows = Link.objects.filter(
+        source__in=heads, target__in=heads, status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS
+    )
+    ends = [(heads[source], heads[target]) for source, target in rows.values_list("source", "target")]
+    return {*ends, *((two, one) for one, two in ends)}
