@@ -246,17 +246,12 @@ def sources_of_live(roots: Iterable[int]) -> set[int]:
 def roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
     """Roots of the versions that a run forgot, where what it changed is still kept for undoing it."""
     rows = {row.key: row for row in chain}
-    changes = RowChange.objects.filter(
-        kept=Memory._meta.db_table, row__in=rows, undone_by=None, vals__state__1=State.FORGOTTEN
-    ).values_list("change", flat=True)
-    of_runs = set(
-        AuditEntry.objects.filter(change__in=set(changes), run__in=Run.objects.values("id")).values_list(
-            "change", flat=True
-        )
-    )
-    found = RowChange.objects.filter(
-        kept=Memory._meta.db_table, row__in=rows, undone_by=None, change__in=of_runs
-    ).values_list("row", flat=True)
+    kept = RowChange.objects.filter(kept=Memory._meta.db_table, row__in=rows, undone_by=None)
+    forgot = kept.filter(vals__state__1=State.FORGOTTEN)
+    by_runs = AuditEntry.objects.filter(
+        change__in=forgot.values("change"), run__in=Run.objects.values("id")
+    ).values("change")
+    found = forgot.filter(change__in=by_runs).values_list("row", flat=True)
     return {rows[row].root_key for row in found}
 
 

@@ -22,7 +22,7 @@ from access.groups.narrowing import narrow_group
 from access.models import AuditEntry, AuditHead, CandidatePolicy, CaptureRule, Role, ScopeRule
 from guard import Family, GuardTreatment
 from guard.kinds import kind_of
-from guard.policy import DEFAULTS, STRICTNESS, read_pairs
+from guard.policy import DEFAULTS, STRICTNESS, WORD, read_pairs
 
 Key = tuple[Any, ...]
 Strictest = Callable[[Any, Any], Any]  # the present value and the backup's → the value to restore
@@ -57,8 +57,9 @@ def narrowest_scope(now: str, then: str) -> str:
 
 
 def strictest_guard(now: str, then: str) -> str:
-    """The backup's guard rules, made as strict as the present ones for every kind of finding."""
-    ours, theirs = (read_pairs(split_rules(text)) for text in (now, then))
+    """The backup's guard rules, made as strict as the present ones for every kind of finding, with the words of both."""
+    ours, our_words = read_pairs(split_rules(now))
+    theirs, their_words = read_pairs(split_rules(then))
     rules = dict(theirs)
     families = {name for name in (*ours, *theirs) if name in set(Family)}
     kinds = {name for name in (*ours, *theirs, *DEFAULTS) if name not in set(Family)}
@@ -68,7 +69,11 @@ def strictest_guard(now: str, then: str) -> str:
         is_firmer = _family(name) == Family.GUESSED and ours.get(name) == wanted and name not in rules
         if _treatment(rules, name) != wanted or is_firmer:
             rules[name] = wanted
-    return then if rules == theirs else ", ".join(f"{name}={treatment}" for name, treatment in rules.items())
+    words = tuple(dict.fromkeys((*their_words, *our_words)))
+    if rules == theirs and words == their_words:
+        return then
+    named = (f"{name}={treatment}" for name, treatment in rules.items())
+    return ", ".join((*named, *(f"{WORD}={word}" for word in words)))
 
 
 def _family(name: str) -> str:

@@ -168,7 +168,7 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
             hint="The move's answer names its run.",
             field="run",
         )
-    ids = set(came.exclude(memory_id=None).values_list("memory_id", flat=True))
+    ids = {id_ for id_ in came.values_list("memory_id", flat=True) if id_ is not None}
     if not rows or Memory.objects.filter(id__in=ids).count() < len(ids):
         line = gettext("Something of it has been moved on, or purged.")
         raise Conflict(line, hint=gettext("Nothing was changed. Move what is left by itself."), field="run")

@@ -313,8 +313,8 @@ class _Reversal:
         entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=ids)
         mine = self._own_changes(row)
         last = entries.filter(change__in=mine).order_by("-key").first()
-        later = entries.filter(key__gt=last.key) if last is not None else entries.none()
-        other = later.exclude(actor=self.actor.name, token=self.actor.token_id).exclude(change__in=mine)
+        since = entries.filter(key__gt=last.key) if last is not None else entries.none()
+        other = since.exclude(actor=self.actor.name, token=self.actor.token_id).exclude(change__in=mine)
         if (by := other.order_by("key").first()) is not None:
             raise Conflict(
                 f"Somebody else has changed {memory.id} since: {Operation(by.operation).label}.",
