@@ -25,15 +25,11 @@ FORBIDDEN_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "co
 SQLITE_LIBRARIES = frozenset({"sqlite3", "pysqlite3", "sqlean", "sqlcipher3", "apsw"})
 SQLITE_PLACE = "storage/sqlite/"
 MAX_FUNCTION_LINES = 60
-MAX_ENTRIES = 14
-MAX_ADMIN_ENTRIES = 16  # one page a module
-MAX_BENCH_ENTRIES = 15  # one program an entry
 # Parts of a package that Django or data make: no reader looks for a domain idea there.
 NOT_ENTRIES = frozenset({"__init__", "__main__", "apps", "admin", "management", "migrations", "static"})
 INSIDES = {"memories.store": frozenset({"decide", "existing", "lookup", "prepare", "writes"})}
 # Names that Django asks for in several places.
 FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config", "DatabaseWrapper"})
-MAX_FILE_LINES = 400
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 READ = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -173,28 +169,6 @@ def _known(target: str, modules: dict[str, Source]) -> str:
     )
 
 
-def crowded_packages(root: Path) -> list[str]:
-    """A package shows a dozen entries, not a hall of modules."""
-    entries: dict[str, set[str]] = defaultdict(set)
-    for source in sources(root, folders=(*LAYERS, "bench")):
-        *folders, name = source.path.removesuffix(".py").split("/")
-        for depth, entry in enumerate([*folders, name][1:], start=1):
-            if entry not in NOT_ENTRIES:
-                entries["/".join(folders[:depth])].add(entry)
-    return [
-        f"{package} has {len(found)} entries"
-        for package, found in sorted(entries.items())
-        if len(found) > most_entries(package)
-    ]
-
-
-def most_entries(package: str) -> int:
-    """How many entries a package may have."""
-    if package == "bench":
-        return MAX_BENCH_ENTRIES
-    return MAX_ADMIN_ENTRIES if "admin" in package.split("/") else MAX_ENTRIES
-
-
 def doubled_class_names(root: Path) -> list[str]:
     """One class, one name."""
     places: dict[str, list[str]] = defaultdict(list)
@@ -264,15 +238,6 @@ def length_of(function: FunctionNode) -> int:
 def long_functions(root: Path) -> list[str]:
     """No function is longer than what one can see at once."""
     return [f"{where} has {n} lines" for n, where in function_lengths(root) if n > MAX_FUNCTION_LINES]
-
-
-def long_files(root: Path) -> list[str]:
-    """One file, one idea."""
-    return [
-        f"{source.path}:1: has {lines} lines"
-        for source in sources(root, folders=LAYERS + OTHER_CODE)
-        if (lines := source.text.count("\n")) > MAX_FILE_LINES
-    ]
 
 
 def vague_names(root: Path) -> list[str]:

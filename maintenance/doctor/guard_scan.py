@@ -217,7 +217,7 @@ def record(actor: Actor, memory: Memory, fresh: Sequence[MemoryFinding], scan: S
 def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
     """Take a scan back: memories that it quarantined get their trust again, what it listed is listed no longer.
 
-    Returns how many rows came back, and how many findings went. What a person decided since stays.
+    Returns how many memories got their trust again, and how many findings and held checkpoints went. What a person decided since stays.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -235,9 +235,11 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
         for part in in_parts(rows):
             done.add(reverse(actor, part, terms))
         with transaction.atomic():
-            payload = {"action": "undo", "restored": done.restored, "findings": done.hidden}
+            restored = len(set(done.memories))
+            findings = done.hidden + done.restored - restored
+            payload = {"action": "undo", "restored": restored, "findings": findings}
             audit.append(actor, Operation.GUARD, subject=f"scan:{scan}", payload=payload)
-    return done.restored, done.hidden
+    return restored, findings
 
 
 def read_cursor() -> tuple[ScanReport, int]:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from random import randrange
 from unittest.mock import patch
+from uuid import UUID
 
 import pytest
 from django.core.management import call_command
@@ -28,7 +30,6 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import forget, restore
 from memories.models import IndexChange, IndexState, Link, Memory, Piece, RecallLog, Tombstone
 from memories.store import store
-from storage.changes import new_change
 from storage.postgresql.months import months_of
 from tests.memories.tables import all_rows
 from tests.people import agent, bob, person  # noqa: F401 - fixtures
@@ -45,11 +46,16 @@ def aged(memory: Memory, *, days: float) -> Memory:
     return memory
 
 
+def id_of(moment: datetime) -> UUID:
+    """A UUID v7 of that moment."""
+    return UUID(int=(int(moment.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | randrange(1 << 60))
+
+
 def run_forgot(memory: Memory, *, days: float) -> None:
     """A run that ended so many days ago forgot the memory, and can be undone for a month."""
     ended = timezone.now() - timedelta(days=days)
     run = Run.objects.create(
-        kind="cleanup", actor="operator", status="done", started_at=ended, finished_at=ended
+        id=id_of(ended), kind="cleanup", actor="operator", status="done", started_at=ended, finished_at=ended
     )
     change, vals = step_change(run.id, "cleanup"), {"state": ["live", "forgotten"]}
     RowChange.objects.create(change=change, op="u", kept="memories_memory", row=memory.pk, vals=vals)
@@ -182,7 +188,7 @@ def test_what_a_run_forgot_is_held_while_the_run_can_be_undone(remember: Remembe
     assert held(enforce_retention(operator())) == {"a run that can be undone forgot it": 1}
     later = timezone.now() + timedelta(days=31)
     report = enforce_retention(operator(), now=later)
-    assert (destroyed(report, "runs"), destroyed(report, "memories")["memories"]) == ({"run changes": 1}, 1)
+    assert (destroyed(report, "runs"), destroyed(report, "memories")["memories"]) == ({"row changes": 3}, 1)
 
 
 @pytest.mark.model
@@ -264,6 +270,7 @@ def test_the_recall_log_s_months_are_made_ahead_and_go_as_a_whole(ledger: Group)
 def run_of(*, days: float, status: str = "done") -> Run:
     ended = timezone.now() - timedelta(days=days)
     run = Run.objects.create(
+        id=id_of(ended),
         kind="cycle",
         actor="operator",
         status=status,
@@ -272,11 +279,9 @@ def run_of(*, days: float, status: str = "done") -> Run:
         counts={"decayed": 2},
         cursor={"marks": {"findings": {"1": 5}}},
     )
-    at = ended.timestamp()
+    change = step_change(run.id, "decay")
     for row in (1, 2):
-        RowChange.objects.create(
-            change=new_change(at) + row, op="u", kept="memories_memory", row=row, vals={}
-        )
+        RowChange.objects.create(change=change, op="u", kept="memories_memory", row=row, vals={})
     return run
 
 

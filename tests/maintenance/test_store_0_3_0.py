@@ -4,6 +4,8 @@ import json
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +15,23 @@ from tests.settings import IS_ENCRYPTED
 from tests.shell import Shell
 
 # Differences of today's export from the recorded one that are meant: the line's kind, a dot, the field.
-MEANT_DIFFERENCES: frozenset[str] = frozenset()
+MEANT_DIFFERENCES: Final = frozenset(
+    {"memory.row.trust"}
+)  # `disputed` became doubt, a kind of line of its own
+# A dispute lowers no rank, and an undisputed text that says the same as a verified one stands after it.
+MEANT_ANSWERS: Final = {
+    "ledger | What is the port?": ["d774528f", "79bda2d6", "5a2386bc"],
+    "garden | Bye. See you.": ["b5862e42"],
+    "ledger | How long should answers be?": ["df949c7d", "6207924b", "48c7576d"],
+    "ledger | trams at nine": ["1e141c63", "6207924b", "d2ea65e7"],
+    "ledger | Is the north path closed?": ["e84f68a9", "6207924b", "67246140"],
+    "ledger | thirty-one metres": ["6207924b"],
+}
+DISPUTED: Final = {
+    "garden | Hello",
+    "ledger | How long is the slipway?",
+    "ledger | Is the slipway forty metres long?",
+}
 pytestmark = pytest.mark.model
 
 
@@ -65,8 +83,10 @@ def test_it_answers_as_it_did(loci: Shell) -> None:
     assert len(now) == len(recorded) == 200
     for before, after in zip(recorded, now, strict=True):
         (asked, hits), (asked_now, hits_now) = map(read_answer, (before, after))
-        assert (asked_now, [id_ for id_, _ in hits_now]) == (asked, [id_ for id_, _ in hits])
-        assert [score for _, score in hits_now] == pytest.approx([score for _, score in hits], abs=0.015)
+        ids = [id_ for id_, _ in hits]
+        assert (asked_now, [id_ for id_, _ in hits_now]) == (asked, MEANT_ANSWERS.get(asked, ids))
+        if asked not in DISPUTED | MEANT_ANSWERS.keys():
+            assert [score for _, score in hits_now] == pytest.approx([score for _, score in hits], abs=0.015)
 
 
 def read_answer(line: str) -> tuple[str, list[tuple[str, float]]]:
@@ -77,7 +97,7 @@ def read_answer(line: str) -> tuple[str, list[tuple[str, float]]]:
 
 def test_it_exports_what_it_exported(loci: Shell) -> None:
     recorded = [json.loads(line) for line in lzma.decompress(EXPORT.read_bytes()).decode().splitlines()]
-    now = [json.loads(line) for line in export_of(loci)]
+    now = [line for line in map(json.loads, export_of(loci)) if line["kind"] != "doubt"]
     assert len(now) == len(recorded)
     differing = {name for pair in zip(recorded, now, strict=True) for name in differences(*pair)}
     assert differing == MEANT_DIFFERENCES
@@ -119,7 +139,7 @@ def test_its_runs_are_undone(loci: Shell) -> None:
         "SELECT run FROM memory_log WHERE operation = 'import' AND subject = 'source:yard'",
     )
     undone = loci("import", "--undo", str(run), "--json")
-    assert json.loads(undone.stdout).get("undone") == {"store": 2, "merge": 1, "reinforce": 1}, undone
+    assert json.loads(undone.stdout) == {"run": str(UUID(str(run))), "hidden": 3, "restored": 1, "kept": []}
     assert loci("doctor").stdout.splitlines()[-1] == "All is well."
 
 

@@ -43,7 +43,7 @@ def write_rows(wait: Callable[[], None]) -> None:
     ("call", "state"),
     [
         (read_state, pieces._HELD_STATE),
-        (write_rows, collect._WRITTEN),
+        (write_rows, collect._WORK),
         (run_apart, long_texts._HANDOVER),  # a write with a key
     ],
     ids=["index state", "rows of the log", "vectors of long texts"],

@@ -27,7 +27,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 from bench.speed.store import MAIN, Vectors, choose_groups, make_groups, seed_vectors, write  # noqa: E402
 from bench.speed.texts import TOPICS, load_vocabulary, make_texts  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
-from memories.models import Link, Memory  # noqa: E402
+from memories.models import Doubt, Link, Memory  # noqa: E402
 
 USER, PASSWORD = "curator", "five hundred decisions a day"
 # Of a hundred items; the rest are candidates.
@@ -60,7 +60,11 @@ def fill(count: int, items: int, seeds: Path | None) -> dict[str, Any]:
                 kind=kind, source_id=next(keys), target_id=next(keys), score=0.9, reason="near"
             )
         else:
-            Memory.objects.filter(key=next(keys)).update(trust=kind)
+            key = next(keys)
+            if kind == "disputed":
+                Doubt.objects.create(memory_id=key, author_name="load", reason="outdated")
+            else:
+                Memory.objects.filter(key=key).update(trust=kind)
     return {
         "user": USER,
         "password": PASSWORD,

@@ -124,7 +124,10 @@ def rows_of_log(entries: Sequence[AuditEntry]) -> list[FormerRow]:
             raise Conflict("This change cannot be taken back any more: its text was purged.")
         memory = Memory.objects.filter(id=entry.memory_id).only("key").first() if entry.memory_id else None
         changed = entry.payload.get("changes", {})
-        if memory is not None and entry.operation in _MADE:
+        is_wording = (
+            entry.operation == Operation.MERGE and "moved" not in entry.payload
+        )  # kept, not merged by a person
+        if memory is not None and (entry.operation in _MADE or is_wording):
             rows.append(FormerRow(MEMORY, memory.key, made=True))
         elif memory is not None and entry.operation in _CHANGED and changed and "moved" not in entry.payload:
             rows.append(FormerRow(MEMORY, memory.key, values=dict(_columns(changed))))

@@ -48,7 +48,7 @@ def test_a_request_for_a_pin_is_undone_and_no_pin_comes_back_without_a_person(
     stored = owner.store(TEXT)
     asked = owner.post(f"/memories/{stored['id']}/pin", status=202)
     undo(owner, asked)
-    assert Proposal.objects.get().status == "rejected"
+    assert Proposal.objects.get().status == "stale"
     pin_as_before(agent(alice), Memory.objects.get(id=stored["id"]))
     unpinned = owner.post(f"/memories/{stored['id']}/unpin")
     assert "a curator decides about 'pin'" in undo(owner, unpinned, status=409)["message"]

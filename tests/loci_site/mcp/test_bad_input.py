@@ -109,7 +109,7 @@ def rows() -> tuple[int, ...]:
         ("forget_memory", {"id": UNKNOWN, "verb": "used"}, "Memory not found, or you don't have access."),
         ("forget_memory", {"id": " , ", "verb": "wrong"}, "Pass from 1 to 100 ids"),
         ("forget_memory", {"id": UNKNOWN, "verb": "used", "dry_run": True}, "'used' has no dry run."),
-        ("forget_memory", {"id": "x", "verb": "undo"}, "This is no undo id. Pass 'undo' of the answer to your write."),
+        ("forget_memory", {"id": "x", "verb": "undo"}, "This is not an undo id. Pass 'undo' of the answer to your write."),
         ("memory_inspect", {"id": UNKNOWN, "thread": "t"}, "Pass either an id or a thread."),
         ("memory_inspect", {"thread": "t", "query": "x"}, "A question does not go with a thread."),
         ("memory_inspect", {"thread": "nowhere"}, "'ledger' has no thread 'nowhere'."),

@@ -10,7 +10,7 @@ from access.tokens import operator
 from maintenance.embeddings.backfill import embed_owed
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
-from memories.lifecycle.restore import undo_retraction
+from memories.lifecycle.restore import carry_out
 from memories.lifecycle.verbs import approve, pin, reject, retract, verify
 from memories.models import Memory, Tombstone, Unprobed
 from memories.recall import RecallRequest, recall
@@ -63,7 +63,7 @@ def test_a_rejected_memory_stays_barred_when_its_retraction_is_taken_back(alice:
     memory = kept(person(alice), TEXT, group="ledger")
     reject(person(alice), memory.id, reason="rented")
     retract(person(alice), memory.id)
-    undo_retraction(person(alice), fresh(memory), reason="", dry_run=False)
+    carry_out(person(alice), fresh(memory), reason="", dry_run=False)
     assert fresh(memory).trust == Trust.REJECTED
     assert Tombstone.objects.get(lifted_at=None).kind == "rejected"
     assert keep(agent(alice), TEXT, group="ledger").outcome == "refused"

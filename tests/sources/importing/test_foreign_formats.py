@@ -211,7 +211,7 @@ def test_an_undo_keeps_what_somebody_changed_since(tmp_path: Path) -> None:
     call_command("import", "--undo", run, "--json", stdout=out)
     answer = json.loads(out.getvalue())
     assert [each["id"] for each in answer["kept"]] == [str(kept.id)]
-    assert "Somebody else has changed" in answer["kept"][0]["why"]
+    assert "has changed since" in answer["kept"][0]["why"]
     assert [content for _, content, *_ in stored()] == ["Deploys run on Tuesdays."]
 
 

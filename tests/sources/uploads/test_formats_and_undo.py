@@ -51,7 +51,7 @@ def test_a_vault_is_previewed_imported_and_taken_back(bob: User, tmp_path: Path)
     assert (done.state, done.sample, Memory.objects.filter(state="live").count()) == ("done", [], 5)
     undone = begin_undo(person(bob), kept.id)
     # Five memories and two relations.
-    assert (undone.state, undone.report, undone.left_out) == ("undone", [["taken back", 7]], [])
+    assert (undone.state, undone.report, undone.left_out) == ("undone", [["taken back", 9]], [])
     assert not Memory.objects.filter(state="live").exists()
     with pytest.raises(Conflict, match="cannot be undone, its state is 'undone'"):
         begin_undo(person(bob), kept.id)

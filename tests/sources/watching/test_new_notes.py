@@ -16,6 +16,7 @@ from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import approve, purge
 from memories.models import Memory
 from memories.store import store
+from memories.store.places import PurgedTexts
 from memories.types import State, Trust
 from sources.models import WatchedFile, WatchedSection, WatchState
 from sources.rooms.copies import FilesOnDisk
@@ -104,7 +105,7 @@ def test_a_purge_takes_the_file_away_unless_somebody_changed_it(synced: Notes) -
             path.write_text(path.read_text() + "\nMy own line.\n")
     for memory in (gone, changed):
         purge(operator(), memory.id, reason="secret")
-    told = FilesOnDisk().clear(frozenset(), (gone.content, changed.content), note="")
+    told = FilesOnDisk().clear(PurgedTexts((), (gone.content, changed.content)), note="")
     [left] = files(synced)
     assert "My own line." in left.read_text()
     assert str(left) in " ".join(told.remains)

