@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from access.actor import CREATE_GROUP, WRITE, Actor
-from access.errors import Conflict, GroupNotFound, LociError, NotPermitted
+from access.errors import Conflict, GroupNotFound, InvalidInput, LociError, NotPermitted
 from access.groups import check_slug, find_group
 from access.models import Group
 from memories.draft import Draft, check_draft
@@ -80,7 +80,14 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     if superseded is not None and draft.group is None:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
-        draft = replace(draft, valid_from=timezone.now())  # a replacement is true from now on
+        now = timezone.now()  # a replacement is true from now on
+        if draft.valid_to is not None and draft.valid_to < now:
+            raise InvalidInput(
+                "'valid_to' has passed, and what replaces another memory is true from now on.",
+                hint="Name 'valid_from' as well, or leave 'valid_to' out.",
+                field="valid_to",
+            )
+        draft = replace(draft, valid_from=now)
     if superseded is None:
         [followed] = follow_moved_sources(actor, [draft])
         if isinstance(followed, LociError):

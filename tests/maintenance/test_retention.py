@@ -395,7 +395,7 @@ def test_the_command_tells_what_it_did_and_what_it_held(remember: Remember) -> N
     aged(remember("The vault code is 4711"), days=31)
     out = StringIO()
     call_command("retention", "--dry-run", stdout=out)
-    assert out.getvalue().splitlines()[-1] == "4 rows would be destroyed. Nothing was changed."
+    assert out.getvalue().splitlines()[-1] == "6 rows would be destroyed. Nothing was changed."
     out = StringIO()
     call_command("retention", "--json", stdout=out)
     said = json.loads(out.getvalue())

@@ -58,6 +58,7 @@ _LETTER: Final = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # of a script with
 _UNSPACED: Final = re.compile(_LETTER)
 _TAG: Final = re.compile(r"</?[a-z][^<>\n]{0,300}>", re.I)
 _WRAP: Final = re.compile(r"(?<=[^\s.!?:;。！？：；])[ \t]{0,20}\n[ \t]{0,20}(?=[^\W\d_])")
+_LINE_ENDS: Final = re.compile("[\r\v\f\u0085\u2028\u2029]")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*['’]?")
 _BOUNDARY: Final = re.compile(
     rf"[.!?,;:…]+(?=[\s\"'’”»)\]*_]|$|{_LETTER})|(?<={_LETTER})[.!?,;:]+"
@@ -93,6 +94,7 @@ class Statement(NamedTuple):
 
 def plain_lines(text: str) -> str:
     """The text without markup, its wrapped lines joined; statements are found in it."""
+    text = _LINE_ENDS.sub("\n", text)
     if "<" in text:
         text = _TAG.sub("\n", text)
     if "\n" in text:

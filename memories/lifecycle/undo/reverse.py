@@ -238,7 +238,8 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
-        if changed and (not self.terms.partial or DECIDED & set(changed) or len(changed) == len(row.values)):
+        is_whole = not row.is_memory or bool(DECIDED & set(changed)) or len(changed) == len(row.values)
+        if changed and (not self.terms.partial or is_whole):
             if isinstance(found, Memory):
                 raise changed_since(found, field=self.terms.field)
             raise Conflict(

@@ -31,7 +31,7 @@ def is_withdrawn(state: str, trust: str) -> bool:
     """True of a memory that was taken back: it will not count on its day."""
     if state == State.LIVE:
         return trust in (Trust.REJECTED, Trust.QUARANTINED)
-    return state in (State.RETRACTED, State.FORGOTTEN)
+    return state in (State.RETRACTED, State.FORGOTTEN, State.EXPIRED)
 
 
 def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = frozenset()) -> tuple[Memory, ...]:
@@ -73,7 +73,9 @@ def rows_called_off(plan: Memory) -> tuple[Memory, ...]:
     if not is_withdrawn_now(plan):
         return ()
     entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=plan.id).select_related("payload_row")
-    withdrawn = entries.filter(operation__in=[Operation.RETRACT, Operation.FORGET, Operation.TRUST])
+    withdrawn = entries.filter(
+        operation__in=[Operation.RETRACT, Operation.FORGET, Operation.TRUST, Operation.RUN]
+    )
     for entry in withdrawn.order_by("-key"):
         ids = entry.payload.get(CALLED_OFF)
         if ids is not None:

@@ -99,7 +99,7 @@ def test_a_rule_of_the_group_covers_its_own_rows(alice: User, ledger: Group, gar
         "Alice noted: the launch code of heronry is eight.",
         "As I told you, the launch code of\nheronry is eight, so keep it.",
         "- **The launch code** of heronry is _eight_!",
-        "Ｔｈｅ ｌａｕｎｃｈ　code of heronry is eight",
+        "So: Ｔｈｅ ｌａｕｎｃｈ　code of heronry is eight",
     ],
 )
 def test_a_quote_is_named_before_and_after_and_goes_if_asked(alice: User, ledger: Group, quote: str) -> None:

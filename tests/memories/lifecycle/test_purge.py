@@ -224,7 +224,7 @@ def test_names_reasons_and_instructions_of_its_group_lose_the_text(alice: User, 
     done = purge(person(alice), memory.id, reason=f"nobody may read: {SECRET}")
     assert done.certificate is not None
     cleared = done.certificate.cleared
-    assert cleared == {"instructions": 1, "tombstones": 1, "thread names": 1}
+    assert cleared == {"instructions": 1, "tombstones": 1, "thread names": 1, "row changes": 1}
     ledger.refresh_from_db()
     assert (ledger.title, ledger.instructions) == ("[purged]", "Mind: [purged] Always.")
     thread = Thread.objects.get()
