@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext, pgettext
 
@@ -128,8 +129,9 @@ def rows_to_restore(memory: Memory) -> list[FormerRow]:
     found = rows_of([taken.change])
     own = [row for row in found if row.is_memory and row.row == memory.key]
     own[0].values |= own_row(memory).values
-    is_of_run = AuditEntry.objects.filter(change=taken.change, run__isnull=False).exists()
-    return own if is_of_run else found
+    # A run, or the deletion of a conversation, took many away; only this one was asked for.
+    of_many = Q(run__isnull=False) | Q(operation=Operation.THREAD)
+    return own if AuditEntry.objects.filter(of_many, change=taken.change).exists() else found
 
 
 def own_row(memory: Memory) -> FormerRow:

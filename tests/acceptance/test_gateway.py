@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 # The files that may write rows of memories, and why.
 MAY_WRITE: dict[str, str] = {
     "memories/store/writes/executor.py": "the write path's executor",
+    "memories/lifecycle/undo/reverse.py": "the one reversal: puts back what a change did",
     "memories/store/writes/rows.py": "its new rows",
     "memories/store/writes/reinforce.py": "restatements",
     "memories/store/writes/supersede.py": "one memory takes another's place",

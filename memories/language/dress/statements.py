@@ -94,7 +94,7 @@ class Statement(NamedTuple):
 
 def plain_lines(text: str) -> str:
     """The text without markup, its wrapped lines joined; statements are found in it."""
-    text = _LINE_ENDS.sub("\n", text)
+    text = _LINE_ENDS.sub("\n\n", text)
     if "<" in text:
         text = _TAG.sub("\n", text)
     if "\n" in text:

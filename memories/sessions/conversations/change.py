@@ -1,6 +1,7 @@
 """Tagging a conversation, deleting it with its turns, and bringing it back."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -96,14 +97,11 @@ def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
     ids: list[str] = next((each["memories"] for each in deletions if each.get("action") == "delete"), [])
     with transaction.atomic():
         hold_groups([thread.group_id])
-        rows = Memory.objects.filter(id__in=ids, state=State.FORGOTTEN)
         count = 0
-        for row in rows:
-            try:
+        for row in Memory.objects.filter(id__in=ids, state=State.FORGOTTEN):
+            with suppress(Conflict):  # withdrawn since
                 restore(actor, row.id, reason=reason)
-            except Conflict:  # withdrawn since
-                continue
-            count += 1
+                count += 1
         Thread.objects.filter(pk=thread.pk).update(deleted_at=None)
         log_thread(actor, thread, thread.group, action="restore", memories=count)
         for follow in ON_RESTORE:

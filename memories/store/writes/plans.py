@@ -42,7 +42,9 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
     now = timezone.now()
     revived = tuple(row for row in read_plan(plan, now).replaces if row.key not in besides)
     for row in revived:
-        change_row(actor, row, {"state": State.LIVE, "superseded_by": None} | former_end(row), plan, now)
+        # Only what is live decays, so it does not pay for the time until now.
+        values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | former_end(row)
+        change_row(actor, row, values, plan, now)
         if not has_begun(row, now) and row.valid_from is not None:  # a plan itself: its day counts again
             move_ends(actor, row, row.valid_from, now, end=plan.valid_from)
     return revived

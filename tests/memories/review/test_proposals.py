@@ -220,6 +220,7 @@ def test_a_changed_target_makes_it_stale_and_a_dispute_does_not(
     assert Proposal.objects.get().status == "stale"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_retention_closes_what_nobody_decided_in_time(alice: User, bob: User, memory: Memory) -> None:
     verbs.verify(person(alice), memory.id)
     verbs.forget(agent(bob), memory.id)
