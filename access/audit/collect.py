@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from storage.call_state import CallState
-from storage.changes import apart, current_change
+from storage.changes import apart
 
 
 class WrittenRow(NamedTuple):
@@ -38,7 +38,6 @@ def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
     """Add appended rows to the collection of the current work, if there is one."""
     work = _WORK.get()
     if work is not None:
-        work.change = current_change() or work.change  # a move has a number of its own
         work.rows.extend(map(WrittenRow, keys, operations))
 
 
