@@ -8,12 +8,12 @@ from the connection: on SQLite through the function `loci_change()`, on PostgreS
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import Error, connection
 
 from storage.call_state import CallState
 from storage.dialect import dialect
@@ -80,11 +80,12 @@ def _hold(change: int) -> Iterator[None]:
             mark_transaction()
             yield
     finally:
-        mark_transaction()
+        with suppress(Error):  # a transaction that failed: its rollback brings the former change back
+            mark_transaction()
 
 
 def mark_transaction() -> None:
-    """Tell the open transaction its change, where the database keeps it with the transaction."""
+    """Tell the open transaction its change, where the database keeps it there; one that begins later is told as it begins."""
     sql = dialect().mark_change
     if sql and connection.in_atomic_block:
         with connection.cursor() as cursor:

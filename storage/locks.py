@@ -8,13 +8,11 @@ from collections.abc import Iterable
 
 from django.db import connection
 
-from storage.changes import mark_transaction
 from storage.dialect import dialect
 
 
 def hold_until_commit(names: Iterable[str]) -> None:
     """Hold these names until the transaction ends; waits for others. Always in the same order, so that nobody waits in a circle."""
-    mark_transaction()
     sql = dialect().hold
     if sql:
         with connection.cursor() as cursor:

@@ -1,12 +1,15 @@
-"""Loci's database engine for PostgreSQL: Django's own backend, which reports a COMMIT that failed and keeps plans."""
+"""Loci's database engine for PostgreSQL: Django's own backend, which reports a COMMIT that failed, keeps plans and marks changes."""
 
 from contextlib import suppress
 from typing import Any
 
+from django.db import Error
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.base import ServerBindingCursor
 
+from storage.changes import current_change
 from storage.faults import report_failed_commit
+from storage.postgresql.dialect import DIALECT
 
 CANCEL_S = 1.0
 MAX_PREPARED = 300  # statements of a connection; stores and recalls have about fifty, some in several sizes
@@ -43,6 +46,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if connection is not None:
             with suppress(Exception):  # the server is away: the statement fails by itself
                 connection.cancel_safe(timeout=CANCEL_S)
+
+    def set_autocommit(
+        self, autocommit: bool, force_begin_transaction_with_broken_autocommit: bool = False
+    ) -> None:
+        """Begin or end a transaction; tell one that begins the change that it is a part of."""
+        super().set_autocommit(autocommit, force_begin_transaction_with_broken_autocommit)
+        change = None if autocommit else current_change()
+        if change is not None:
+            try:
+                with self.cursor() as cursor:
+                    cursor.execute(DIALECT.mark_change, [str(change)])
+            except Error:
+                self.close()  # else the next block would take this one as its transaction, and not commit
+                raise
 
     def _commit(self) -> Any:
         with report_failed_commit():
