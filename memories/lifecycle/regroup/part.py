@@ -33,7 +33,7 @@ from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import State, Type
-from storage.changes import change_of, changing
+from storage.changes import changing
 from storage.ids import new_id
 
 FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
@@ -81,7 +81,7 @@ def move_heads(
         refuse_withdrawn_reason(actor, group, reason)
     run_id = new_id()
     actor = replace(actor, run=run_id)
-    with changing(change_of(run_id)), transaction.atomic():
+    with changing(), transaction.atomic():
         hold_groups(sorted((source.key, target.key)))
         plan = plan_move(families_of(heads()), source, target)
         notes = describe_part(plan)
@@ -156,11 +156,10 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
     """Move back what one run moved away from a group; all of it or nothing."""
     source = find_group(actor, slug, right=CURATE)
     require_person(actor, "move")
-    change = change_of(run)
     came = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE).exclude(
         group=source.id
     )
-    first, rows = came.order_by("key").first(), rows_of([change])
+    first = came.order_by("key").first()
     left = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE, group=source.id)
     if first is None or first.group is None or not left.exists():
         raise NotFound(
@@ -168,6 +167,7 @@ def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> Part
             hint="The move's answer names its run.",
             field="run",
         )
+    rows = rows_of([first.change or 0])  # 0.3.0 noted none
     ids = {id_ for id_ in came.values_list("memory_id", flat=True) if id_ is not None}
     if not rows or Memory.objects.filter(id__in=ids).count() < len(ids):
         line = gettext("Something of it has been moved on, or purged.")

@@ -70,10 +70,10 @@ def test_the_question_shows_every_field_that_a_person_would_see_change(
 ) -> None:
     memory = remember("The port is 8081.")
     past = datetime(2024, 5, 3, tzinfo=UTC)
-    Memory.objects.filter(pk=memory.pk).update(state="forgotten", expires_at=past)
+    Memory.objects.filter(pk=memory.pk).update(state="expired", expires_at=past)
     asked = owner.get(page(memory, "restore")).content.decode()
-    assert "<dt>state</dt><dd>forgotten → live</dd>" in asked
-    assert "its end has passed: recall returns it once that is changed" in asked
+    assert "<dt>state</dt><dd>expired → live</dd>" in asked
+    assert "<dt>expires at</dt><dd>2024-05-03 00:00 → —</dd>" in asked
     assert "decayed at" not in asked
 
 
