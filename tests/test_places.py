@@ -85,6 +85,7 @@ NO_TEXT = {
 NO_TEXT_FILES = {
     "models": "the encoder",
     "keys": "keys",
+    "watching": "that something is watched",
     "config.toml": "settings",
     "*.lock": "locks",
     "*-shm": "SQLite's index of its log, without text",

@@ -175,8 +175,8 @@ FOUND: Final[dict[str, Found]] = {
         ("job", "cycle"),
     ),
     "undo of moving a plan leaves a hole": found(
-        "undo of edit leaves a memory withdrawn",
-        "",
+        "the context pack shows what is hidden",
+        "the pack shows a fact that counts until its plan's day, and recall's Visibility does not have it",
         ("agent", "store", "port", {}),
         ("agent", "store", "port2", PLAN),
         ("agent", "edit", "port2", {"valid_from": -1}),

@@ -39,7 +39,7 @@ TELLING: Final[dict[Operation, Change | None]] = {
     Operation.FORGET: Change.FORGET,
     Operation.DISPUTE: Change.DISPUTE,
     Operation.PIN: None,
-    Operation.UNPIN: None,
+    Operation.UNPIN: Change.PIN,  # its undo pins, which is for people
     Operation.STORE: Change.STORE,
     Operation.REINFORCE: None,
     Operation.TRUST: None,
@@ -62,6 +62,8 @@ def undo_id_of(actor: Actor, work: Work) -> str:
     """The undo id of a write; empty if it cannot be undone, such as a purge, or changed nothing."""
     operations = {row.operation for row in work.rows}
     if not operations or operations & NEVER or not operations & TELLING.keys():
+        return ""
+    if Operation.UNPIN in operations and not actor.is_person:
         return ""
     if not RowChange.objects.filter(change=work.change).exists():
         return ""

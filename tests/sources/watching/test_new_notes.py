@@ -105,10 +105,12 @@ def test_a_purge_takes_the_file_away_unless_somebody_changed_it(synced: Notes) -
             path.write_text(path.read_text() + "\nMy own line.\n")
     for memory in (gone, changed):
         purge(operator(), memory.id, reason="secret")
-    told = FilesOnDisk().clear(PurgedTexts((), (gone.content, changed.content)), note="")
+    doomed = PurgedTexts((), (gone.content, changed.content))
+    FilesOnDisk().clear(doomed, note="")
+    told = FilesOnDisk().find(doomed)
     [left] = files(synced)
     assert "My own line." in left.read_text()
-    assert str(left) in " ".join(told.remains)
+    assert str(left) in " ".join(told)
     assert not WatchedFile.objects.filter(path__contains="the-safe").exists()
 
 

@@ -310,8 +310,8 @@ def test_a_purge_names_the_file_that_still_has_the_text(notes: Notes) -> None:
     notes.look()
     memory = notes.memory("8081")
     purge(operator(), memory.id, reason="secret")
-    told = FilesOnDisk().clear(PurgedTexts((), (memory.content,), (memory.id,)), note="")
-    assert [line for line in told.remains if str(path) in line]
+    told = FilesOnDisk().find(PurgedTexts((), (memory.content,), (memory.id,)))
+    assert [line for line in told if str(path) in line]
     notes.write("ports.md", PORTS + "\nMore.\n")
     notes.look()
     assert not Memory.objects.filter(content__contains="8081").exists()
