@@ -33,7 +33,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody needs the answer any more."""
+        """True if no client waits for the answer."""
         is_over = self._is_abandoned or time.monotonic() >= self._at
         return is_over or (self._outer is not None and self._outer.is_over)
 

@@ -37,7 +37,7 @@ class Turns(Generic[T]):
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def add(self, person: str, item: T) -> None:
-        """Let an item wait behind those of the same person."""
+        """Queue an item behind those of the same person."""
         now = time.monotonic()
         self._seen[person] = now
         self._seen.move_to_end(person)

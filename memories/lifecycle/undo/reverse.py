@@ -35,7 +35,6 @@ from memories.types import State, Trust
 from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change
 
-ROWS_AT_ONCE: Final = 50  # per transaction of a large change
 # Columns that say whether a memory counts and where: a row that another change touched there since was built on.
 DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
 
