@@ -70,15 +70,29 @@ def writers(root: Path) -> dict[str, int]:
 
 
 def _written(tree: ast.Module) -> Iterator[int]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+    for part in tree.body:
+        named = set(_names_of_rows(part))
+        for node in ast.walk(part):
+            if not isinstance(node, ast.Call):
+                continue
             # like() makes a row of whatever its example is.
             if isinstance(node.func, ast.Name) and node.func.id in ("Memory", "like"):
                 yield node.lineno
             elif isinstance(node.func, ast.Attribute) and node.func.attr in WRITES:
                 words = ast.unparse(node.func.value)
-                if "Memory.objects" in words or "Memory._base_manager" in words:
+                if _are_memories(words) or words.split(".")[0] in named:
                     yield node.lineno
+
+
+def _are_memories(words: str) -> bool:
+    return "Memory.objects" in words or "Memory._base_manager" in words
+
+
+def _names_of_rows(part: ast.stmt) -> Iterator[str]:
+    """The names that a function gives to queries of memories."""
+    for node in ast.walk(part):
+        if isinstance(node, ast.Assign) and _are_memories(ast.unparse(node.value)):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def test_no_path_leads_around_the_write_path() -> None:
@@ -95,12 +109,17 @@ def test_no_path_leads_around_the_write_path() -> None:
 
 def test_a_path_around_it_is_found(tmp_path: Path) -> None:
     """The check above sees a face that writes by itself."""
-    ways = ("Memory(content=1).save()", "Memory.objects.filter(pk=1).update(trust=2)", "like(example(), {})")
+    ways = (
+        "Memory(content=1).save()",
+        "Memory.objects.filter(pk=1).update(trust=2)",
+        "like(example(), {})",
+        "rows = Memory.objects.filter(pk=1); rows.filter(pk=2).delete()",
+    )
     for at, line in enumerate(ways):
         face = tmp_path / "loci_site" / f"face{at}.py"
         face.parent.mkdir(exist_ok=True)
         face.write_text(f"def work():\n    {line}\n", encoding="utf-8")
-    assert writers(tmp_path) == {f"loci_site/face{at}.py": 2 for at in range(3)}
+    assert writers(tmp_path) == {f"loci_site/face{at}.py": 2 for at in range(len(ways))}
 
 
 BARRED, FREE = "The vault is open on Sundays.", "The vault has two doors."
