@@ -54,7 +54,6 @@ def every_page() -> dict[str, dict[str, str]]:
             "watched": "/admin/sources/watchedfolder/",
             "attempts": "/admin/access/attempts/",
             "tombstones": "/admin/memories/tombstone/",
-            "unusual": "/admin/access/auditentry/unusual/",
             "invite": "/admin/auth/user/add/",
             "invite-many": "/admin/auth/user/invite-many/",
             "person": f"/admin/auth/user/{mia.pk}/change/",

@@ -29,7 +29,6 @@ from maintenance.backups import make_backup  # noqa: E402
 from maintenance.doctor.guard_scan import scan_stored  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.entities.store_relation import RelationDraft, store_relation  # noqa: E402
-from memories.lifecycle import verbs  # noqa: E402
 from memories.models import Memory, Thread  # noqa: E402
 from memories.sessions.conversations.move import assign  # noqa: E402
 from memories.store import store  # noqa: E402
@@ -77,7 +76,6 @@ def fill_rare() -> None:
     add_notifications(alice, people["alice"])
     suspend_token(alice, ApiToken.objects.get(name="support bot"), reason="800 writes within an hour")
     lock_out(mia)
-    work_unusually(alice, people["bob"])
     for _ in range(2):
         make_backup(alice)
     (Path(settings.LOCI.home) / "backups" / "loci-20260101T000000Z-0000.zip").write_bytes(b"cut off")
@@ -243,18 +241,6 @@ def lock_out(mia: User) -> None:
         for _ in range(rule.free + 4):
             record_attempt(rule, address)
     count_try(LOGIN_RULE, "somebody", "192.0.2.4", address="192.0.2.4")
-
-
-def work_unusually(alice: Actor, bob: User) -> None:
-    """A token that writes in a burst, and a person who withdraws much."""
-    secret = create_token(alice, user=bob, name="nightly importer", scopes=["read", "write"]).secret
-    agent = actor_for_secret(secret, via=Via.REST)
-    made = [store(agent, Draft(f"Parcel {number} of route {number % 7} went at {number % 24}:{number % 60:02}.", type="episodic", group="ledger", scope="group")).memory
-            for number in range(210)]  # fmt: skip
-    for memory in [each for each in made if each][:24]:
-        verbs.forget(alice, memory.id, reason="imported twice")
-    for memory in [each for each in made if each][24:27]:
-        verbs.purge(alice, memory.id, reason="asked by the customer")
 
 
 def mesh_things(alice: Actor) -> None:

@@ -31,7 +31,7 @@ examples:
   loci person change ann --superuser yes
   loci person password ann --password-stdin < file
   loci person deactivate bob --dry-run                     which sessions and tokens would end
-  loci person deactivate bob --hand-over-to ann             ann administers bob's groups and gets his filters
+  loci person deactivate bob --hand-over-to ann             ann administers bob's groups
   loci person activate bob
 """
 SHOWN_ONCE: Final = "The password is shown only once."
@@ -68,9 +68,7 @@ class Command(ActingCommand):
         off.add_argument(
             "--dry-run", action="store_true", help="show what would end without changing anything"
         )
-        off.add_argument(
-            "--hand-over-to", metavar="NAME", help="who administers their groups and gets their filters"
-        )
+        off.add_argument("--hand-over-to", metavar="NAME", help="who administers their groups")
         on = actions.add_parser("activate", help="reactivate a person")
         password = actions.add_parser("password", help="set a new password")
         for action in (add, password):
