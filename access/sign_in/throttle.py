@@ -130,7 +130,7 @@ def lift_lock(actor: Actor, row: Attempts) -> None:
     with transaction.atomic():
         if not Attempts.objects.filter(pk=row.pk).delete()[0]:
             raise NotFound(
-                "This lock is lifted already.", hint="'loci lockout list' shows the locks in force."
+                "This lock is lifted already.", hint="'loci person unlock' shows the locks in force."
             )
         audit.append(
             actor, Operation.LOGIN, subject=_subject(row), payload={"action": "lift", "kind": row.kind}

@@ -154,7 +154,7 @@ class Embedding:
     # The model has 512 positions and was trained on 128 tokens; its published configuration says 256.
     window_tokens: int = key(
         256,
-        "Length of text that one vector covers; after a change run 'loci reembed'.",
+        "Length of text that one vector covers; after a change run 'loci model reembed'.",
         unit="tokens",
         low=32,
         high=512,

@@ -207,8 +207,6 @@ def _upload(user: User, word: str) -> str:
     return str(made.id)
 
 
-
-
 def _nothing(place: Place) -> Place:
     """Names of the same form that no object has."""
     unknown = {name: "99999" if id_.isdigit() else str(uuid.UUID(int=7)) for name, id_ in place.items()}

@@ -92,7 +92,7 @@ def prove_encryption(workshop: Workshop) -> Finding:
     run_command(home, "remember", ways.before[0].text, "--group", GROUP)
     variables = {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY_FILE": str(key_file)}
     (home.path / VARIABLES_FILE).write_text(json.dumps(variables), encoding="utf-8")
-    run_command(home, "encrypt", "--make-key")
+    run_command(home, "store", "encrypt", "--make-key")
     log = home.path / "server.log"  # within the folder, so that it is searched too
     with running(home, log, supervised=not workshop.is_quick, variables=PATIENT) as server:
         fill(server, home, ways)

@@ -82,7 +82,7 @@ def _at(home: Home, variables: dict[str, str]) -> Home:
 
 def _move(home: Home, to: str, variables: dict[str, str]) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "manage.py", "move", "--to", to, "--json"],
+        [sys.executable, "manage.py", "store", "move", "--to", to, "--json"],
         env=home.environment | {"PATH": variables["PATH"]},
         capture_output=True,
         text=True,

@@ -1,18 +1,18 @@
 """`manage.py import`: import a file of any format in the registry."""
 
-import argparse
 import gc
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
+from access.management.command import Answer
+from access.management.options import DRY_RUN, GROUP, SOURCE, flag, option
 from access.tokens import operator
-from memories.language.timestamps import parse_moment
+from memories.management.field_options import SINCE
+from memories.management.output import FaceCommand
 from memories.types import Scope, Type
 from sources.importing import AUTO, IMPORTERS, NAMES, choose_importer
 from sources.importing.importer import Importer, LineRules, Waiting, read_places
@@ -41,65 +41,53 @@ SAMPLE_CHARS: Final = 100
 LIVE, PENDING = Waiting.LIVE.value, Waiting.PENDING.value
 
 
-class Command(BaseCommand):
-    """Parses, runs the importer of the file's format, renders."""
+class Command(FaceCommand):
+    """Runs the importer of the file's format."""
 
     help = "Import memories from other programs, files of texts, or an export of Loci. Repeating an import adds only what is new."
+    examples = EXAMPLES + FORMATS
+    options = (
+        option("file", type=Path, nargs="?", help="the file, zip or folder"),
+        option("--from", "--format", dest="format", default=AUTO, choices=[AUTO, *NAMES], metavar="FORMAT",
+               help="format of the file; default: recognise it"),
+        GROUP.but(default="", help="put everything into this group"),
+        option("--map", type=Path, metavar="FILE", read=lambda file, field: read_places(file),
+               help="lines `place = group`: choose groups by project, user or folder at the origin"),
+        option("--as", dest="waiting", default="", choices=[LIVE, PENDING], metavar="WAY",
+               help="live or pending; default: facts from chats wait for a person, all else is live"),
+        SINCE.but(help="leave out what is older"),
+        flag("--turns", "claude-code: import the turns of sessions too"),
+        SOURCE.but(help="source of the texts; default: the format, or the file's name"),
+        option("--type", default="", choices=["", *Type.values], metavar="TYPE",
+               help="type of every text; default: as the format says"),
+        option("--scope", default=Scope.GROUP, choices=Scope.values, help="default: group"),
+        flag("--as-own", "the texts are the team's own, not from outside"),
+        DRY_RUN,
+        flag("--strict", "stop at the first rejected line"),
+        option("--undo", default="", metavar="RUN", help="take back the import with this id"),
+    )  # fmt: skip
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES + FORMATS
-        parser.add_argument("file", type=Path, nargs="?", help="the file, zip or folder")
-        parser.add_argument("--from", "--format", dest="format", default=AUTO, choices=[AUTO, *NAMES], metavar="FORMAT",
-                            help="format of the file; default: recognise it")  # fmt: skip
-        parser.add_argument("--group", default="", help="put everything into this group")
-        parser.add_argument("--map", type=Path, metavar="FILE",
-                            help="lines `place = group`: choose groups by project, user or folder at the origin")  # fmt: skip
-        parser.add_argument("--as", dest="waiting", default="", choices=[LIVE, PENDING], metavar="WAY",
-                            help="live or pending; default: facts from chats wait for a person, all else is live")  # fmt: skip
-        parser.add_argument("--since", default="", metavar="DATE", help="leave out what is older")
-        parser.add_argument(
-            "--turns", action="store_true", help="claude-code: import the turns of sessions too"
-        )
-        parser.add_argument(
-            "--source", default="", help="source of the texts; default: the format, or the file's name"
-        )
-        parser.add_argument("--type", default="", choices=["", *Type.values], metavar="TYPE",
-                            help="type of every text; default: as the format says")  # fmt: skip
-        parser.add_argument("--scope", default=Scope.GROUP, choices=Scope.values, help="default: group")
-        parser.add_argument(
-            "--as-own", action="store_true", help="the texts are the team's own, not from outside"
-        )
-        parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
-        parser.add_argument("--strict", action="store_true", help="stop at the first rejected line")
-        parser.add_argument("--undo", default="", metavar="RUN", help="take back the import with this id")
-        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> Answer:
         # Objects alive now stay alive, so the garbage collector need not examine them again.
         gc.freeze()
-        try:
-            if options["undo"]:
-                self._undo(options["undo"], as_json=options["json"])
-                return
-            if options["file"] is None:
-                raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
-            importer, report = self._import(options["file"], options)
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(json.dumps(error.as_dict()))
-            raise CommandError(str(error)) from error
-        if options["json"]:
-            self.stdout.write(json.dumps({"format": importer.name, **report.as_json()}, ensure_ascii=False))
-        elif options["dry_run"]:
-            self.stdout.write(f"Nothing was written. It would be: {report.as_text()}{show_sample(report)}")
-        else:
-            self.stdout.write(report.as_text())
-            if report.run:
-                self.stderr.write(f"Take it back with: loci import --undo {report.run}")
+        if options["undo"]:
+            with tqdm(unit="write", file=sys.stderr, disable=None, leave=False) as bar:
+                done = undo_import(
+                    operator(), options["undo"], on_progress=lambda count: bar.update(count - bar.n)
+                )
+            return Answer(done.as_json(), done.as_text())
+        if options["file"] is None:
+            raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
+        importer, report = self._import(options["file"], options)
+        text, fault = report.as_text(), ""
+        if options["dry_run"]:
+            text = f"Nothing was written. It would be: {text}{show_sample(report)}"
+        elif report.run:
+            text += f"\nTake it back with: loci import --undo {report.run}"
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
-            raise CommandError(f"{lost} not stored.{list_faults(report.faults, report.unit)}")
+            fault = f"{lost} not stored.{list_faults(report.faults, report.unit)}"
+        return Answer({"format": importer.name, **report.as_json()}, text, fault=fault)
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         """Import a file; an encrypted export is unsealed first."""
@@ -119,8 +107,8 @@ class Command(BaseCommand):
             options["type"],
             options["scope"],
             waiting=options["waiting"],
-            since=parse_moment(options["since"], field="since") if options["since"] else None,
-            places=read_places(options["map"]) if options["map"] else (),
+            since=options["since"],
+            places=options["map"] or (),
             with_turns=options["turns"],
             as_own=options["as_own"],
         )
@@ -140,11 +128,6 @@ class Command(BaseCommand):
                 strict=options["strict"],
             )
         return importer, report
-
-    def _undo(self, run: str, *, as_json: bool) -> None:
-        with tqdm(unit="write", file=sys.stderr, disable=None, leave=False) as bar:
-            result = undo_import(operator(), run, on_progress=lambda done: bar.update(done - bar.n))
-        self.stdout.write(json.dumps(result.as_json()) if as_json else result.as_text())
 
 
 def show_sample(report: ImportReport) -> str:

@@ -150,12 +150,12 @@ def test_a_store_that_cannot_be_written_still_says_why(monkeypatch: pytest.Monke
 def test_a_lock_is_listed_and_lifted(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(3):
         over_rest(WRONG)
-    call_command("lockout", "list")
+    call_command("person", "unlock")
     assert "token" in capsys.readouterr().out
     owner = Client()
     owner.force_login(alice)
     assert "invalid tokens" in owner.get("/admin/access/attempts/").content.decode()
-    call_command("lockout", "lift", str(Attempts.objects.get().id))
+    call_command("person", "unlock", str(Attempts.objects.get().id))
     assert over_rest(WRONG).status_code == 401
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from bench.reference import markdown as md
 from loci_site.api import api
-from loci_site.management.reference import markdown as md
 
 Json = dict[str, Any]
 INTRO = """\

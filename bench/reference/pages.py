@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from loci_site.management.reference import commands, errors, rest, settings, trust
-from loci_site.management.reference.tools import tools_reference
+from bench.reference import commands, errors, rest, settings, trust
+from bench.reference.tools import tools_reference
 
-FOLDER = Path(__file__).resolve().parents[3] / "docs" / "reference"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings.page,
     "commands.md": commands.page,

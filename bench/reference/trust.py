@@ -3,7 +3,7 @@
 from typing import Final
 
 from access.models import CandidatePolicy
-from loci_site.management.reference import markdown
+from bench.reference import markdown
 from memories.store.policy import RULES, ActorKind, Change
 
 INTRO: Final = """\

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from access.errors import LociError
-from loci_site.management.reference import markdown as md
+from bench.reference import markdown as md
 
 PACKAGES = ("storage", "guard", "access", "relations", "memories", "sources", "maintenance", "loci_site")
 # Modules that do work when imported, or need another database.

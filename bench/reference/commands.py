@@ -6,8 +6,8 @@ import re
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
 
-from loci_site.management.reference import markdown as md
-from loci_site.management.reference.errors import PACKAGES
+from bench.reference import markdown as md
+from bench.reference.errors import PACKAGES
 
 INTRO = """\
 Every command is `manage.py NAME` in a checkout and `loci NAME` in an installation. All have `--help`; without a name, the

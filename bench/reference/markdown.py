@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-GENERATED = "<!-- Written by `manage.py reference`; change the code, not this page. -->"
+GENERATED = "<!-- Written by `python -m bench.reference`; change the code, not this page. -->"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

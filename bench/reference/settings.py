@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from bench.reference import markdown as md
 from loci_site.config import KEYS
 from loci_site.config.sections import SECTIONS
-from loci_site.management.reference import markdown as md
 
 INTRO = """\
 Loci reads `config.toml` in `LOCI_HOME` (default `~/.loci`) and the environment; an environment variable overrides the

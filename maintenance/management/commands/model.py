@@ -1,17 +1,16 @@
 """`manage.py model`: install the embedding model, show its state, verify it."""
 
-import argparse
 import dataclasses
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from access.errors import LociError
+from access.management.command import Answer, Verb
+from access.management.options import flag, option
+from maintenance.management.verbs.reembed import REEMBED
 from memories.embedding.folder import ModelFolder, model_folder
 from memories.embedding.install import (
     PARTIAL_FOLDER,
@@ -24,6 +23,7 @@ from memories.embedding.install.graph import PRECISIONS
 from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
 from memories.embedding.loader import ModelStatus, folder_status
 from memories.embedding.model_id import NAME
+from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
 examples:
@@ -32,72 +32,38 @@ examples:
   loci model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
   loci model status --json
   loci model verify
+  loci model reembed --dry-run              from which model to which, and how many memories
+  LOCI_EMBEDDING_WINDOW_TOKENS=128 loci model reembed    with another window; set it in config.toml for good
+
+Re-embedding can be stopped and restarted. Until all new vectors exist, recall uses the old ones.
 """
 
 Report = InstallReport | VerifyReport | ModelStatus
 
 
-class Command(BaseCommand):
-    """Calls one function of memories.embedding and prints its result."""
-
-    help = "Install the embedding model, show its state, or verify it."
-    requires_system_checks = []  # it runs before there is a database
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(dest="action", required=True, metavar="install | status | verify")
-        install = actions.add_parser("install", help="download the model, verify it, build its graph")
-        status = actions.add_parser("status", help="show whether it is installed, where, and its size")
-        verify = actions.add_parser("verify", help="recompute hashes, compare vectors with the reference")
-        install.add_argument(
-            "--from", dest="source", type=Path, metavar="DIR", help="a folder with the model's files"
-        )
-        install.add_argument(
-            "--precision",
-            choices=PRECISIONS,
-            help="arithmetic precision and weight format; default: the setting",
-        )
-        install.add_argument(
-            "--force", action="store_true", help="reinstall even if a valid model is installed"
-        )
-        for action in (install, status, verify):
-            action.formatter_class = argparse.RawDescriptionHelpFormatter
-            action.epilog = EXAMPLES
-            action.add_argument(
-                "--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models"
-            )
-            action.add_argument("--json", action="store_true", help="answer as one JSON object")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        dest = options["dest"]
-        folder = (
-            ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
-        )
-        try:
-            report = run_action(folder, options)
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(json.dumps(error.as_dict()))
-            raise CommandError(str(error)) from error
-        as_json = json.dumps(dataclasses.asdict(report), default=str) if options["json"] else ""
-        self.stdout.write(as_json or describe_report(report))
+def find_folder(options: dict[str, Any]) -> ModelFolder:
+    """The folder that --dest names, or the model's own."""
+    dest = options["dest"]
+    return ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
 
 
-def run_action(folder: ModelFolder, options: dict[str, Any]) -> Report:
-    """Install the model, read its state or verify it."""
-    if options["action"] == "status":
-        return folder_status(folder)
-    if options["action"] == "verify":
-        return verify_model(folder)
+def reported(report: Report) -> Answer:
+    """A report as JSON, and in one sentence."""
+    return Answer(dataclasses.asdict(report), describe_report(report))
+
+
+def install(options: dict[str, Any]) -> Answer:
+    """Install the model."""
+    folder = find_folder(options)
     with ProgressBar() as bar:
-        return install_model(
+        report = install_model(
             folder,
             find_sources(folder, options["source"]),
             precision=options["precision"] or settings.LOCI.embedding.precision,
             force=options["force"],
             progress=bar.show,
         )
+    return reported(report)
 
 
 def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
@@ -153,3 +119,35 @@ def describe_report(report: Report) -> str:
     shown = f"{report.state}: {report.model_id} at {report.path}"
     details = [text for text in (report.precision, size if report.size_bytes else "", report.detail) if text]
     return f"{shown} ({', '.join(details)})" if details else shown
+
+
+DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
+PRECISION: Final = "arithmetic precision and weight format; default: the setting"
+
+
+class Command(FaceCommand):
+    """Verbs of memories.embedding."""
+
+    help = "Install the embedding model, show its state, verify it, or embed all memories anew."
+    examples = EXAMPLES
+    requires_system_checks = []  # it runs before there is a database
+    verbs = {
+        "install": Verb(
+            install, "download the model, verify it, build its graph",
+            (option("--from", dest="source", type=Path, metavar="DIR", help="a folder with the model's files"),
+             option("--precision", choices=PRECISIONS, help=PRECISION),
+             flag("--force", "reinstall even if a valid model is installed"), DEST),
+        ),
+        "status": Verb(
+            lambda options: reported(folder_status(find_folder(options))),
+            "show whether it is installed, where, and its size", (DEST,),
+        ),
+        "verify": Verb(
+            lambda options: reported(verify_model(find_folder(options))),
+            "recompute hashes, compare vectors with the reference", (DEST,),
+        ),
+        "reembed": REEMBED,
+    }  # fmt: skip
+
+    def count_recalls(self) -> None:
+        """Nothing: it runs before there is a database."""
