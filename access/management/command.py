@@ -16,7 +16,7 @@ Options = tuple[Option | Either, ...]
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandAnswer:
     """What a command found or did: for --json, for people, and how it ends."""
 
     body: Any
@@ -26,10 +26,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Verb:
+class CommandVerb:
     """One verb of a command: its function, its help and its options."""
 
-    act: Callable[[dict[str, Any]], Answer]
+    act: Callable[[dict[str, Any]], CommandAnswer]
     help: str
     options: Options = ()
     uses_model: bool | Callable[[dict[str, Any]], bool] = False
@@ -40,7 +40,7 @@ class LociCommand(BaseCommand):
 
     examples = ""
     options: ClassVar[Options] = ()
-    verbs: ClassVar[Mapping[str, Verb]] = {}
+    verbs: ClassVar[Mapping[str, CommandVerb]] = {}
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -66,7 +66,7 @@ class LociCommand(BaseCommand):
                 self.print_json(error.as_dict())
             raise CommandError(self.clean(str(error))) from error
         if isinstance(answer, int):
-            answer = Answer(None, status=answer)
+            answer = CommandAnswer(None, status=answer)
         elif options["json"]:
             self.print_json(answer.body)
         elif answer.text:
@@ -76,7 +76,7 @@ class LociCommand(BaseCommand):
         if answer.status:
             sys.exit(answer.status)
 
-    def act(self, options: dict[str, Any]) -> Answer | int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer | int:
         """Do what the command without verbs does; one that prints as it goes returns its exit status."""
         raise NotImplementedError
 

@@ -13,14 +13,14 @@ from access.groups.moving import (
     part_move_json,
     purge_left_behind,
 )
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN, REASON, YES, many, option
 from access.tokens import operator
 
 MAX_STAYING_SHOWN: Final = 20
 
 
-def move_part_of_group(options: dict[str, Any]) -> Answer:
+def move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
     """Move memories to another group, or take that back."""
     if bool(options["to"]) == bool(options["undo"]):
         raise InvalidInput(
@@ -34,7 +34,7 @@ def move_part_of_group(options: dict[str, Any]) -> Answer:
         done = move_memories(
             actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
         )
-    return Answer(part_move_json(done), "\n".join(move_lines(done)))
+    return CommandAnswer(part_move_json(done), "\n".join(move_lines(done)))
 
 
 def move_lines(done: PartMove) -> list[str]:
@@ -56,7 +56,7 @@ def move_lines(done: PartMove) -> list[str]:
     return lines
 
 
-def purge_moved(options: dict[str, Any]) -> Answer:
+def purge_moved(options: dict[str, Any]) -> CommandAnswer:
     """Destroy what memories that moved away left in the group."""
     if not (options["yes"] or options["dry_run"]):
         raise InvalidInput(
@@ -71,7 +71,7 @@ def purge_moved(options: dict[str, Any]) -> Answer:
         reason=options["reason"],
         dry_run=options["dry_run"],
     )
-    return Answer(asdict(done), purge_text(done))
+    return CommandAnswer(asdict(done), purge_text(done))
 
 
 def purge_text(done: LeftBehind) -> str:
@@ -100,14 +100,14 @@ def purge_text(done: LeftBehind) -> str:
 SLUG: Final = option("slug", help="the group's name")
 # Of `loci group`.
 MOVING_VERBS: Final = {
-    "move-memories": Verb(
+    "move-memories": CommandVerb(
         move_part_of_group, "move memories to another group, or undo that",
         (SLUG, option("--to", default="", metavar="GROUP", help="the group that gets them"),
          many("--type", "TYPE", "only memories of this type"), many("--tag", "TAG", "only memories with this tag"),
          many("--source", "SOURCE", "only memories from this source"), REASON,
          option("--undo", default="", metavar="RUN", help="take a move from this group back"), DRY_RUN),
     ),
-    "purge-left-behind": Verb(
+    "purge-left-behind": CommandVerb(
         purge_moved, "destroy what moved memories left in the group",
         (SLUG, option("--memory", default="", metavar="ID", help="only what this memory left; else all that moved"),
          REASON, DRY_RUN, YES),

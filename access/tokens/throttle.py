@@ -14,6 +14,12 @@ from access.errors import LociError, NotAuthenticated, TooManyAttempts
 from access.sign_in.client_address import network_of
 from access.sign_in.throttle import ThrottleRule, count_try
 
+# Failed requests to the OAuth token endpoints from one address before it has to wait: RFC 9700, 4.13 and RFC 6749, 10.10
+# ask to slow down guessing. RFC 7591, 5 asks for a limit on open registration.
+OAUTH_FAILURES = 10
+REGISTRATIONS = 10
+# Doubling from 30 s to an hour allows 7 more attempts in the first hour (OWASP ASVS 4.0, 2.2.1: at most 100).
+FIRST_LOCK, LONGEST_LOCK = timedelta(seconds=30), timedelta(hours=1)
 logger = logging.getLogger(__name__)
 PROGRAMS_PER_ADDRESS = 5  # an office behind one address has several programs whose consent has expired
 RESET_AFTER = timedelta(hours=6)  # without a failure, the count restarts
@@ -27,17 +33,15 @@ def token_rule() -> ThrottleRule:
 
 def program_rules() -> tuple[ThrottleRule, ThrottleRule]:
     """The limits on failures at OAuth's token endpoint: of one program at an address, and of all programs there."""
-    access = settings.LOCI.access
     return (
-        ThrottleRule("oauth", access.oauth_failures, *lock_times()),
-        ThrottleRule("oauth-from", access.oauth_failures * PROGRAMS_PER_ADDRESS, *lock_times()),
+        ThrottleRule("oauth", OAUTH_FAILURES, *lock_times()),
+        ThrottleRule("oauth-from", OAUTH_FAILURES * PROGRAMS_PER_ADDRESS, *lock_times()),
     )
 
 
 def registration_rule() -> ThrottleRule:
     """The limit on client registrations from one address, successful or not."""
-    access = settings.LOCI.access
-    return ThrottleRule("register", access.registrations, *lock_times())
+    return ThrottleRule("register", REGISTRATIONS, *lock_times())
 
 
 def count_failed_token(error: NotAuthenticated, *, address: str, via: str) -> LociError:
@@ -60,7 +64,5 @@ def count_failed_token(error: NotAuthenticated, *, address: str, via: str) -> Lo
 
 
 def lock_times() -> tuple[timedelta, timedelta, timedelta]:
-    """The first lock, the longest lock and the time after which the count restarts, from the settings."""
-    access = settings.LOCI.access
-    first, longest = timedelta(seconds=access.lock_s), timedelta(seconds=access.longest_lock_s)
-    return first, max(first, longest), max(RESET_AFTER, 2 * longest)
+    """The first lock, the longest lock and the time after which the count restarts."""
+    return FIRST_LOCK, LONGEST_LOCK, max(RESET_AFTER, 2 * LONGEST_LOCK)

@@ -75,7 +75,13 @@ class Commands(ManagementUtility):
         for title, names in GROUPS.items():
             rows = [wrapper.fill(f"  {name:<{HELP_COLUMN - 2}}{read_help(name)}") for name in names]
             lines += ["", f"{title}:", *rows]
-        return "\n".join([*lines, "", "Django's migrate, check, shell, dbshell, createsuperuser and changepassword are available too."])
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "Django's migrate, check, shell, dbshell, createsuperuser and changepassword are available too.",
+            ]
+        )
 
     def fetch_command(self, subcommand: str) -> Any:
         """The command of this name; a former or refused one ends the process and names what to use.

@@ -9,7 +9,7 @@ from tqdm import tqdm
 from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import DRY_RUN, GROUP, option
 from access.tokens import operator
 from maintenance.cycle import RunPlan, RunProgress
@@ -37,7 +37,7 @@ class CycleCommand(FaceCommand):
         CHANGES,
     )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
         with tqdm(file=sys.stderr, disable=None, leave=False, unit="group") as bar:
             plan = parse_plan(actor, options, kind=self.kind, bar=bar)
@@ -46,10 +46,10 @@ class CycleCommand(FaceCommand):
             run = run_alone(actor, plan)
         text = in_lines(steps_text(run.steps), outcome_text(run))
         failed = run.status in (RunStatus.STOPPED, RunStatus.FAILED)
-        return Answer({**run_json(run), "steps": run.steps}, text, status=int(failed))
+        return CommandAnswer({**run_json(run), "steps": run.steps}, text, status=int(failed))
 
 
-def preview_answer(preview: RunPreview, options: dict[str, Any]) -> Answer:
+def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
     """What a run would do."""
     text = in_lines(
         steps_text(preview.steps),
@@ -60,7 +60,7 @@ def preview_answer(preview: RunPreview, options: dict[str, Any]) -> Answer:
     )
     changes = [asdict(change) for change in preview.changes]
     body = {"run": preview.run, "steps": preview.steps, "changes": changes, "total": preview.total}
-    return Answer(body, text)
+    return CommandAnswer(body, text)
 
 
 def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> RunPlan:

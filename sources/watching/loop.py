@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 from watchfiles import watch
 
@@ -22,6 +21,8 @@ from sources.watching.locking import one_at_a_time
 from sources.watching.replacing import discard_left
 from sources.watching.scan import FolderReport, scan_folder
 
+SCAN_S = 30.0  # between full scans; changes are noticed at once
+POLL_S = 2.0  # between scans if the file system reports no changes
 logger = logging.getLogger(__name__)
 logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
 
@@ -76,10 +77,9 @@ class FolderWatch:
 
     def note(self, report: FolderReport) -> None:
         """Set the next due time after a scan."""
-        files = settings.LOCI.files
         is_told = self._listener is not None and self._listener.is_working
-        often = max(files.poll_s, SHARE * report.seconds)  # a memory that changes tells nothing
-        wait = QUIET_S if report.again else files.scan_s if is_told and not self.writes else often
+        often = max(POLL_S, SHARE * report.seconds)  # a memory that changes tells nothing
+        wait = QUIET_S if report.again else SCAN_S if is_told and not self.writes else often
         self.due_at = time.monotonic() + wait
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ from access.groups import GroupChange, create_group, find_group, update_group
 from access.groups.members import remove_member, set_member
 from access.groups.narrowing import ScopeChange, narrow_group
 from access.groups.privacy import set_private
-from access.management.command import Answer, LociCommand, Verb
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.moving_memories import MOVING_VERBS, SLUG
 from access.management.options import DRY_RUN, YES_NO, flag, many, option
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
@@ -48,7 +48,7 @@ CHANGEABLE = (
 )  # fmt: skip
 
 
-def create(options: dict[str, Any]) -> Answer:
+def create(options: dict[str, Any]) -> CommandAnswer:
     """Create a group with its first members, all or nothing."""
     roles = [_user_and_role(pair) for pair in options["set"]]
     with transaction.atomic():
@@ -57,10 +57,10 @@ def create(options: dict[str, Any]) -> Answer:
         )
         for user, role in roles:
             set_member(operator(), group, user=user, role=role)
-    return Answer(group_row(group), f"Created the group '{group.slug}'.")
+    return CommandAnswer(group_row(group), f"Created the group '{group.slug}'.")
 
 
-def list_groups(options: dict[str, Any]) -> Answer:
+def list_groups(options: dict[str, Any]) -> CommandAnswer:
     """All groups; archived ones with --archived."""
     groups = Group.objects.prefetch_related("memberships__user")
     shown = list(groups if options["archived"] else groups.filter(archived=False))
@@ -73,10 +73,10 @@ def list_groups(options: dict[str, Any]) -> Answer:
     if archived:
         lines.append(f"{archived} archived: --archived lists {'it' if archived == 1 else 'them'}")
     none = "There are no groups. Create one: loci group create NAME"
-    return Answer([group_row(group) for group in shown], "\n".join(lines) or none)
+    return CommandAnswer([group_row(group) for group in shown], "\n".join(lines) or none)
 
 
-def show(options: dict[str, Any]) -> Answer:
+def show(options: dict[str, Any]) -> CommandAnswer:
     """One group with its settings and members."""
     group = find_group(operator(), options["slug"])
     lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
@@ -88,28 +88,28 @@ def show(options: dict[str, Any]) -> Answer:
         lines.append(f"guard {group.guard}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
-    return Answer(group_row(group), "\n".join([*lines, *member_lines(group)]))
+    return CommandAnswer(group_row(group), "\n".join([*lines, *member_lines(group)]))
 
 
-def show_or_set_policy(options: dict[str, Any]) -> Answer:
+def show_or_set_policy(options: dict[str, Any]) -> CommandAnswer:
     """Show the policy, or change it if an option names a new value."""
     if options["policy"] is None and options["policy_confidence"] is None:
         group = find_group(operator(), options["slug"])
-        return Answer(group_row(group), policy_line(group))
+        return CommandAnswer(group_row(group), policy_line(group))
     return update(options)
 
 
-def archive(options: dict[str, Any]) -> Answer:
+def archive(options: dict[str, Any]) -> CommandAnswer:
     """Archive the group."""
     return update(options | {"archived": "yes"})
 
 
-def reopen(options: dict[str, Any]) -> Answer:
+def reopen(options: dict[str, Any]) -> CommandAnswer:
     """Reopen an archived group."""
     return update(options | {"archived": "no"})
 
 
-def update(options: dict[str, Any]) -> Answer:
+def update(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values, all or nothing; a dry run makes the same changes and rolls them back."""
     actor, slug = operator(), options["slug"]
     change = GroupChange(
@@ -136,19 +136,19 @@ def update(options: dict[str, Any]) -> Answer:
         text = dry_run_text(changed)
     else:
         text = f"Changed the group '{slug}': {', '.join(name.replace('_', ' ') for name in changed)}."
-    return Answer(group_row(after) | {"changed": changed, "dry_run": options["dry_run"]}, text)
+    return CommandAnswer(group_row(after) | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
-def narrow(options: dict[str, Any]) -> Answer:
+def narrow(options: dict[str, Any]) -> CommandAnswer:
     """Make the global memories the group's own, or take that back."""
     done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
     staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
     row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
     stay = [f"  {each.id} stays: {each.why}" for each in done.staying]
-    return Answer(row | {"dry_run": done.dry_run}, "\n".join([narrowed_line(done), *stay]))
+    return CommandAnswer(row | {"dry_run": done.dry_run}, "\n".join([narrowed_line(done), *stay]))
 
 
-def change_members(options: dict[str, Any]) -> Answer:
+def change_members(options: dict[str, Any]) -> CommandAnswer:
     """Set and remove members, all or nothing, then list the members."""
     group = find_group(operator(), options["slug"])
     roles = [_user_and_role(pair) for pair in options["set"]]
@@ -168,7 +168,7 @@ def change_members(options: dict[str, Any]) -> Answer:
     text = "\n".join(lines)
     if options["dry_run"]:
         text = dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
-    return Answer(row | {"changed": changed, "dry_run": options["dry_run"]}, text)
+    return CommandAnswer(row | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
 def read_instructions(value: str | None) -> str | None:
@@ -267,27 +267,27 @@ class Command(LociCommand):
     help = "Create, list, show and change groups and their members."
     examples = f"{EXAMPLES}\n{NO_DELETE}"
     verbs = {
-        "create": Verb(
+        "create": CommandVerb(
             create, "create a group",
             (SLUG, option("--title", default="", help=TITLE), option("--private", default="no", **PRIVATE),
              many("--member", "USER=ROLE", "a first member", dest="set")),
         ),
-        "list": Verb(list_groups, "list all groups", (flag("--archived", "include archived groups"),)),
-        "show": Verb(show, "show one group with its members", (SLUG,)),
-        "rename": Verb(
+        "list": CommandVerb(list_groups, "list all groups", (flag("--archived", "include archived groups"),)),
+        "show": CommandVerb(show, "show one group with its members", (SLUG,)),
+        "rename": CommandVerb(
             update, "change the title",
             (SLUG, option("title", help=f"{TITLE}; the name that agents use does not change"), DRY_RUN),
         ),
-        "describe": Verb(
+        "describe": CommandVerb(
             update, "set the instructions that every agent gets at the start",
             (SLUG, option("instructions", **INSTRUCTIONS), DRY_RUN),
         ),
-        "policy": Verb(
+        "policy": CommandVerb(
             show_or_set_policy, "show or set which writes wait for a curator",
             (SLUG, option("policy", nargs="?", **POLICY),
              option("--confidence", dest="policy_confidence", **CONFIDENCE), DRY_RUN),
         ),
-        "update": Verb(
+        "update": CommandVerb(
             update, "change the named values",
             (SLUG, option("--title", help=TITLE), option("--instructions", **INSTRUCTIONS),
              option("--policy", **POLICY), option("--policy-confidence", **CONFIDENCE),
@@ -298,16 +298,16 @@ class Command(LociCommand):
              option("--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"),
              option("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora"), DRY_RUN),
         ),
-        "narrow": Verb(
+        "narrow": CommandVerb(
             narrow, "make the group's global memories its own, or undo that",
             (SLUG, flag("--undo", "make global again what was narrowed"), DRY_RUN),
         ),
         **MOVING_VERBS,
-        "members": Verb(
+        "members": CommandVerb(
             change_members, "list the members, set roles, remove members",
             (SLUG, many("--set", "USER=ROLE", f"add a member or change the role: {', '.join(Role.values)}"),
              many("--remove", "USER", "remove this member"), DRY_RUN),
         ),
-        "archive": Verb(archive, "hide the group and close it to new memories; its memories stay", (SLUG, DRY_RUN)),
-        "reopen": Verb(reopen, "reopen an archived group", (SLUG, DRY_RUN)),
+        "archive": CommandVerb(archive, "hide the group and close it to new memories; its memories stay", (SLUG, DRY_RUN)),
+        "reopen": CommandVerb(reopen, "reopen an archived group", (SLUG, DRY_RUN)),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from django.utils import timezone
 from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
 from access.groups.members import set_member
-from access.management.command import Answer, LociCommand, Verb
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.options import DRY_RUN, EMAIL, NAME, YES_NO, either, flag, many, option
 from access.models import ApiToken, Attempts, Group, Role
 from access.sign_in.invitations import invitation_link, name_and_email
@@ -46,7 +46,7 @@ def read_password(options: dict[str, Any]) -> str | None:
     return piped_password() if options["password_stdin"] else typed_password()
 
 
-def add(options: dict[str, Any]) -> Answer:
+def add(options: dict[str, Any]) -> CommandAnswer:
     """Add a person with the first memberships, all or nothing."""
     roles = [_parse_membership(pair) for pair in options["member"]]
     values = PersonChange(
@@ -64,25 +64,27 @@ def add(options: dict[str, Any]) -> Answer:
     if options["link"]:
         link = invitation_link(user)
         note = "The link works once, for a week. 'loci person password' sets a password instead."
-        return Answer(person_row(user) | {"link": link}, f"Added {person_line(user)}\n\n  {link}\n\n{note}")
+        return CommandAnswer(
+            person_row(user) | {"link": link}, f"Added {person_line(user)}\n\n  {link}\n\n{note}"
+        )
     return with_password(user, f"Added {person_line(user)}", password if options["generate"] else None)
 
 
-def with_password(user: User, text: str, shown: str | None) -> Answer:
+def with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
     """The person, with a generated password that is shown once."""
     body = person_row(user) | ({"password": shown} if shown else {})
-    return Answer(body, f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text)
+    return CommandAnswer(body, f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text)
 
 
-def list_people(options: dict[str, Any]) -> Answer:
+def list_people(options: dict[str, Any]) -> CommandAnswer:
     """All people with their groups."""
     people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
     lines = "\n".join(person_line(user) for user in people)
     none = "There are no people yet. Add one: loci person add NAME"
-    return Answer([person_row(user) for user in people], lines or none)
+    return CommandAnswer([person_row(user) for user in people], lines or none)
 
 
-def change(options: dict[str, Any]) -> Answer:
+def change(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values of a person."""
     user = find_person(options["name"])
     values = PersonChange(
@@ -92,10 +94,12 @@ def change(options: dict[str, Any]) -> Answer:
     )
     changed = change_person(operator(), user, values)
     same = f"'{user}' has these values already: nothing was changed."
-    return Answer(person_row(user) | {"changed": changed}, f"Now {person_line(user)}" if changed else same)
+    return CommandAnswer(
+        person_row(user) | {"changed": changed}, f"Now {person_line(user)}" if changed else same
+    )
 
 
-def deactivate(options: dict[str, Any]) -> Answer:
+def deactivate(options: dict[str, Any]) -> CommandAnswer:
     """Deactivate a person, or show what that would end."""
     user = find_person(options["name"])
     if not user.is_active:
@@ -117,20 +121,20 @@ def deactivate(options: dict[str, Any]) -> Answer:
     else:
         text = f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay."
     body = {**person_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
-    return Answer(body, text + note)
+    return CommandAnswer(body, text + note)
 
 
-def activate(options: dict[str, Any]) -> Answer:
+def activate(options: dict[str, Any]) -> CommandAnswer:
     """Reactivate a person."""
     user = find_person(options["name"])
     if user.is_active:
         raise Conflict(f"'{user}' is active already.", hint="Nothing was changed.", field="user")
     change_person(operator(), user, PersonChange(is_active=True))
     text = f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
-    return Answer(person_row(user), text)
+    return CommandAnswer(person_row(user), text)
 
 
-def change_password(options: dict[str, Any]) -> Answer:
+def change_password(options: dict[str, Any]) -> CommandAnswer:
     """Set a new password."""
     user, password = find_person(options["name"]), read_password(options)
     if password is None:  # unreachable: the parser has no --no-password here
@@ -140,11 +144,11 @@ def change_password(options: dict[str, Any]) -> Answer:
     return with_password(user, text, password if options["generate"] else None)
 
 
-def unlock(options: dict[str, Any]) -> Answer:
+def unlock(options: dict[str, Any]) -> CommandAnswer:
     """List the locks after too many attempts, or lift the one whose id starts with the text (at least 4 characters)."""
     rows, text = list(active_locks(operator())), options["id"].strip().lower()
     if not text:
-        return Answer(
+        return CommandAnswer(
             [lock_row(row) for row in rows],
             "\n".join(lock_line(row) for row in rows) or "Nobody is locked out.",
         )
@@ -156,7 +160,7 @@ def unlock(options: dict[str, Any]) -> Answer:
     if len(found) > 1:
         raise Conflict(f"'{text}' matches several locks.", hint="Give more of the id.", field="id")
     lift_lock(operator(), found[0])
-    return Answer(lock_row(found[0]), f"{found[0].address} can try again.")
+    return CommandAnswer(lock_row(found[0]), f"{found[0].address} can try again.")
 
 
 def lock_line(row: Attempts) -> str:
@@ -242,24 +246,24 @@ class Command(LociCommand):
     help = "Add people who may log in, list, change, deactivate and unlock them, set their passwords."
     examples = EXAMPLES
     verbs = {
-        "add": Verb(
+        "add": CommandVerb(
             add, "add a person",
             (NAME, EMAIL, flag("--staff", STAFF), flag("--superuser", SUPERUSER), either(*PASSWORD, *LATER),
              many("--member", "GROUP=ROLE", f"group and role ({', '.join(Role.values)})")),
         ),
-        "list": Verb(list_people, "list all people with their groups"),
-        "change": Verb(
+        "list": CommandVerb(list_people, "list all people with their groups"),
+        "change": CommandVerb(
             change, "change the named values",
             (NAME, EMAIL, option("--staff", choices=YES_NO, help=STAFF),
              option("--superuser", choices=YES_NO, help=SUPERUSER)),
         ),
-        "deactivate": Verb(
+        "deactivate": CommandVerb(
             deactivate, "deactivate a person: sessions end and tokens are revoked at once",
             (NAME, DRY_RUN, option("--hand-over-to", metavar="NAME", help="who administers their groups")),
         ),
-        "activate": Verb(activate, "reactivate a person", (NAME,)),
-        "password": Verb(change_password, "set a new password", (NAME, either(*PASSWORD))),
-        "unlock": Verb(
+        "activate": CommandVerb(activate, "reactivate a person", (NAME,)),
+        "password": CommandVerb(change_password, "set a new password", (NAME, either(*PASSWORD))),
+        "unlock": CommandVerb(
             unlock, "list the locks after too many attempts, or lift one",
             (option("id", nargs="?", default="", help="the lock's id, or its start"),),
         ),

@@ -14,7 +14,7 @@ from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.connect import claude_line, client_json
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound
 from access.groups import find_group
-from access.management.command import Answer, LociCommand, Verb
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.options import USER, either, flag, many, option
 from access.models import ApiToken, Group, Role
 from access.tokens import NewToken, actor_for_token, create_token, operator, revoke_token
@@ -36,7 +36,7 @@ examples:
 """
 
 
-def create(options: dict[str, Any]) -> Answer:
+def create(options: dict[str, Any]) -> CommandAnswer:
     """Create a token, with the secret and the commands that connect an agent."""
     actor = operator()
     groups = [find_existing(actor, slug, field="group") for slug in options["group"]]
@@ -60,7 +60,9 @@ def create(options: dict[str, Any]) -> Answer:
         expires_at=timezone.now() + timedelta(days=days) if days else None,
     )
     connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
-    return Answer({**token_row(made.token), "secret": made.secret, "connect": connect}, new_token_text(made))
+    return CommandAnswer(
+        {**token_row(made.token), "secret": made.secret, "connect": connect}, new_token_text(made)
+    )
 
 
 def find_existing(actor: Actor, slug: str, *, field: str) -> Group:
@@ -113,7 +115,7 @@ def new_token_text(made: NewToken) -> str:
     )
 
 
-def list_tokens(options: dict[str, Any]) -> Answer:
+def list_tokens(options: dict[str, Any]) -> CommandAnswer:
     """All tokens with their current rights, newest first."""
     tokens = list(ApiToken.objects.select_related("user", "default_group").prefetch_related("groups"))
     lines = [
@@ -123,13 +125,15 @@ def list_tokens(options: dict[str, Any]) -> Answer:
         for token in tokens
     ]
     none = "There are no tokens. Create one: loci token create NAME"
-    return Answer([token_row(token) for token in tokens], "\n".join(lines) or none)
+    return CommandAnswer([token_row(token) for token in tokens], "\n".join(lines) or none)
 
 
-def change_token(change: Callable[[Actor, ApiToken], ApiToken], done: str, options: dict[str, Any]) -> Answer:
+def change_token(
+    change: Callable[[Actor, ApiToken], ApiToken], done: str, options: dict[str, Any]
+) -> CommandAnswer:
     """Suspend, resume or revoke one token."""
     token = change(operator(), find_token(options["id"]))
-    return Answer(token_row(token), f"Token '{token.name}' {done}.")
+    return CommandAnswer(token_row(token), f"Token '{token.name}' {done}.")
 
 
 def find_token(text: str) -> ApiToken:
@@ -226,7 +230,7 @@ class Command(LociCommand):
     help = "Create a token for an agent (its secret is shown once), list all tokens, suspend or revoke one."
     examples = EXAMPLES
     verbs = {
-        "create": Verb(
+        "create": CommandVerb(
             create, "create a token and show its secret once",
             (option("name", help="name of the agent that will use the token"), USER,
              either(
@@ -238,12 +242,12 @@ class Command(LociCommand):
              option("--default-group", metavar="G", help="used if a call names no group"),
              option("--days", type=int, help="lifetime; default: the setting access.token_days")),
         ),
-        "list": Verb(list_tokens, "list all tokens, newest first"),
-        "suspend": Verb(
+        "list": CommandVerb(list_tokens, "list all tokens, newest first"),
+        "suspend": CommandVerb(
             partial(change_token, suspend_token, "is suspended"), "refuse a token until it is resumed", (ID,)
         ),
-        "resume": Verb(
+        "resume": CommandVerb(
             partial(change_token, resume_token, "works again"), "let a suspended token work again", (ID,)
         ),
-        "revoke": Verb(partial(change_token, revoke_token, "is revoked"), "revoke a token now", (ID,)),
+        "revoke": CommandVerb(partial(change_token, revoke_token, "is revoked"), "revoke a token now", (ID,)),
     }  # fmt: skip

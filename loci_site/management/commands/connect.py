@@ -7,7 +7,7 @@ from django.conf import settings
 
 from access.connect import base_url
 from access.errors import InvalidInput, NotFound
-from access.management.command import Answer, LociCommand
+from access.management.command import CommandAnswer, LociCommand
 from access.management.commands.token import find_existing, find_owner
 from access.management.options import DRY_RUN, either, flag, many, option
 from access.management.options import USER as USER_OPTION
@@ -66,7 +66,7 @@ class Command(LociCommand):
         ),
     )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         ledger = Ledger(settings.LOCI.home)
         if options["status"]:
             return show_status(ledger)
@@ -75,7 +75,7 @@ class Command(LociCommand):
                 "No client is named.", hint=f"Name one of {', '.join(CLIENTS)}.", field="client"
             )
         lines = remove(options, ledger) if options["remove"] else connect(options, ledger)
-        return Answer({"lines": lines}, "\n".join(lines))
+        return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
 def connect(options: dict[str, Any], ledger: Ledger) -> list[str]:
@@ -186,7 +186,7 @@ def describe_undo(change: FileChange, *, is_trial: bool) -> str:
     return f"{change.path} {'would be' if is_trial else 'is'} {done}."
 
 
-def show_status(ledger: Ledger) -> Answer:
+def show_status(ledger: Ledger) -> CommandAnswer:
     """Every client with its files, its server and whether its token works."""
     known, rows = ledger.read(), []
     for client, spec in CLIENTS.items():
@@ -212,4 +212,4 @@ def show_status(ledger: Ledger) -> Answer:
         lines += [f"  {scope}: {path}" for scope, paths in row["files"].items() for path in paths]
         lines += [f"  {row['note']}"] if row["note"] else []
     none = "No client is connected. Connect one: loci connect claude-code"
-    return Answer(rows, "\n".join(lines) or none)
+    return CommandAnswer(rows, "\n".join(lines) or none)

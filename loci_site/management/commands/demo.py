@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from access.connect import command_line
-from access.management.command import Answer, LociCommand
+from access.management.command import CommandAnswer, LociCommand
 from access.management.options import PORT, either, flag
 from access.sign_in.passwords import generated_password
 from loci_site.config.checks import TAG
@@ -42,18 +42,18 @@ class Command(LociCommand):
         ),
     )
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         """Fill, run or remove; an error ends it with one sentence and status 1."""
         folder = demo_home(settings.LOCI.home)
         if options["remove"]:
             remove_home(folder)
-            return Answer({"removed": str(folder)}, f"Removed {folder}.")
+            return CommandAnswer({"removed": str(folder)}, f"Removed {folder}.")
         if prepare_home(folder):
             self._fill(folder)
         if not options["fill_only"]:
             command = [sys.executable, "-P", "-c", RUN_UP, "up", "--port", options["port"]]
             os.execve(sys.executable, command, environment(folder))  # noqa: S606 - this program again
-        return Answer({"folder": str(folder)})
+        return CommandAnswer({"folder": str(folder)})
 
     def _fill(self, folder: Path) -> None:
         password = generated_password()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from access.management.command import Answer, LociCommand, Verb
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.options import either, flag
 from loci_site.config import KEYS
 from loci_site.config.checks import TAG
@@ -28,21 +28,21 @@ examples:
 """
 
 
-def install(options: dict[str, Any]) -> Answer:
+def install(options: dict[str, Any]) -> CommandAnswer:
     """Write the service's file and start it, or show what would be written."""
     plan = plan_service(is_system=options["system"], home=settings.LOCI.home)
     if options["print"]:
-        return Answer({"file": plan.text}, plan.text.removesuffix("\n"))
+        return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
     with explained():
         lines = [*install_service(plan, starts=not options["no_start"]), *advice(plan)]
-    return Answer({"lines": lines}, "\n".join(lines))
+    return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
-def uninstall(options: dict[str, Any]) -> Answer:
+def uninstall(options: dict[str, Any]) -> CommandAnswer:
     """Stop the service and delete its file."""
     with explained():
         lines = uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home))
-    return Answer({"lines": lines}, "\n".join(lines))
+    return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
 @contextmanager
@@ -88,7 +88,7 @@ class Command(LociCommand):
     examples = EXAMPLES
     requires_system_checks = [TAG]
     verbs = {
-        "install": Verb(
+        "install": CommandVerb(
             install,
             "write the service's file and start it",
             (
@@ -97,5 +97,5 @@ class Command(LociCommand):
                 flag("--no-start", "write the file only"),
             ),
         ),
-        "uninstall": Verb(uninstall, "stop the service and delete its file", (KIND,)),
+        "uninstall": CommandVerb(uninstall, "stop the service and delete its file", (KIND,)),
     }

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 
 from access.errors import InvalidInput
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN, option
 from access.tokens import operator
 from loci_site.config import DATABASE_SCHEMES
@@ -19,7 +19,7 @@ from memories.language.plurals import format_count
 from memories.management.output import in_lines
 
 
-def move(options: dict[str, Any]) -> Answer:
+def move(options: dict[str, Any]) -> CommandAnswer:
     """Move the store, or say what would be moved."""
     target = read_target(options["to"])
     if options["dry_run"]:
@@ -27,7 +27,7 @@ def move(options: dict[str, Any]) -> Answer:
     else:
         with StepBar("move") as bar:
             result = move_store(operator(), target, report=bar.show)
-    return Answer(asdict(result), result_text(result, target, is_dry=options["dry_run"]))
+    return CommandAnswer(asdict(result), result_text(result, target, is_dry=options["dry_run"]))
 
 
 def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
@@ -92,7 +92,7 @@ def without_password(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{parts.username}@{place}"))
 
 
-MOVE: Final = Verb(
+MOVE: Final = CommandVerb(
     move,
     "move it between SQLite and PostgreSQL: same ids, texts, vectors, log and tombstones, verified",
     (

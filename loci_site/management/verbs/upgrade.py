@@ -6,24 +6,26 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import either, flag
 from loci_site.management.deployment.licences import MODEL, Component, bill_of_materials, installed_components
 from loci_site.management.deployment.upgrade import UpgradeReport, check_upgrade, upgrade_steps
 
 
-def upgrade(options: dict[str, Any]) -> Answer:
+def upgrade(options: dict[str, Any]) -> CommandAnswer:
     """The commands that upgrade this installation, or what is asked for about it."""
     if options["licences"] or options["sbom"]:
         components = installed_components()
         bill = bill_of_materials(components)
-        return Answer(bill, json.dumps(bill, indent=2) if options["sbom"] else licences_table(components))
+        return CommandAnswer(
+            bill, json.dumps(bill, indent=2) if options["sbom"] else licences_table(components)
+        )
     if not options["check"]:
-        return Answer({"steps": upgrade_steps()}, "\n".join(upgrade_steps()))
+        return CommandAnswer({"steps": upgrade_steps()}, "\n".join(upgrade_steps()))
     report = check_upgrade()
     at = report.backup_at.isoformat() if report.backup_at else None
     body = asdict(report) | {"backup_at": at, "ready": not report.to_do}
-    return Answer(body, as_text(report), status=int(bool(report.to_do)))
+    return CommandAnswer(body, as_text(report), status=int(bool(report.to_do)))
 
 
 def licences_table(components: list[Component]) -> str:
@@ -58,7 +60,7 @@ def as_text(report: UpgradeReport) -> str:
     return "\n".join(lines)
 
 
-UPGRADE: Final = Verb(
+UPGRADE: Final = CommandVerb(
     upgrade,
     "show how to upgrade; with --check, compare the installed version, the store and the newest backup",
     (

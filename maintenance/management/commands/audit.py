@@ -19,7 +19,7 @@ from access.audit.operations import Operation
 from access.audit.verify import ChainReport, find_kept_error, verify_log
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import GROUP, LIMIT, option
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
@@ -51,7 +51,7 @@ ROWS: Final = ("chain", "row", "at", "operation", "actor", "about", "what")
 CELL_CHARS = 60  # of a value in a table
 
 
-def verify(options: dict[str, Any]) -> Answer:
+def verify(options: dict[str, Any]) -> CommandAnswer:
     """Verify every chain and the links between them."""
     total = AuditHead.objects.aggregate(rows=Sum("seq"))["rows"]
     with row_bar(total=total or 0) as bar:
@@ -73,10 +73,10 @@ def verify(options: dict[str, Any]) -> Answer:
         f"To compare with later, keep: {keep}" if keep else "",
     )
     body = {"is_whole": is_whole, "chains": chains, "keep": keep, "fault": fault}
-    return Answer(body, text, status=0 if is_whole else BROKEN)
+    return CommandAnswer(body, text, status=0 if is_whole else BROKEN)
 
 
-def show(options: dict[str, Any]) -> Answer:
+def show(options: dict[str, Any]) -> CommandAnswer:
     """The newest rows, or a memory at a past moment."""
     if options["at"]:
         return show_past(options)
@@ -84,25 +84,25 @@ def show(options: dict[str, Any]) -> Answer:
     rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-key")[: options["limit"]])
     labels = chain_labels()
     table = table_text([log_row(entry, labels) for entry in rows], header=ROWS)
-    return Answer({"rows": [log_json(entry) for entry in rows]}, table if rows else "No rows match.")
+    return CommandAnswer({"rows": [log_json(entry) for entry in rows]}, table if rows else "No rows match.")
 
 
-def show_past(options: dict[str, Any]) -> Answer:
+def show_past(options: dict[str, Any]) -> CommandAnswer:
     """A memory at a past moment, rebuilt from the log."""
     if not options["memory"]:
         raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
     rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
-    return Answer(dataclasses.asdict(past), in_lines(table_text(rows), basis_text(past)))
+    return CommandAnswer(dataclasses.asdict(past), in_lines(table_text(rows), basis_text(past)))
 
 
-def export(options: dict[str, Any]) -> Answer:
+def export(options: dict[str, Any]) -> CommandAnswer:
     """Write rows as JSON lines, oldest first."""
     path: Path = options["file"]
     with create_file(path) as out, row_bar() as bar:
         count = export_log(operator(), out, parse_filter(options), on_rows=bar.update)
     text = f"Exported {count:,} {'row' if count == 1 else 'rows'} to {path}."
-    return Answer({"file": str(path), "rows": count}, text)
+    return CommandAnswer({"file": str(path), "rows": count}, text)
 
 
 def parse_filter(options: dict[str, Any]) -> LogFilter:
@@ -240,15 +240,15 @@ class Command(FaceCommand):
     help = "Verify the audit log's chains, show its rows, or export them."
     examples = EXAMPLES
     verbs = {
-        "verify": Verb(
+        "verify": CommandVerb(
             verify, "verify every chain and the links between them",
             (option("--kept", metavar="ROW:HASH", help=KEPT),),
         ),
-        "show": Verb(
+        "show": CommandVerb(
             show, "show the newest rows, or a memory at a past moment",
             (*FILTERS, LIMIT.but(default=SHOWN), option("--at", metavar="TIME", read=parse_moment, help=AT)),
         ),
-        "export": Verb(
+        "export": CommandVerb(
             export, "write rows as JSON lines, oldest first",
             (option("file", type=Path, help="a new file; an existing one is never overwritten"), *FILTERS),
         ),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import TO_FILE, either, flag
 from access.tokens import operator
 from maintenance.backups import list_backups, make_backup
@@ -37,14 +37,14 @@ class Command(FaceCommand):
         ),
     )
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         """Make, list or purge backups."""
         if options["list"]:
             return show_backups()
         return purge() if options["purge"] else make(options["to"])
 
 
-def make(to: Path | None) -> Answer:
+def make(to: Path | None) -> CommandAnswer:
     """Make a backup."""
     with StepBar("backup") as bar:
         made = make_backup(operator(), to=to.expanduser().absolute() if to else None, progress=bar.show)
@@ -55,25 +55,25 @@ def make(to: Path | None) -> Answer:
         f"Warning: {made.warning}." if made.warning else "",
     )
     body = {"path": str(made.path), "size_bytes": made.size_bytes, "rotated": list(made.rotated)}
-    return Answer({**body, "warning": made.warning, "manifest": vars(made.manifest)}, text)
+    return CommandAnswer({**body, "warning": made.warning, "manifest": vars(made.manifest)}, text)
 
 
-def show_backups() -> Answer:
+def show_backups() -> CommandAnswer:
     """The backups in LOCI_HOME."""
     found = list_backups(operator())
     table = table_text([backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories"))
     none = "There are no backups yet. 'loci backup' makes one."
-    return Answer({"backups": [backup_json(backup) for backup in found]}, table if found else none)
+    return CommandAnswer({"backups": [backup_json(backup) for backup in found]}, table if found else none)
 
 
-def purge() -> Answer:
+def purge() -> CommandAnswer:
     """Remove purged memories from the backups."""
     done = purge_backups(operator())
     text = in_lines(
         f"{done.checked} backups checked, {len(done.rewritten)} rewritten.",
         *(f"{name} cannot be read and may hold purged memories: delete it." for name in done.unreadable),
     )
-    return Answer(vars(done), text)
+    return CommandAnswer(vars(done), text)
 
 
 def backup_json(backup: Backup) -> dict[str, Any]:

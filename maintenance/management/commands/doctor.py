@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from access.management.command import Answer, LociCommand
+from access.management.command import CommandAnswer, LociCommand
 from access.management.options import flag
 from access.tokens import operator
 from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
@@ -34,7 +34,7 @@ class Command(LociCommand):
         flag("--quick", "skip the checks that read every row"),
     )
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         if options["repair"] and options["quick"]:
             raise CommandError("--repair checks everything and cannot be combined with --quick.")
         with tqdm(file=sys.stderr, disable=None, leave=False, bar_format="{desc} {elapsed}") as bar:
@@ -43,7 +43,7 @@ class Command(LociCommand):
             else:
                 diagnosis = examine(operator(), quick=options["quick"], report=bar.set_description)
         body = {"is_well": diagnosis.is_well, **asdict(diagnosis)}
-        return Answer(body, as_table(diagnosis), status=0 if diagnosis.is_well else 1)
+        return CommandAnswer(body, as_table(diagnosis), status=0 if diagnosis.is_well else 1)
 
 
 def as_table(diagnosis: Diagnosis) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN, option
 from access.tokens import operator
 from guard import kind_of
@@ -23,14 +23,14 @@ A scan that was stopped goes on where it was. Rules: 'loci group update NAME --g
 """
 
 
-def undo(options: dict[str, Any]) -> Answer:
+def undo(options: dict[str, Any]) -> CommandAnswer:
     """Take a scan back."""
     restored, gone = undo_scan(operator(), options["id"])
     text = f"{format_memory_count(restored)} back in use, {format_count(gone, 'finding')} listed no longer."
-    return Answer({"restored": restored, "findings": gone}, text)
+    return CommandAnswer({"restored": restored, "findings": gone}, text)
 
 
-def scan(options: dict[str, Any]) -> Answer:
+def scan(options: dict[str, Any]) -> CommandAnswer:
     """Look through what is stored."""
     with tqdm(file=sys.stderr, disable=None, leave=False, unit="memory") as bar:
 
@@ -39,7 +39,7 @@ def scan(options: dict[str, Any]) -> Answer:
             bar.refresh()
 
         done = scan_stored(operator(), dry_run=options["dry_run"], report=show)
-    return Answer(done.as_json(), scan_text(done))
+    return CommandAnswer(done.as_json(), scan_text(done))
 
 
 def scan_text(scan: ScanReport) -> str:
@@ -70,6 +70,6 @@ class Command(FaceCommand):
     help = "Look for secrets, personal data, hidden text and instructions to an AI in what is stored."
     examples = EXAMPLES
     verbs = {
-        "scan": Verb(scan, "look through what is stored", (DRY_RUN,)),
-        "undo": Verb(undo, "take a scan back", (option("id", help="the scan to undo"),)),
+        "scan": CommandVerb(scan, "look through what is stored", (DRY_RUN,)),
+        "undo": CommandVerb(undo, "take a scan back", (option("id", help="the scan to undo"),)),
     }

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from tqdm import tqdm
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import flag, option
 from maintenance.management.verbs.reembed import REEMBED
 from memories.embedding.folder import ModelFolder, model_folder
@@ -47,12 +47,12 @@ def find_folder(options: dict[str, Any]) -> ModelFolder:
     return ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
 
 
-def reported(report: Report) -> Answer:
+def reported(report: Report) -> CommandAnswer:
     """A report as JSON, and in one sentence."""
-    return Answer(dataclasses.asdict(report), describe_report(report))
+    return CommandAnswer(dataclasses.asdict(report), describe_report(report))
 
 
-def install(options: dict[str, Any]) -> Answer:
+def install(options: dict[str, Any]) -> CommandAnswer:
     """Install the model."""
     folder = find_folder(options)
     with ProgressBar() as bar:
@@ -132,17 +132,17 @@ class Command(FaceCommand):
     examples = EXAMPLES
     requires_system_checks = []  # it runs before there is a database
     verbs = {
-        "install": Verb(
+        "install": CommandVerb(
             install, "download the model, verify it, build its graph",
             (option("--from", dest="source", type=Path, metavar="DIR", help="a folder with the model's files"),
              option("--precision", choices=PRECISIONS, help=PRECISION),
              flag("--force", "reinstall even if a valid model is installed"), DEST),
         ),
-        "status": Verb(
+        "status": CommandVerb(
             lambda options: reported(folder_status(find_folder(options))),
             "show whether it is installed, where, and its size", (DEST,),
         ),
-        "verify": Verb(
+        "verify": CommandVerb(
             lambda options: reported(verify_model(find_folder(options))),
             "recompute hashes, compare vectors with the reference", (DEST,),
         ),

@@ -4,7 +4,7 @@ import sys
 from typing import Any, Final
 
 from access.errors import Conflict, InvalidInput
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import DRY_RUN, YES, option
 from access.tokens import operator
 from maintenance.backups.restore import (
@@ -42,19 +42,19 @@ class Command(FaceCommand):
         YES.but(help="do not ask"),
     )
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         """Preview, confirm, restore."""
         path = find_backup(options["file"])
         preview = preview_restore(operator(), path)
         if options["dry_run"]:
-            return Answer(preview_json(preview), preview_text(preview))
+            return CommandAnswer(preview_json(preview), preview_text(preview))
         if preview.in_use:
             raise Conflict(f"Nothing was restored: {preview.in_use}")
         if not options["yes"]:
             self._confirm(preview, as_json=options["json"])
         with StepBar("restore") as bar:
             done = restore_backup(operator(), path, progress=bar.show)
-        return Answer(restored_json(done), result_text(done))
+        return CommandAnswer(restored_json(done), result_text(done))
 
     def _confirm(self, preview: RestorePreview, *, as_json: bool) -> None:
         if as_json or not sys.stdin.isatty():

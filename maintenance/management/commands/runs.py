@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import CURSOR, DRY_RUN, flag, option
 from access.tokens import operator
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
@@ -25,7 +25,7 @@ examples:
 HEADER: Final = ("id", "when", "kind", "status", "group", "did")
 
 
-def show_runs(options: dict[str, Any]) -> Answer:
+def show_runs(options: dict[str, Any]) -> CommandAnswer:
     """The runs, newest first."""
     page = list_runs(operator(), cursor=options["cursor"], limit=MAX_LIMIT)
     none = "Maintenance has not run yet. `loci compact --dry-run` shows what it would do."
@@ -34,24 +34,24 @@ def show_runs(options: dict[str, Any]) -> Answer:
         "" if page.rows else none,
         f"More: --cursor {page.next}" if page.next else "",
     )
-    return Answer({"items": [run_json(run) for run in page.rows], "next": page.next}, text)
+    return CommandAnswer({"items": [run_json(run) for run in page.rows], "next": page.next}, text)
 
 
-def show(options: dict[str, Any]) -> Answer:
+def show(options: dict[str, Any]) -> CommandAnswer:
     """One run with its steps and changes."""
     run = find_run(operator(), options["id"])
     changes, total = read_changes(run, limit=options["changes"])
     body = {"steps": run.steps, "changes": [asdict(c) for c in changes], "total": total}
     table = table_text([run_row(run)], header=HEADER)
     text = in_lines(table, steps_text(run.steps), changes_text(changes, total=total))
-    return Answer({**run_json(run), **body}, text)
+    return CommandAnswer({**run_json(run), **body}, text)
 
 
-def undo(options: dict[str, Any]) -> Answer:
+def undo(options: dict[str, Any]) -> CommandAnswer:
     """Restore every field that a run changed."""
     work = preview_undo if options["dry_run"] else undo_run
     done = work(operator(), options["id"], with_later=options["with_later"], force=options["force"])
-    return Answer(asdict(done), "\n".join(undo_lines(done)))
+    return CommandAnswer(asdict(done), "\n".join(undo_lines(done)))
 
 
 def run_row(run: Run) -> list[str]:
@@ -84,9 +84,9 @@ class Command(FaceCommand):
     help = "List the runs of maintenance, show one with its changes, or undo one."
     examples = EXAMPLES
     verbs = {
-        "list": Verb(show_runs, "list the runs, newest first", (CURSOR,)),
-        "show": Verb(show, "show one run with its steps and changes", (ID, CHANGES)),
-        "undo": Verb(
+        "list": CommandVerb(show_runs, "list the runs, newest first", (CURSOR,)),
+        "show": CommandVerb(show, "show one run with its steps and changes", (ID, CHANGES)),
+        "undo": CommandVerb(
             undo, "restore every field that the run changed",
             (ID, DRY_RUN, flag("--with-later", "undo later runs over the same rows first"),
              flag("--force", "also restore rows that have changed since; see --dry-run")),

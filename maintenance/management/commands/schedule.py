@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 
 from access.actor import Actor
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import option
 from access.tokens import operator
 from maintenance.schedule import JobStatus, list_schedule, pause_job, resume_job, run_now
@@ -53,7 +53,7 @@ class Command(FaceCommand):
         option("name", nargs="?", metavar="NAME", help="the job to pause, resume or run"),
     )
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         action, name = options["action"], options["name"]
         if (action == "list") is not (name is None):
             hint = "'list' takes no name." if name else f"Name the job: loci schedule {action} NAME"
@@ -63,10 +63,10 @@ class Command(FaceCommand):
             has_run = any(job.last_run or job.failures for job in jobs)
             note = "" if has_run else "Nothing has run yet: the worker started by 'loci up' runs the jobs."
             table = table_text([job_row(job) for job in jobs], header=HEADER)
-            return Answer({"jobs": [asdict(job) for job in jobs]}, in_lines(table, note))
+            return CommandAnswer({"jobs": [asdict(job) for job in jobs]}, in_lines(table, note))
         job = CHANGES[action](operator(), name)
         took, following = format_duration(job.took_s), format_moment(job.next_run)
-        return Answer(asdict(job), MESSAGES[action].format(name=name, took=took, next=following))
+        return CommandAnswer(asdict(job), MESSAGES[action].format(name=name, took=took, next=following))
 
 
 def job_row(job: JobStatus) -> list[str]:

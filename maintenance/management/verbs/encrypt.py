@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from access.errors import InvalidInput, Unavailable
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN, flag, option
 from access.tokens import operator
 from maintenance.backups.encrypting import (
@@ -36,7 +36,7 @@ OLD_FILE: Final = (
 )
 
 
-def encrypt(options: dict[str, Any]) -> Answer:
+def encrypt(options: dict[str, Any]) -> CommandAnswer:
     """Make the key if asked to, then preview or encrypt."""
     require_encryption()
     made = ""
@@ -48,7 +48,7 @@ def encrypt(options: dict[str, Any]) -> Answer:
     return change(keys, options, step="encrypt", before=made)
 
 
-def decrypt(options: dict[str, Any]) -> Answer:
+def decrypt(options: dict[str, Any]) -> CommandAnswer:
     """Preview or decrypt."""
     require_encryption()
     with explain_key_problems():
@@ -56,16 +56,18 @@ def decrypt(options: dict[str, Any]) -> Answer:
     return change(keys, options, step="decrypt", after=NEXT)
 
 
-def change(keys: Keys, options: dict[str, Any], *, step: str, before: str = "", after: str = "") -> Answer:
+def change(
+    keys: Keys, options: dict[str, Any], *, step: str, before: str = "", after: str = ""
+) -> CommandAnswer:
     """Preview the change of the encryption, or carry it out."""
     if options["dry_run"]:
         preview = preview_change(operator(), keys)
-        return Answer({**vars(preview), "database": str(preview.database)}, preview_text(preview))
-    if before:  # the key is worth more than the answer, which may not come
+        return CommandAnswer({**vars(preview), "database": str(preview.database)}, preview_text(preview))
+    if before and options["json"]:
         sys.stderr.write(f"{before}\n")
     with StepBar(step) as bar:
         done = change_encryption(operator(), keys, progress=bar.show)
-    return Answer(vars(done), in_lines(result_text(done, keys), after))
+    return CommandAnswer(vars(done), in_lines(before, result_text(done, keys), after))
 
 
 def require_encryption() -> None:
@@ -113,7 +115,7 @@ def result_text(done: EncryptionResult, keys: Keys) -> str:
     )
 
 
-ENCRYPT: Final = Verb(
+ENCRYPT: Final = CommandVerb(
     encrypt,
     "encrypt the store, its backups and uploaded files with the key that the settings name",
     (
@@ -122,4 +124,4 @@ ENCRYPT: Final = Verb(
         option("--old-key", type=Path, metavar="FILE", help="file with the key that the store has now"),
     ),
 )
-DECRYPT: Final = Verb(decrypt, "decrypt the store, its backups and uploaded files", (DRY_RUN,))
+DECRYPT: Final = CommandVerb(decrypt, "decrypt the store, its backups and uploaded files", (DRY_RUN,))

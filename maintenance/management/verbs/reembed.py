@@ -3,21 +3,21 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN
 from access.tokens import operator
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
 
 
-def embed_all(options: dict[str, Any]) -> Answer:
+def embed_all(options: dict[str, Any]) -> CommandAnswer:
     """Show the plan, or carry it out."""
     if options["dry_run"]:
         plan = plan_reembed(operator())
-        return Answer({**asdict(plan), "is_done": plan.is_done}, plan_text(plan))
+        return CommandAnswer({**asdict(plan), "is_done": plan.is_done}, plan_text(plan))
     with StepBar("reembed") as bar:
         done = reembed(operator(), progress=bar.show)
-    return Answer(asdict(done), done_text(done))
+    return CommandAnswer(asdict(done), done_text(done))
 
 
 def plan_text(plan: ReembedPlan) -> str:
@@ -38,6 +38,6 @@ def done_text(done: ReembedResult) -> str:
     return f"Embedded {done.memories} memories ({done.pieces} pieces) with {done.model}.{switched}"
 
 
-REEMBED: Final = Verb(
+REEMBED: Final = CommandVerb(
     embed_all, "embed all memories with the configured model and window while Loci is in use", (DRY_RUN,)
 )

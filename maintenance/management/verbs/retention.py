@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN
 from access.tokens import operator
 from maintenance.retention import RetentionReport, enforce_retention
@@ -14,7 +14,7 @@ from memories.language.plurals import format_count
 from memories.management.output import in_lines, table_text
 
 
-def expire(options: dict[str, Any]) -> Answer:
+def expire(options: dict[str, Any]) -> CommandAnswer:
     """Destroy what has expired."""
     with tqdm(file=sys.stderr, disable=None, leave=False, unit="") as bar:
 
@@ -25,7 +25,7 @@ def expire(options: dict[str, Any]) -> Answer:
 
         report = enforce_retention(operator(), dry_run=options["dry_run"], report=show)
     body = {**dataclasses.asdict(report), "now": report.now.isoformat(), "total": report.total}
-    return Answer(body, report_text(report))
+    return CommandAnswer(body, report_text(report))
 
 
 def report_text(report: RetentionReport) -> str:
@@ -53,6 +53,6 @@ def report_text(report: RetentionReport) -> str:
     )
 
 
-RETENTION: Final = Verb(
+RETENTION: Final = CommandVerb(
     expire, "destroy expired data: forgotten memories, recalls, changes of old runs, old log rows", (DRY_RUN,)
 )

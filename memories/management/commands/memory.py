@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from access.errors import InvalidInput
 from access.groups.guarding import findings_json
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import ALLOW, DRY_RUN, REASON, YES, flag, option
 from access.tokens import operator
 from memories.browse.serializers import change_json, memory_json
@@ -57,15 +57,15 @@ EDIT_OUTCOMES: Final = {
 }
 
 
-def change(options: dict[str, Any]) -> Answer:
+def change(options: dict[str, Any]) -> CommandAnswer:
     """Run one verb of a memory."""
     done = run_verb(options)
     texts = [options["id"], options.get("into")] if done.dry_run and options["verb"] in SHOWN_BEFORE else []
     lines = [f"{id_}: {printable(shown_text(id_))}" for id_ in texts if id_]
-    return Answer(change_json(done), "\n".join([*lines, *result_lines(done)]))
+    return CommandAnswer(change_json(done), "\n".join([*lines, *result_lines(done)]))
 
 
-def change_fields(options: dict[str, Any]) -> Answer:
+def change_fields(options: dict[str, Any]) -> CommandAnswer:
     """Write a new version, or change fields."""
     dry_run = options["dry_run"]
     edited = edit(operator(), options["id"], read_edit(options), reason=options["reason"], dry_run=dry_run)
@@ -76,10 +76,10 @@ def change_fields(options: dict[str, Any]) -> Answer:
         table_text(rows),
         *(f"Found {printable(found.words)}." for found in edited.findings),
     )
-    return Answer(edit_json(edited, dry_run=dry_run), text)
+    return CommandAnswer(edit_json(edited, dry_run=dry_run), text)
 
 
-def list_mentions(options: dict[str, Any]) -> Answer:
+def list_mentions(options: dict[str, Any]) -> CommandAnswer:
     """Everything that names a person."""
     found = find_person(operator(), options["name"])
     memories = [
@@ -93,7 +93,7 @@ def list_mentions(options: dict[str, Any]) -> Answer:
         f"{format_memory_count(len(memories))} and {format_count(len(checkpoints), 'checkpoint')}.",
         "To destroy one with all its copies: loci memory purge ID --yes" if memories else "",
     )
-    return Answer(mentions_json(found), text)
+    return CommandAnswer(mentions_json(found), text)
 
 
 def mentions_json(found: PersonMentions) -> dict[str, Any]:
@@ -215,19 +215,19 @@ class Command(FaceCommand):
         "recalls": RECALLS,
         "tombstones": TOMBSTONES,
         "lift": LIFT,
-        "edit": Verb(
+        "edit": CommandVerb(
             change_fields,
             "write a new version, or change fields such as tags",
             (ID, TEXT, ALLOW, *field_options(FIELDS, is_edit=True), *CHANGE),
             uses_model=has_text,
         ),
         **{
-            verb.name: Verb(
+            verb.name: CommandVerb(
                 change, verb.help, (ID, *OWN_OPTIONS.get(verb.name, ()), *CHANGE), uses_model=has_text
             )
             for verb in VERBS.values()
         },
-        "find-person": Verb(
+        "find-person": CommandVerb(
             list_mentions,
             "list everything that names a person",
             (option("name", help="the name as it is written"),),

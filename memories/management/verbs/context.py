@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import GROUP, THREAD, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
@@ -12,7 +12,7 @@ from memories.management.output import printable
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 
 
-def context(options: dict[str, Any]) -> Answer:
+def context(options: dict[str, Any]) -> CommandAnswer:
     """The context pack as an agent gets it."""
     pack = get_context(
         local_operator(),
@@ -22,10 +22,10 @@ def context(options: dict[str, Any]) -> Answer:
         token_budget=options["token_budget"],
         narrowing=Narrowing(as_of=options["as_of"], known_at=options["known_at"]),
     )
-    return Answer(pack_json(pack), printable(pack.text, keep_lines=True))
+    return CommandAnswer(pack_json(pack), printable(pack.text, keep_lines=True))
 
 
-CONTEXT: Final = Verb(
+CONTEXT: Final = CommandVerb(
     context,
     "print the context pack, with which a session begins",
     (

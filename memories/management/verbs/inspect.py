@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import option
 from access.tokens import operator
 from access.visibility import Narrowing
@@ -16,11 +16,11 @@ from memories.queries.as_of import known_span, true_span
 from memories.queries.labels import label_of
 
 
-def inspect(options: dict[str, Any]) -> Answer:
+def inspect(options: dict[str, Any]) -> CommandAnswer:
     """A memory's text, versions, links, relations and history."""
     narrowing = Narrowing(as_of=options["as_of"], known_at=options["known_at"])
     seen = inspect_memory(operator(), options["id"], query=options["query"], narrowing=narrowing)
-    return Answer(inspection_json(seen, is_person=True), inspection_text(seen))
+    return CommandAnswer(inspection_json(seen, is_person=True), inspection_text(seen))
 
 
 def inspection_text(seen: Inspection) -> str:
@@ -85,7 +85,7 @@ def fact_rows(seen: Inspection) -> list[list[str]]:
     return [[name, value] for name, value in facts.items() if value]
 
 
-INSPECT: Final = Verb(
+INSPECT: Final = CommandVerb(
     inspect,
     "show everything about a memory",
     (

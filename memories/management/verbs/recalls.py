@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import CURSOR, GROUP, LIMIT, option
 from access.tokens import operator
 from memories.browse.recalls import LoggedRecall, find_recall, list_recalls, logged_recall_json, with_hits
@@ -14,12 +14,12 @@ from memories.models.short_id import short_id
 DEFAULT_LIMIT: Final = 20
 
 
-def recalls(options: dict[str, Any]) -> Answer:
+def recalls(options: dict[str, Any]) -> CommandAnswer:
     """Logged recalls, newest first, or one with its results."""
     actor = operator()
     if options["id"]:
         [found] = with_hits(actor, [find_recall(actor, options["id"])])
-        return Answer(logged_recall_json(found), "\n".join(recall_lines(found, with_results=True)))
+        return CommandAnswer(logged_recall_json(found), "\n".join(recall_lines(found, with_results=True)))
     page = list_recalls(
         actor,
         question=options["question"],
@@ -32,7 +32,7 @@ def recalls(options: dict[str, Any]) -> Answer:
     lines = [line for recall in rows for line in recall_lines(recall)] or ["No recalls."]
     more = f"More: --cursor {page.next}" if page.next else ""
     body = {"items": [logged_recall_json(each) for each in rows], "next": page.next}
-    return Answer(body, in_lines(*lines, more))
+    return CommandAnswer(body, in_lines(*lines, more))
 
 
 def recall_lines(recall: LoggedRecall, *, with_results: bool = False) -> list[str]:
@@ -65,7 +65,7 @@ def facts_of(recall: LoggedRecall) -> list[str]:
     ]
 
 
-RECALLS: Final = Verb(
+RECALLS: Final = CommandVerb(
     recalls,
     "list what was asked and what came back, from the recall log",
     (

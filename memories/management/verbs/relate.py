@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import Answer, Verb
+from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import GROUP, many, option
 from access.tokens import operator
 from memories.browse.serializers import relation_json
@@ -12,7 +12,7 @@ from memories.language.timestamps import parse_moment
 from memories.management.output import in_lines, printable
 
 
-def relate(options: dict[str, Any]) -> Answer:
+def relate(options: dict[str, Any]) -> CommandAnswer:
     """Store one relation; names that are not known yet become entities."""
     names = ("subject", "predicate", "object", "group", "confidence", "valid_from", "valid_to")
     draft = RelationDraft(evidence=tuple(options["evidence"]), **{name: options[name] for name in names})
@@ -22,10 +22,10 @@ def relate(options: dict[str, Any]) -> Answer:
     why = f": {stored.why}" if stored.why else ""
     text = f"{stored.outcome.capitalize()} {stored.relation.id} in {stored.group}{new}: {line}{why}"
     made = f"New entities: {', '.join(stored.entities_created)}." if stored.entities_created else ""
-    return Answer(relation_json(stored), in_lines(printable(text), printable(made)))
+    return CommandAnswer(relation_json(stored), in_lines(printable(text), printable(made)))
 
 
-RELATE: Final = Verb(
+RELATE: Final = CommandVerb(
     relate,
     'relate two memories or names, for questions such as "which team owns the invoice service?"',
     (

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from access.errors import Conflict, InvalidInput
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import GROUPS, flag, option
 from access.tokens import operator
 from memories.language.plurals import format_count
@@ -51,7 +51,7 @@ class Command(FaceCommand):
         flag("--encrypt", "encrypt the file with the store's key (storage.encryption)"),
     )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         path: Path | None = options["file"]
         if path is None:
             self.stdout = self.stderr  # lines on standard output must not be mixed with the answer
@@ -61,7 +61,7 @@ class Command(FaceCommand):
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def export_whole(path: Path | None, options: dict[str, Any]) -> Answer:
+def export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
     """An export of Loci, to a file or standard output."""
     if options["encrypt"] and path is None:
         raise InvalidInput(
@@ -79,10 +79,10 @@ def export_whole(path: Path | None, options: dict[str, Any]) -> Answer:
         report = export(
             operator(), out, groups=options["group"], vectors=options["vectors"], on_progress=bar.update
         )
-    return Answer(dataclasses.asdict(report), report_text(report))
+    return CommandAnswer(dataclasses.asdict(report), report_text(report))
 
 
-def share(path: Path | None, options: dict[str, Any]) -> Answer:
+def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
     """An export for another program."""
     if options["encrypt"]:
         raise InvalidInput(
@@ -98,7 +98,7 @@ def share(path: Path | None, options: dict[str, Any]) -> Answer:
             groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
         )  # fmt: skip
     text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
-    return Answer(dataclasses.asdict(report), text)
+    return CommandAnswer(dataclasses.asdict(report), text)
 
 
 def key_for_export() -> DatabaseKey:

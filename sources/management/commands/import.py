@@ -8,7 +8,7 @@ from typing import Any, Final
 from tqdm import tqdm
 
 from access.errors import InvalidInput
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import DRY_RUN, GROUP, SOURCE, flag, option
 from access.tokens import operator
 from memories.management.field_options import SINCE
@@ -67,7 +67,7 @@ class Command(FaceCommand):
         option("--undo", default="", metavar="RUN", help="take back the import with this id"),
     )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         # Objects alive now stay alive, so the garbage collector need not examine them again.
         gc.freeze()
         if options["undo"]:
@@ -75,7 +75,7 @@ class Command(FaceCommand):
                 done = undo_import(
                     operator(), options["undo"], on_progress=lambda count: bar.update(count - bar.n)
                 )
-            return Answer(done.as_json(), done.as_text())
+            return CommandAnswer(done.as_json(), done.as_text())
         if options["file"] is None:
             raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
         importer, report = self._import(options["file"], options)
@@ -87,7 +87,7 @@ class Command(FaceCommand):
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
             fault = f"{lost} not stored.{list_faults(report.faults, report.unit)}"
-        return Answer({"format": importer.name, **report.as_json()}, text, fault=fault)
+        return CommandAnswer({"format": importer.name, **report.as_json()}, text, fault=fault)
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         """Import a file; an encrypted export is unsealed first."""

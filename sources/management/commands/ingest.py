@@ -7,7 +7,7 @@ from typing import Any, Final
 from tqdm import tqdm
 
 from access.errors import InvalidInput
-from access.management.command import Answer
+from access.management.command import CommandAnswer
 from access.management.options import DRY_RUN, GROUP, SOURCE, flag, many, option
 from access.tokens import operator
 from memories.management.output import FaceCommand, in_lines, printable
@@ -49,7 +49,7 @@ class Command(FaceCommand):
         DRY_RUN,
     )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> Answer:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         report, embedded = self._read(options), 0
         if not options["later"] and not options["dry_run"]:
             with tqdm(unit="chunk", file=sys.stderr, disable=None, leave=False) as bar:
@@ -59,7 +59,7 @@ class Command(FaceCommand):
             printable(report.as_text(), keep_lines=True),
             f"Vectors: {embedded:,} computed." if embedded else "",
         )
-        return Answer({**report.as_json(), "embedded": embedded}, text)
+        return CommandAnswer({**report.as_json(), "embedded": embedded}, text)
 
     def _read(self, options: dict[str, Any]) -> IngestReport:
         if not 1 <= options["max_kb"] <= 10 * 1024:

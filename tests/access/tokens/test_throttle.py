@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from pytest_django import Settings
 from access.models import Attempts, AuditEntry
 from access.sign_in.client_address import network_of
 from access.sign_in.throttle import count_try, delete_expired, wait_s
-from access.tokens import operator, revoke_token
+from access.tokens import operator, revoke_token, throttle
 from access.tokens import throttle as token_guard
 from access.tokens.throttle import token_rule
 from tests.people import alice, bob, ledger, make_token
@@ -29,9 +30,9 @@ Send = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def three_are_free(settings: Settings) -> None:
-    limits = replace(settings.LOCI.access, token_failures=3, lock_s=30, longest_lock_s=100)
-    settings.LOCI = replace(settings.LOCI, access=limits)
+def three_are_free(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_failures=3))
+    monkeypatch.setattr(throttle, "LONGEST_LOCK", timedelta(seconds=100))
 
 
 @pytest.fixture(autouse=True)
@@ -194,11 +195,12 @@ def test_a_try_that_comes_while_the_lock_lasts_is_not_counted(clock: time_machin
 
 
 def test_old_counts_of_every_kind_are_deleted_but_no_lock_that_lasts(
-    clock: time_machine.Traveller, settings: Settings
+    clock: time_machine.Traveller, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = replace(settings.LOCI.access, token_failures=1, lock_s=600_000, longest_lock_s=600_000)
     count_try(token_rule(), HOME)
-    settings.LOCI = replace(settings.LOCI, access=long)
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_failures=1))
+    for name in ("FIRST_LOCK", "LONGEST_LOCK"):
+        monkeypatch.setattr(throttle, name, timedelta(seconds=600_000))
     count_try(token_rule(), OFFICE)
     clock.shift(3 * 86_400)
     assert delete_expired() == 1

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from access.management.command import Answer, LociCommand, Verb
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.options import GROUP, LIMIT, option
 from access.tokens import operator
 from loci_site.hooks.stats import DEFAULT_DAYS, hook_stats, list_injected
@@ -17,7 +17,7 @@ examples:
 """
 
 
-def show_stats(options: dict[str, Any]) -> Answer:
+def show_stats(options: dict[str, Any]) -> CommandAnswer:
     """The counts as text or JSON."""
     found = hook_stats(operator(), group=options["group"], days=max(1, options["days"]))
     share = f" ({found.used / found.injected:.0%})" if found.injected else ""
@@ -29,10 +29,10 @@ def show_stats(options: dict[str, Any]) -> Answer:
             f"captured  {found.captured:,}: {found.approved:,} approved, {found.rejected:,} rejected, {found.waiting:,} waiting",
         ]
     )
-    return Answer(found.as_json(), text)
+    return CommandAnswer(found.as_json(), text)
 
 
-def show_injected(options: dict[str, Any]) -> Answer:
+def show_injected(options: dict[str, Any]) -> CommandAnswer:
     """The injected memories as text or JSON."""
     rows = list_injected(operator(), session=options["session"], limit=max(1, options["limit"]))
     lines = [
@@ -40,7 +40,7 @@ def show_injected(options: dict[str, Any]) -> Answer:
         for row in rows
     ]
     body = [asdict(row) | {"at": row.at.isoformat(), "memory": str(row.memory)} for row in rows]
-    return Answer(body, "\n".join(lines) or "Nothing was injected yet.")
+    return CommandAnswer(body, "\n".join(lines) or "Nothing was injected yet.")
 
 
 class Command(LociCommand):
@@ -49,12 +49,12 @@ class Command(LociCommand):
     help = "Show what hooks injected into sessions and captured from them."
     examples = EXAMPLES
     verbs = {
-        "stats": Verb(
+        "stats": CommandVerb(
             show_stats, "counts: injected, used later, captured, approved",
             (GROUP.but(help="only this group"),
              option("--days", type=int, default=DEFAULT_DAYS, help=f"of how many days; default: {DEFAULT_DAYS}")),
         ),
-        "injected": Verb(
+        "injected": CommandVerb(
             show_injected, "the memories that sessions got, newest first",
             (option("--session", default="", help="only this session, by the start of its name"),
              LIMIT.but(default=50)),

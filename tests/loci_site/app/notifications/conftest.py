@@ -66,7 +66,6 @@ def chosen(settings: Any) -> Chosen:
             "mail_host": "mail.example.org",
             "mail_from": "loci@example.org",
             "webhook_hosts": ("127.0.0.0/8",),
-            "look_min": 0.1,
         }
         settings.LOCI = replace(
             settings.LOCI, notifications=replace(settings.LOCI.notifications, **usual | values)
