@@ -17,8 +17,9 @@ AREAS: Final = {
         "tests/access",
     ),
     "undo": (
-        "tests/memories/lifecycle/test_undo.py tests/storage/test_changes.py tests/memories/test_changes.py",
-        "tests/memories/lifecycle tests/maintenance/cycle/test_undo.py",
+        "tests/memories/lifecycle/test_undo.py tests/storage/test_changes.py tests/memories/lifecycle/test_verbs.py",
+        "tests/memories/test_changes.py tests/maintenance/cycle/test_undo.py tests/loci_site/api/test_undo.py",
+        "tests/memories/lifecycle",
     ),
     "lifecycle": (
         "tests/memories/lifecycle/test_verbs.py tests/memories/lifecycle/test_merge.py",
@@ -112,7 +113,7 @@ MUTANTS: Final = (
     Mutant("an undo passes the group's policy", "undo", _UNDO, "    refuse_held(actor, TELLING[operation], entries)\n", ""),
     Mutant("another token of a person counts as oneself", "undo", _REVERSE, "since.exclude(actor=self.actor.name, token=self.actor.token_id)", "since.exclude(actor=self.actor.name)"),
     Mutant("a memory that was judged since is hidden", "undo", _REVERSE, "if touched and (self.terms.partial or DECIDED & touched):", "if touched and self.terms.partial:"),
-    Mutant("a decision about a link is undone with the link", "undo", _REVERSE, "if self._is_decided(found, row):", "if False:"),
+    Mutant("an undo closes what a person has decided about", "undo", _REVERSE, "if self._is_decided(found, row):", "if False:"),
     Mutant("a run's undo overwrites a decision made since", "undo", _REVERSE, "if changed and (not self.terms.partial or is_whole):", "if changed and not self.terms.partial:"),
     Mutant("an undo forgets the recalls since", "undo", _REVERSE, "max(0, found.access_count - (after - old))", "old"),
     Mutant("a move is undone without a right in the other group", "undo", _REVERSE, 'for group in row.values["group_id"]:', "for group in ():"),
