@@ -18,19 +18,20 @@ AREAS: Final = {
     ),
     "undo": (
         "tests/memories/lifecycle/test_undo.py tests/storage/test_changes.py tests/memories/lifecycle/test_verbs.py",
-        "tests/memories/test_changes.py tests/maintenance/cycle/test_undo.py tests/loci_site/api/test_undo.py",
+        "tests/maintenance/cycle/test_undo.py",
         "tests/memories/lifecycle",
     ),
     "lifecycle": (
-        "tests/memories/lifecycle/test_verbs.py tests/memories/lifecycle/test_merge.py",
+        "tests/memories/lifecycle/test_verbs.py tests/memories/lifecycle/test_approve.py tests/memories/lifecycle/test_merge.py",
+        "tests/memories/lifecycle/test_superseding.py tests/memories/lifecycle/test_doubt.py tests/memories/review/test_proposals.py",
         "tests/memories/lifecycle",
     ),
     "purge": (
-        "tests/memories/lifecycle/test_purge.py tests/memories/lifecycle/test_destroy.py tests/memories/lifecycle/test_left_behind.py",
+        "tests/memories/lifecycle/test_destroy.py tests/memories/lifecycle/test_purge.py",
         "tests/memories/lifecycle tests/maintenance/test_retention.py",
     ),
     "review": (
-        "tests/memories/review/test_decide.py tests/memories/review/test_links.py",
+        "tests/memories/review/test_decide.py tests/memories/review/test_proposals.py",
         "tests/memories/review",
     ),
     "gate": ("tests/access/groups", "tests/guard"),

@@ -357,8 +357,9 @@ def test_an_agent_takes_its_own_retraction_back_and_nobody_elses(
     bobs = agent(bob)
     true = kept(bobs, "Invoices are kept for 60 days.", group="ledger")
     verbs.retract(bobs, true.id, successor=successor)
-    with pytest.raises(Conflict):
-        verbs.restore(agent(alice, name="hers"), true.id)
+    for other in (agent(alice, name="hers"), agent(bob)):  # another person, another token of the same name
+        with pytest.raises(Conflict):
+            verbs.restore(other, true.id)
     assert verbs.restore(bobs, true.id, dry_run=True).dry_run
     assert not found(true.content)
     assert verbs.restore(bobs, true.id).changed
