@@ -17,6 +17,7 @@ from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite, undo_id_of, undo_write
+from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
 from memories.lifecycle.verbs import approve, dispute, forget, merge, move, pin, reject, verify
 from memories.models import Memory, Proposal, Tombstone
@@ -180,3 +181,13 @@ def test_values_come_back_exactly_as_they_were_before_the_whole_change(ledger: G
             Memory.objects.filter(pk=memory.pk).update(importance=importance, confidence=confidence)
     [kept_row] = rows_of([change])
     assert kept_row.values == {"importance": (5, 9), "confidence": (0.1 + 0.2, 0.6)}
+
+
+def test_of_a_run_stays_whole_what_was_decided_about_since(alice: User, ledger: Group) -> None:
+    memory = row(ledger, TEXT)
+    with changing() as change, transaction.atomic():
+        Memory.objects.filter(pk=memory.pk).update(state="forgotten", importance=3)
+    Memory.objects.filter(pk=memory.pk).update(state="retracted")
+    done = reverse(person(alice), rows_of([change]), Terms("test", partial=True))
+    assert ([each.id for each in done.kept], done.restored) == ([str(memory.id)], 0)
+    assert (fresh(memory).state, fresh(memory).importance) == ("retracted", 3)
