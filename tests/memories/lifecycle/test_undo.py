@@ -19,7 +19,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite, undo_id_of, undo_write
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
-from memories.lifecycle.verbs import approve, dispute, forget, merge, move, pin, reject, verify
+from memories.lifecycle.verbs import approve, dispute, forget, merge, move, pin, reject, restore, verify
 from memories.models import Memory, Proposal, Tombstone
 from memories.review.decide import ReviewDecision, decide
 from storage.changes import changing
@@ -95,12 +95,17 @@ def test_only_the_token_that_wrote_takes_it_back_though_another_has_its_name(bob
     assert fresh(memory).state == "forgotten"
 
 
-def test_what_another_token_of_the_same_name_labelled_since_stays(bob: User) -> None:
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_what_another_token_of_the_same_name_labelled_since_stays(bob: User, is_restored: bool) -> None:
     one, other = agent(bob), agent(bob)
     memory, id_ = stored(one)
+    if is_restored:
+        forget(one, memory.id)
+        id_ = offer(one, lambda: restore(one, memory.id))
     edit(other, memory.id, EditDraft(tags=("ports",)))
-    with pytest.raises(Conflict, match="Somebody else has changed"):
+    with pytest.raises(Conflict, match="bob/agent has changed"):
         undo_write(one, id_)
+    assert fresh(memory).state == "live"
 
 
 def test_an_undo_is_held_back_where_the_write_would_wait_today(bob: User) -> None:
