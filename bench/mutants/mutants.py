@@ -27,7 +27,7 @@ AREAS: Final = {
         "tests/memories/lifecycle",
     ),
     "purge": (
-        "tests/memories/lifecycle/test_destroy.py tests/memories/lifecycle/test_purge.py",
+        "tests/memories/lifecycle/test_destroy.py tests/memories/lifecycle/test_purge.py tests/memories/lifecycle/test_left_behind.py",
         "tests/memories/lifecycle tests/maintenance/test_retention.py",
     ),
     "review": (
