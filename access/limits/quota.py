@@ -42,8 +42,9 @@ class GroupUse:
 
 def use_of(group: Group) -> GroupUse:
     """What the group holds, and its limits."""
-    used = next(iter(fetch(_USE, [group.key], is_repeated=True)), (0, 0))
-    return GroupUse(*used, *_limits_of(group))
+    found = fetch(_USE, [group.key], is_repeated=True)
+    memories, size = found[0] if found else (0, 0)
+    return GroupUse(memories, size, *_limits_of(group))
 
 
 def _limits_of(group: Group) -> tuple[int, int]:
