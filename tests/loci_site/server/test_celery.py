@@ -93,13 +93,14 @@ def test_long_jobs_in_all_threads_leave_the_heartbeat_alone(home: Path, tmp_path
     assert "Traceback" not in run.log.read_text()
 
 
+@pytest.mark.timeout(400)
 def test_a_due_job_is_a_row_that_no_kill_loses(home: Path, tmp_path: Path) -> None:
     """Two workers on one SQLite file; whichever begins a run is killed at a random moment of it, or soon after."""
     chance, ends = random.Random(11), dict[int, float]()
     file, work = tmp_path / "ticks", {WORK_S: "1.0"}
     with ticking(home, None, file, **work) as run, ticking(home, None, file, **work) as other:
         run.wait_for("ready", times=2, since=0)
-        for _ in range(6):
+        for _ in range(5):
             run.wait_until(lambda: run.worker and other.worker, "both workers")
             begun = run.wait_for(since=time.time())
             time.sleep(chance.uniform(0.0, 1.4))
