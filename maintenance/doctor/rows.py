@@ -110,7 +110,7 @@ def check_orphans() -> Finding:
             Q(source__root__isnull=False) | Q(target__root__isnull=False)
         ),
         gettext("{count} relations point to a version that is not a root"): Relation.objects.filter(
-            Q(subject__root__isnull=False) | Q(object__root__isnull=False)
+            Q(subject__root__isnull=False) | Q(object__root__isnull=False), retired_at=None
         ),
         gettext(
             "{count} pieces of evidence point to a version that is not a root"

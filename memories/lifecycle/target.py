@@ -213,7 +213,7 @@ def barred_line(memory: Memory) -> str:
 
 
 def is_rejection_of(mark: Tombstone, memory: Memory) -> bool:
-    """True if the tombstone was laid by rejecting this memory."""
+    """True if the tombstone was laid by rejecting or quarantining this memory."""
     if mark.kind != TombstoneKind.REJECTED:
         return False
     return any(mark.memory_id == version.id for version in versions_of(memory))

@@ -36,7 +36,7 @@ from memories.store.writes.executor import (
     Write,
 )
 from memories.store.writes.rows import new_row
-from memories.types import Scope, State, Trust, Type
+from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
 
@@ -127,7 +127,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
         return decide_new(actor, context, now=now)
     if has_lapsed(exact, now):
         return decide_new(actor, context, now=now, lapsed=exact)
-    if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
+    if exact.trust in WITHDRAWN_TRUSTS:
         why = f"this text is {exact.trust} here; a curator can change that"
         log = AuditEvent(Operation.REFUSE, exact.id, context.group.id, payload={"why": exact.trust})
         return Decision(Outcome.REFUSED, exact, why, writes=(Log(log),))
@@ -145,7 +145,7 @@ def refuse_withdrawn(actor: Actor, context: WriteContext, withdrawn: Withdrawn) 
         context.group.id,
         payload={"why": mark.kind if withdrawn.is_own else "withdrawn in another group"},
     )
-    exact = context.exact if context.exact is not None and context.exact.trust == Trust.REJECTED else None
+    exact = context.exact if context.exact is not None and context.exact.trust in WITHDRAWN_TRUSTS else None
     return Decision(Outcome.REFUSED, exact, withdrawn.describe(actor), writes=(Log(log),))
 
 

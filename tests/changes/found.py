@@ -87,7 +87,7 @@ FOUND: Final[dict[str, Found]] = {
     ),
     "a quarantined text is stored with another type": found(
         "store by an agent makes a text active",
-        "what a person put in quarantine bars only the same type",
+        "",
         ("agent", "store", "port", {}),
         ("curator", "quarantine", "port"),
         ("agent", "store", "port", {"type": "procedural"}),
@@ -95,7 +95,7 @@ FOUND: Final[dict[str, Found]] = {
     ),
     "a quarantined event is stored again": found(
         "store by an agent makes a text active",
-        "an event is a row of its own each time, whatever became of the same text before",
+        "",
         ("agent", "store", "altos", {}),
         ("curator", "quarantine", "altos"),
         ("agent", "store", "altos", {}),
@@ -176,7 +176,7 @@ FOUND: Final[dict[str, Found]] = {
     ),
     "undo of moving a plan leaves a hole": found(
         "the context pack shows what is hidden",
-        "the pack shows a fact that counts until its plan's day, and recall's Visibility does not have it",
+        "",
         ("agent", "store", "port", {}),
         ("agent", "store", "port2", PLAN),
         ("agent", "edit", "port2", {"valid_from": -1}),
@@ -269,7 +269,7 @@ FOUND: Final[dict[str, Found]] = {
     # What the doctor sees.
     "a decided link keeps the end of a chain that was joined": found(
         "the doctor: orphans",
-        "the candidate joins the chain that it replaces, and its link goes on pointing to its former root",
+        "",
         ("curator", "store", "altos", {}),
         ("import", "import", {"line 1": "garage"}, "ledger"),
         ("agent", "store", "altos", {"supersedes": "altos"}),

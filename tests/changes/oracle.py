@@ -217,9 +217,17 @@ def hidden_row(world: World, who: str, group: str, row: Row, barred: set[Any]) -
 
 
 def nothing_hidden_is_shown(world: World, after: Rows) -> Iterator[Fault]:
-    """No answer, pack or brief contains a text that none of the rows which recall may return has."""
+    """No answer, pack or brief contains a text that none of the rows has which recall may return, now or on a plan's day."""
+    plans = [
+        row["content"]
+        for row in after.memories.values()
+        if (row["state"], row["group_id"]) == ("live", world.groups["ledger"].key)
+        and row["trust"] in COUNTING
+        and row["valid_from"] is not None
+        and row["valid_from"] > after.at
+    ]
     for who in ("agent", "curator"):
-        visible = " ".join(world.may_recall(who, "ledger").values())
+        visible = " ".join([*plans, *world.may_recall(who, "ledger").values()])
         hidden = {row["content"] for row in after.memories.values() if row["content"] not in visible}
         for place, text in world.shown(who, "ledger").items():
             for content in hidden:
