@@ -32,34 +32,36 @@ def move_relations(root: int, to: int) -> int:
     """Move the relations; retire those that would relate a thing to itself or that the other root already has."""
     current = Relation.objects.filter(Q(subject=to) | Q(object=to), retired_at=None, valid_to=None)
     existing = {(r.group_id, r.subject_id, r.predicate, r.object_id): r for r in current}
-    changed = 0
-    for row in list(Relation.objects.filter(Q(subject=root) | Q(object=root)).order_by("key")):
-        own = Relation.objects.filter(pk=row.pk)
+    moved, over, changed = list[int](), list[int](), 0
+    for row in Relation.objects.filter(Q(subject=root) | Q(object=root)).order_by("key"):
         subject, object_ = (to if end == root else end for end in (row.subject_id, row.object_id))
         twin = existing.get((row.group_id, subject, row.predicate, object_))
         is_twin = twin is not None and row.retired_at is None and row.valid_to is None
         if subject != object_ and not is_twin:
-            changed += own.update(subject=subject, object=object_)
+            moved.append(row.pk)
             continue
-        changed += own.filter(retired_at=None).update(retired_at=timezone.now())
+        over.append(row.pk)
         if twin is not None and twin.pk != row.pk:  # its evidence proves the one that stays
             known = RelationEvidence.objects.filter(relation=twin).values("memory")
             proofs = RelationEvidence.objects.filter(relation=row).exclude(memory__in=known)
             changed += proofs.update(relation=twin)
-    return changed
+    changed += Relation.objects.filter(pk__in=over, retired_at=None).update(retired_at=timezone.now())
+    rows = Relation.objects.filter(pk__in=moved)
+    return changed + rows.filter(subject=root).update(subject=to) + rows.filter(object=root).update(object=to)
 
 
 def move_links(root: int, to: int) -> int:
     """Move the links; close an open one between the two roots and one that waited for an approval."""
     links = Link.objects.filter(Q(source=to) | Q(target=to))
     existing = {(link.kind, link.source_id, link.target_id) for link in links}
-    changed = 0
-    for row in list(Link.objects.filter(Q(source=root) | Q(target=root)).order_by("key")):
-        own = Link.objects.filter(pk=row.pk)
+    moved, over = list[int](), list[int]()
+    for row in Link.objects.filter(Q(source=root) | Q(target=root)).order_by("key"):
         source, target = (to if end == root else end for end in (row.source_id, row.target_id))
         if source == target or (row.source_id == root and ON_APPROVAL in row.evidence):
-            closed = own.filter(status=LinkStatus.OPEN)
-            changed += closed.update(status=LinkStatus.SETTLED, settled_at=timezone.now())
+            over.append(row.pk)
         elif (row.kind, source, target) not in existing:
-            changed += own.update(source=source, target=target)
-    return changed
+            moved.append(row.pk)
+    closed = Link.objects.filter(pk__in=over, status=LinkStatus.OPEN)
+    changed = closed.update(status=LinkStatus.SETTLED, settled_at=timezone.now())
+    rows = Link.objects.filter(pk__in=moved)
+    return changed + rows.filter(source=root).update(source=to) + rows.filter(target=root).update(target=to)

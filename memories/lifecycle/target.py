@@ -256,7 +256,7 @@ def change_fields(
     A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does.
 
     Raises:
-        Conflict: somebody else changed the memory meanwhile; nothing was done.
+        Conflict: the memory was changed meanwhile; nothing was done.
     """
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)

@@ -85,8 +85,9 @@ def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
 
 
 def is_used_since(after: Rows, now: Rows, root: int) -> bool:
-    """True if a relation, a link or a proof leads to the chain since."""
-    return any(root in name[1] for name in now.others.keys() - after.others.keys())
+    """True if a relation, a link or a proof leads to the chain since, or the log names it since."""
+    is_named = any(root in name[1] for name in now.others.keys() - after.others.keys())
+    return is_named or after.last_logged(root) != now.last_logged(root)
 
 
 def takes_back_more(after: Rows, now: Rows, then: Rows, root: int) -> bool:
@@ -152,8 +153,8 @@ def closed(rows: Rows, name: tuple[Any, ...], value: Any, now: datetime) -> Any:
     if table == "link":
         is_open = value == "open" and all(rows.standing(root, now) for root in roots)
         return value if is_open else None
-    if table == "proposal":
-        return value if value == "waiting" else None
+    if table in ("proposal", "doubt"):
+        return value if value in ("waiting", "open") else None
     return value
 
 
@@ -165,9 +166,13 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     roots = touched_roots(undone.before, undone.after)
     if any(undone.after.last_logged(root) != now.last_logged(root) for root in roots):
         return
+    if led_to(now, roots) - led_to(undone.after, roots):
+        return  # another memory became part of it since
     gone = {row["fold_hash"] for root in roots for row in undone.before.standing(root, now.at)}
     if gone & (now.barred - (undone.after.barred - undone.before.barred)):
         return  # a text that is withdrawn elsewhere does not come back
+    if gone & (live_elsewhere(now, roots) - live_elsewhere(undone.after, roots)):
+        return  # another memory has the text since
     about = {
         name
         for rows in (undone.after, now)
@@ -176,6 +181,21 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     }
     if all(undone.after.others.get(name) == now.others.get(name) for name in about):
         yield Fault(f"undo of {offer.what} is offered and refused", why)
+
+
+def led_to(rows: Rows, roots: set[int]) -> set[int]:
+    """The keys of other chains' rows that these chains took the place of."""
+    ends = {row["key"] for root in roots for row in rows.chains.get(root, ())}
+    return {key for key, row in rows.memories.items() if row["superseded_by_id"] in ends - {key}}
+
+
+def live_elsewhere(rows: Rows, roots: set[int]) -> set[str]:
+    """The texts, folded, of the live memories of other chains."""
+    return {
+        row["fold_hash"]
+        for row in rows.memories.values()
+        if row["state"] == "live" and root_of(row) not in roots
+    }
 
 
 def touched_roots(before: Rows, after: Rows) -> set[int]:
@@ -251,10 +271,10 @@ def trust_rises_by_people_alone(
     who, verb, *_ = step
     for row in changed_rows(before, after):
         name = (row["group_id"], row["fold_hash"])
-        if who in PEOPLE:
-            note_decision(ceilings, name, row)
-            continue
         old = before.memories.get(row["key"], row | {"state": ""})
+        if who in PEOPLE:
+            note_decision(ceilings, name, old, row)
+            continue
         if row["state"] != "live" or (old["state"] == "live" and rank(row["trust"]) <= rank(old["trust"])):
             continue
         most = ceilings.get(name)
@@ -278,10 +298,13 @@ def kind_of(who: str) -> str:
     return "an agent" if who in ("agent", "second") else who
 
 
-def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], row: Row) -> None:
-    """A person's step sets how far the text may be trusted from now on."""
+def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], old: Row, row: Row) -> None:
+    """A person's step sets how far the text may be trusted from now on; one that only makes it wait lowers nothing."""
     if row["state"] == "live":
-        ceilings[name] = rank(row["trust"])
+        waits = old["state"] == "" and row["trust"] == "candidate"
+        ceilings[name] = max(rank(row["trust"]), ceilings.get(name, 0) if waits else 0)
+    elif old["state"] == "retracted":  # a person took that back
+        ceilings.pop(name, None)
     elif (
         row["state"] == "retracted"
     ):  # an agent may store it again as a candidate where it does not match exactly
@@ -316,7 +339,14 @@ def named_roots(step: Step, before: Rows) -> set[int]:
         return set()
     text, _, which = arguments[0].partition("/")
     rows = [row for row in before.memories.values() if row["content"] == TEXTS[text]]
-    return {root_of((min if which else max)(rows, key=lambda row: row["key"]))} if rows else set()
+    if not rows:
+        return set()
+    named = (min if which else max)(rows, key=lambda row: row["key"])
+    if named["state"] != "merged":
+        return {root_of(named)}
+    return {
+        root_of(row) for row in rows if row["group_id"] == named["group_id"]
+    }  # a wording, and what has it
 
 
 # 5. No plan leaves a gap.
@@ -328,6 +358,8 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
         is_replaced = row["state"] == "superseded" and row["type"] != "episodic" and row["retired_at"] is None
         if not is_replaced or row["valid_to_known_at"] is None or row["valid_to"] is None:
             continue
+        if row["valid_from"] is not None and row["valid_from"] >= row["valid_to"]:
+            continue  # a plan that was replaced before its day
         plan = head_of(after, row)
         was = before.memories.get(row["key"])
         if plan is None or plan["key"] == row["key"]:
@@ -345,6 +377,7 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
             and not has_passed(plan["valid_from"], after.at)
             and row["valid_to"] < plan["valid_from"]
             and row["valid_to"] > row["valid_to_known_at"]
+            and (was is None or was["valid_to"] != row["valid_to"])  # its own end
         ):
             yield Fault(f"{step[1]} leaves a gap before a plan", f"{shown_row(row)} → {shown_row(plan)}")
 

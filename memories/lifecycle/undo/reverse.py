@@ -303,12 +303,22 @@ class _Reversal:
         self.done.lines.append(line.format(id=memory.id))
 
     def _refuse_built_on(self, row: FormerRow, memory: Memory) -> None:
-        """Raise Conflict if something led to a new memory, or another person or agent changed it, since it was made."""
+        """Raise Conflict if something led to a new memory, or another actor changed it, since it was made."""
         for later in self._later_changes(row, MEMORY.name):
             # Of a run or an import stays what anybody changed since, in any way.
             touched = set(later.vals or ()) - COUNTERS
             if touched and (self.terms.partial or DECIDED & touched):
                 raise changed_since(memory, field=self.terms.field)
+        self._refuse_changed_by_others(row, memory)
+        if use := self._use_of(memory):
+            raise Conflict(
+                f"{memory.id} is in use since: {use}.",
+                hint="Nothing was changed. Undo that first.",
+                field=self.terms.field,
+            )
+
+    def _refuse_changed_by_others(self, row: FormerRow, memory: Memory) -> None:
+        """Raise Conflict if another actor changed a memory that the reversal takes away."""
         ids = {memory.id, *(version.id for version in versions_of(memory))}
         entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=ids)
         mine = self._own_changes(row)
@@ -317,14 +327,8 @@ class _Reversal:
         other = since.exclude(actor=self.actor.name, token=self.actor.token_id).exclude(change__in=mine)
         if (by := other.order_by("key").first()) is not None:
             raise Conflict(
-                f"Somebody else has changed {memory.id} since: {Operation(by.operation).label}.",
+                f"Another actor has changed {memory.id} since: {Operation(by.operation).label}.",
                 hint="Nothing was changed. Inspect the memory, and correct it as it is now.",
-                field=self.terms.field,
-            )
-        if use := self._use_of(memory):
-            raise Conflict(
-                f"{memory.id} is in use since: {use}.",
-                hint="Nothing was changed. Undo that first.",
                 field=self.terms.field,
             )
 
@@ -356,6 +360,8 @@ class _Reversal:
         is_label = not row.values.keys().isdisjoint({"trust", "pinned"}) and "state" not in row.values
         if is_label and memory.state != State.LIVE and not self.terms.partial:
             raise changed_since(memory, field=self.terms.field)
+        if not self.terms.partial and row.values.get("state", ())[1:] == (State.LIVE,):
+            self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
         if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
             new |= admit_again(self.actor, memory, new)
