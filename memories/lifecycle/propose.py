@@ -86,8 +86,8 @@ def change_or_propose(
     """Carry a change out, or record it as a proposal if the table of memories.store.policy says that it waits.
 
     `run(dry_run)` carries it out; a proposal is made only of a change that would succeed. `preview` tells what approving
-    it would do, if that differs from a dry run. `reached` are other memories that it would withdraw: a protected one
-    makes it wait too. `why`: the caller's own reason to wait.
+    it would do, if that differs from a dry run. `reached` are other memories that it would withdraw: one that
+    is protected, or whose own change would wait, makes it wait too. `why`: the caller's own reason to wait.
 
     Raises:
         NotPermitted: the table refuses the change.
@@ -98,7 +98,7 @@ def change_or_propose(
             (
                 gettext("{id} goes with it: {by}").format(id=row.id, by=by)
                 for row in reached()
-                if (by := protection(row))
+                if (by := protection(row) or held_back(actor, change, row))
             ),
             "",
         )

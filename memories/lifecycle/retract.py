@@ -38,7 +38,14 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, find_named, head_of
-from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
+from memories.store import (
+    Outcome,
+    PreparedDraft,
+    call_off_plan,
+    link_successor,
+    prepare_store,
+    store_prepared,
+)
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.policy import Change, log_of_chain
 from memories.store.withdrawn.tombstones import lay_tombstone
@@ -172,6 +179,7 @@ def carry_out_retraction(
         def follow_up() -> DerivedChanges:
             lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
             gone = withdraw_with(actor, twins)
+            gone += sum(len(call_off_plan(actor, twin)) for twin in twins)
             followed = withdraw_derived(actor, reach)
             return replace(followed, changed=followed.changed + gone)
 

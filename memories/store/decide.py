@@ -36,7 +36,7 @@ from memories.store.writes.executor import (
     Write,
 )
 from memories.store.writes.rows import new_row
-from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
 
@@ -221,7 +221,10 @@ def keep_wording(
     actor: Actor, context: WriteContext, into: Memory, *, after: Memory | None = None, now: datetime
 ) -> KeepWording:
     """The write that keeps the draft's wording as a row merged into a memory."""
-    row = new_draft_row(actor, context, into.group, trust=Trust.ACTIVE, now=now)
+    trust = (
+        Trust.ACTIVE if into.trust in VISIBLE_TRUSTS else into.trust
+    )  # restored, it counts no more than that did
+    row = new_draft_row(actor, context, into.group, trust=trust, now=now)
     row.scope, row.state = into.scope, State.MERGED
     row.state_changed_at = row.retired_at = now
     return KeepWording(row, context.prepared, into, after)

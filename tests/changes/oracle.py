@@ -169,7 +169,7 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     if led_to(now, roots) - led_to(undone.after, roots):
         return  # another memory became part of it since
     gone = {row["fold_hash"] for root in roots for row in undone.before.standing(root, now.at)}
-    if gone & (now.barred - (undone.after.barred - undone.before.barred)):
+    if gone & now.barred_by(now.tombstones - (undone.after.tombstones - undone.before.tombstones)):
         return  # a text that is withdrawn elsewhere does not come back
     if gone & (live_elsewhere(now, roots) - live_elsewhere(undone.after, roots)):
         return  # another memory has the text since
@@ -299,10 +299,11 @@ def kind_of(who: str) -> str:
 
 
 def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], old: Row, row: Row) -> None:
-    """A person's step sets how far the text may be trusted from now on; one that only makes it wait lowers nothing."""
-    if row["state"] == "live":
-        waits = old["state"] == "" and row["trust"] == "candidate"
-        ceilings[name] = max(rank(row["trust"]), ceilings.get(name, 0) if waits else 0)
+    """A person's decision sets how far the text may be trusted from now on; a new row that waits lowers nothing."""
+    if row["state"] == "live" and (old["state"] or row["trust"] in COUNTING):
+        ceilings[name] = rank(row["trust"])
+    elif row["state"] == "live":
+        ceilings[name] = max(rank("candidate"), ceilings.get(name, 0))
     elif old["state"] == "retracted":  # a person took that back
         ceilings.pop(name, None)
     elif (
@@ -342,11 +343,8 @@ def named_roots(step: Step, before: Rows) -> set[int]:
     if not rows:
         return set()
     named = (min if which else max)(rows, key=lambda row: row["key"])
-    if named["state"] != "merged":
-        return {root_of(named)}
-    return {
-        root_of(row) for row in rows if row["group_id"] == named["group_id"]
-    }  # a wording, and what has it
+    alike = (row for row in before.memories.values() if row["fold_hash"] == named["fold_hash"])
+    return {root_of(row) for row in alike if row["group_id"] == named["group_id"]}  # a purge destroys a text
 
 
 # 5. No plan leaves a gap.

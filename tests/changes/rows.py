@@ -8,7 +8,7 @@ from typing import Any
 
 from access.audit import OWN
 from access.models import AuditEntry
-from memories.language.dress import fold_hash
+from memories.language.dress import fold_hash, undressed
 from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Proposal, Tombstone
 from memories.store.withdrawn.tombstones import read_keys, tombstone_hmac
 from relations.models import Relation, RelationEvidence
@@ -114,13 +114,20 @@ class Rows:
     @cached_property
     def barred(self) -> set[str]:
         """The texts, folded, that a tombstone in force bars somewhere; also those of memories that are gone."""
-        marks = {name[2][3] for name in self.others if name[0] == "tombstone"}
-        return {
-            fold_hash(text)
-            for text in TEXTS.values()
-            for key in read_keys()
-            if tombstone_hmac(key, text) in marks
+        return self.barred_by(self.tombstones)
+
+    @cached_property
+    def tombstones(self) -> set[tuple[Any, ...]]:
+        """The names of the tombstones in force."""
+        return {name for name in self.others if name[0] == "tombstone"}
+
+    def barred_by(self, tombstones: set[tuple[Any, ...]]) -> set[str]:
+        """The texts, folded, that some of the tombstones bar."""
+        marks, keys = {name[2][3] for name in tombstones}, read_keys()
+        bare = {
+            undressed(text) for text in TEXTS.values() for key in keys if tombstone_hmac(key, text) in marks
         }
+        return {fold_hash(text) for text in TEXTS.values() if undressed(text) in bare}
 
     def refs(self, root: int) -> set[tuple[str, str]]:
         """The sources and references under which imports find the chain."""

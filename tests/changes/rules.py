@@ -108,7 +108,10 @@ def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
             for row in after.memories.values()
         )
         current = [
-            row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key
+            row
+            for row in rows
+            if (row["state"], row["group_id"]) == ("live", world.groups[step[3]].key)
+            and row["trust"] in COUNTING
         ]
         is_barred = fold_hash(TEXTS[text]) in after.barred
         if rows and not is_waiting and not is_barred and all(row["author_name"] == by_import for row in rows):

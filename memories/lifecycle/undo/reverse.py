@@ -127,6 +127,7 @@ class _Reversal:
         self.actor, self.terms, self.done = actor, terms, Reversed()
         self.now = timezone.now()
         self.memories: dict[int, Memory] = {}
+        self._named: set[tuple[str, int]] = set()
         self._taken: list[FormerRow] = []
         self._events: list[AuditEvent] = []
         self._revived_roots: dict[int, Memory] = {}
@@ -136,6 +137,7 @@ class _Reversal:
     def hold(self, rows: Sequence[FormerRow]) -> None:
         """Hold the groups of the rows' memories, then read those; find the chains in which an earlier version returns."""
         keys = [row.row for row in rows if row.is_memory]
+        self._named = {(row.table.name, row.row) for row in rows}
         wanted = Memory.objects.filter(key__in=keys)
         groups = set(wanted.values_list("group_id", flat=True))
         groups |= {value for row in rows for value in row.values.get("group_id", ()) if row.is_memory}
@@ -381,8 +383,11 @@ class _Reversal:
         if memory.superseded_by_id is None or not set(row.values) <= CARRIED_BY_EDITS:
             return []
         head = head_of(memory)
-        carries = head.root_key == memory.root_key and all(
-            _is_as_left(head, row, name) for name in row.values
+        is_own = (MEMORY.name, head.pk) in self._named  # its own row is taken back
+        carries = (
+            not is_own
+            and head.root_key == memory.root_key
+            and all(_is_as_left(head, row, name) for name in row.values)
         )
         return [head] if carries else []
 
