@@ -38,7 +38,6 @@ from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 EVIDENCE_REASON: Final = "states the same"
 NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
 FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
-# Facts that a person rejected or hid are not proposed again.
 
 
 @dataclass(frozen=True)

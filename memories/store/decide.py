@@ -221,9 +221,8 @@ def keep_wording(
     actor: Actor, context: WriteContext, into: Memory, *, after: Memory | None = None, now: datetime
 ) -> KeepWording:
     """The write that keeps the draft's wording as a row merged into a memory."""
-    trust = (
-        Trust.ACTIVE if into.trust in VISIBLE_TRUSTS else into.trust
-    )  # restored, it counts no more than that did
+    # Restored, it counts no more than that memory did.
+    trust = Trust.ACTIVE if into.trust in VISIBLE_TRUSTS else into.trust
     row = new_draft_row(actor, context, into.group, trust=trust, now=now)
     row.scope, row.state = into.scope, State.MERGED
     row.state_changed_at = row.retired_at = now

@@ -78,16 +78,29 @@ def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
                 yield Fault(f"undo of {what} changes another memory", shown_chain(now, then, root))
             continue
         if root not in before.chains and is_used_since(after, now, root):
-            continue
+            continue  # it was stored again, or something leads to it
         for name in dict.fromkeys(differing(before, then, root)):
             yield Fault(f"undo of {what} leaves {name}", shown_chain(before, then, root))
     yield from other_rows_are_back(undone, now, then)
 
 
 def is_used_since(after: Rows, now: Rows, root: int) -> bool:
-    """True if a relation, a link or a proof leads to the chain since, or the log names it since."""
-    is_named = any(root in name[1] for name in now.others.keys() - after.others.keys())
-    return is_named or after.last_logged(root) != now.last_logged(root)
+    """True if a relation, a link, a proof or another memory leads to the chain since, or somebody restated it."""
+    return (
+        any(root in name[1] for name in now.others.keys() - after.others.keys())
+        or after.last_logged(root) != now.last_logged(root)
+        or leading_to(now, root) > leading_to(after, root)
+    )
+
+
+def leading_to(rows: Rows, root: int) -> set[int]:
+    """The memories of other chains that were replaced by one of this chain, or became part of it."""
+    keys = {row["key"] for row in rows.chains.get(root, ())}
+    return {
+        row["key"]
+        for row in rows.memories.values()
+        if row["superseded_by_id"] in keys and root_of(row) != root
+    }
 
 
 def takes_back_more(after: Rows, now: Rows, then: Rows, root: int) -> bool:
@@ -166,13 +179,14 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     roots = touched_roots(undone.before, undone.after)
     if any(undone.after.last_logged(root) != now.last_logged(root) for root in roots):
         return
-    if led_to(now, roots) - led_to(undone.after, roots):
-        return  # another memory became part of it since
-    gone = {row["fold_hash"] for root in roots for row in undone.before.standing(root, now.at)}
-    if gone & now.barred_by(now.tombstones - (undone.after.tombstones - undone.before.tombstones)):
+    if any(is_used_since(undone.after, now, root) for root in roots):
+        return
+    returning = [row for root in roots for row in undone.before.standing(root, now.at)]
+    since = now.barred_by(now.tombstones - (undone.after.tombstones - undone.before.tombstones))
+    if since & {row["fold_hash"] for row in returning}:
         return  # a text that is withdrawn elsewhere does not come back
-    if gone & (live_elsewhere(now, roots) - live_elsewhere(undone.after, roots)):
-        return  # another memory has the text since
+    if any(is_live_elsewhere(row, undone.after, now) for row in returning):
+        return  # nor one that was stored anew
     about = {
         name
         for rows in (undone.after, now)
@@ -183,19 +197,19 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
         yield Fault(f"undo of {offer.what} is offered and refused", why)
 
 
-def led_to(rows: Rows, roots: set[int]) -> set[int]:
-    """The keys of other chains' rows that these chains took the place of."""
-    ends = {row["key"] for root in roots for row in rows.chains.get(root, ())}
-    return {key for key, row in rows.memories.items() if row["superseded_by_id"] in ends - {key}}
+def is_live_elsewhere(row: Row, after: Rows, now: Rows) -> bool:
+    """True if another memory of the group has the row's text, and did not have it when the undo was offered."""
 
+    def others(rows: Rows) -> set[int]:
+        return {
+            other["key"]
+            for other in rows.memories.values()
+            if (other["state"], other["group_id"], other["fold_hash"])
+            == ("live", row["group_id"], row["fold_hash"])
+            and root_of(other) != root_of(row)
+        }
 
-def live_elsewhere(rows: Rows, roots: set[int]) -> set[str]:
-    """The texts, folded, of the live memories of other chains."""
-    return {
-        row["fold_hash"]
-        for row in rows.memories.values()
-        if row["state"] == "live" and root_of(row) not in roots
-    }
+    return bool(others(now) - others(after))
 
 
 def touched_roots(before: Rows, after: Rows) -> set[int]:
@@ -304,12 +318,11 @@ def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], o
         ceilings[name] = rank(row["trust"])
     elif row["state"] == "live":
         ceilings[name] = max(rank("candidate"), ceilings.get(name, 0))
-    elif old["state"] == "retracted":  # a person took that back
-        ceilings.pop(name, None)
-    elif (
-        row["state"] == "retracted"
-    ):  # an agent may store it again as a candidate where it does not match exactly
+    elif row["state"] == "retracted":
+        # An agent may store it again as a candidate where it does not match exactly.
         ceilings[name] = rank("candidate")
+    elif old["state"] == "retracted":  # taken back
+        ceilings[name] = rank(row["trust"])
 
 
 def changed_rows(before: Rows, after: Rows) -> Iterator[Row]:
@@ -342,9 +355,11 @@ def named_roots(step: Step, before: Rows) -> set[int]:
     rows = [row for row in before.memories.values() if row["content"] == TEXTS[text]]
     if not rows:
         return set()
-    named = (min if which else max)(rows, key=lambda row: row["key"])
-    alike = (row for row in before.memories.values() if row["fold_hash"] == named["fold_hash"])
-    return {root_of(row) for row in alike if row["group_id"] == named["group_id"]}  # a purge destroys a text
+    row = (min if which else max)(rows, key=lambda row: row["key"])
+    # A wording is named by the memory that it became part of, and a text by each memory that has it.
+    texts = [each for each in before.memories.values() if each["fold_hash"] == row["fold_hash"]]
+    same = [each for each in texts if each["group_id"] == row["group_id"]]
+    return {root_of(head_of(before, each) or each) for each in same} | {root_of(each) for each in same}
 
 
 # 5. No plan leaves a gap.
@@ -375,7 +390,7 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
             and not has_passed(plan["valid_from"], after.at)
             and row["valid_to"] < plan["valid_from"]
             and row["valid_to"] > row["valid_to_known_at"]
-            and (was is None or was["valid_to"] != row["valid_to"])  # its own end
+            and (was is None or was["valid_to"] != row["valid_to"])  # an end of its own stays
         ):
             yield Fault(f"{step[1]} leaves a gap before a plan", f"{shown_row(row)} → {shown_row(plan)}")
 

@@ -15,7 +15,7 @@ from relations.models import Relation, RelationEvidence
 from tests.changes.world import TEXTS
 
 # The worst first. What is not named here (such as a doubt, which is a row of its own) does not lower trust.
-TRUST_ORDER = ("quarantined", "rejected", "candidate", "disputed", "active", "verified")
+TRUST_ORDER = ("quarantined", "rejected", "candidate", "active", "verified")
 COUNTING = ("active", "verified")
 # What an undo restores of the text that stands, however it brings it back.
 COMPARED = (
@@ -176,6 +176,9 @@ def other_rows(memories: dict[int, Row]) -> Iterable[tuple[tuple[Any, ...], Any]
     for proposal in Proposal.objects.values("id", "memory_id", "status"):
         about = (roots.get(proposal["memory_id"] or 0, 0),)
         yield ("proposal", about, proposal["id"]), proposal["status"]
+    for doubt in Doubt.objects.values("key", "memory_id", "status"):
+        about = (roots.get(doubt["memory_id"], 0),)
+        yield ("doubt", about, doubt["key"]), doubt["status"]
     for each in Relation.objects.filter(retired_at=None).values(
         "id", "subject_id", "object_id", "confidence", "valid_from", "valid_to"
     ):

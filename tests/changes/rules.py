@@ -58,9 +58,8 @@ def refusal_changes_nothing(step: Step, before: Rows, after: Rows) -> Iterator[F
 def one_version_counts(step: Step, after: Rows) -> Iterator[Fault]:
     """One live version a chain, and one live memory of the same text, scope, type and group, but for events."""
     live = [row for row in after.memories.values() if row["state"] == "live"]
-    standing = [
-        row for row in live if row["trust"] not in ("quarantined", "rejected")
-    ]  # a plan is rejected, not retired
+    # What was rejected is no version that counts: what it was to replace counts again.
+    standing = [row for row in live if row["trust"] not in ("rejected", "quarantined")]
     for root, count in Counter(map(root_of, standing)).items():
         if count > 1:
             yield Fault(f"{step[1]} leaves two live versions", str(root))

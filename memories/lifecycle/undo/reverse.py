@@ -127,7 +127,6 @@ class _Reversal:
         self.actor, self.terms, self.done = actor, terms, Reversed()
         self.now = timezone.now()
         self.memories: dict[int, Memory] = {}
-        self._named: set[tuple[str, int]] = set()
         self._taken: list[FormerRow] = []
         self._events: list[AuditEvent] = []
         self._revived_roots: dict[int, Memory] = {}
@@ -137,7 +136,6 @@ class _Reversal:
     def hold(self, rows: Sequence[FormerRow]) -> None:
         """Hold the groups of the rows' memories, then read those; find the chains in which an earlier version returns."""
         keys = [row.row for row in rows if row.is_memory]
-        self._named = {(row.table.name, row.row) for row in rows}
         wanted = Memory.objects.filter(key__in=keys)
         groups = set(wanted.values_list("group_id", flat=True))
         groups |= {value for row in rows for value in row.values.get("group_id", ()) if row.is_memory}
@@ -305,7 +303,7 @@ class _Reversal:
         self.done.lines.append(line.format(id=memory.id))
 
     def _refuse_built_on(self, row: FormerRow, memory: Memory) -> None:
-        """Raise Conflict if something led to a new memory, or another actor changed it, since it was made."""
+        """Raise Conflict if something led to a new memory, or another person or agent changed it, since it was made."""
         for later in self._later_changes(row, MEMORY.name):
             # Of a run or an import stays what anybody changed since, in any way.
             touched = set(later.vals or ()) - COUNTERS
@@ -320,7 +318,7 @@ class _Reversal:
             )
 
     def _refuse_changed_by_others(self, row: FormerRow, memory: Memory) -> None:
-        """Raise Conflict if another actor changed a memory that the reversal takes away."""
+        """Raise Conflict if another person or agent changed the memory since; what they did would go with it."""
         ids = {memory.id, *(version.id for version in versions_of(memory))}
         entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=ids)
         mine = self._own_changes(row)
@@ -329,7 +327,7 @@ class _Reversal:
         other = since.exclude(actor=self.actor.name, token=self.actor.token_id).exclude(change__in=mine)
         if (by := other.order_by("key").first()) is not None:
             raise Conflict(
-                f"Another actor has changed {memory.id} since: {Operation(by.operation).label}.",
+                f"{by.actor} has changed {memory.id} since: {Operation(by.operation).label}.",
                 hint="Nothing was changed. Inspect the memory, and correct it as it is now.",
                 field=self.terms.field,
             )
@@ -349,6 +347,10 @@ class _Reversal:
     def _put_back(self, row: FormerRow, memory: Memory) -> None:
         """Put a memory's columns back, in the version that counts too if an edit carried them on."""
         require_right(self.actor, memory, right=self.terms.right)
+        if memory.id in self.done.carried and all(
+            getattr(memory, n) == old for n, (old, _) in row.values.items()
+        ):
+            return  # it was put back with the version before it
         if "group_id" in row.values:
             for group in row.values["group_id"]:
                 if not self.actor.may(CURATE, group):
@@ -362,7 +364,7 @@ class _Reversal:
         is_label = not row.values.keys().isdisjoint({"trust", "pinned"}) and "state" not in row.values
         if is_label and memory.state != State.LIVE and not self.terms.partial:
             raise changed_since(memory, field=self.terms.field)
-        if not self.terms.partial and row.values.get("state", ())[1:] == (State.LIVE,):
+        if _goes_away(row) and not self.terms.partial:
             self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
         if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
@@ -383,11 +385,8 @@ class _Reversal:
         if memory.superseded_by_id is None or not set(row.values) <= CARRIED_BY_EDITS:
             return []
         head = head_of(memory)
-        is_own = (MEMORY.name, head.pk) in self._named  # its own row is taken back
-        carries = (
-            not is_own
-            and head.root_key == memory.root_key
-            and all(_is_as_left(head, row, name) for name in row.values)
+        carries = head.root_key == memory.root_key and all(
+            _is_as_left(head, row, name) for name in row.values
         )
         return [head] if carries else []
 
@@ -458,6 +457,12 @@ def _comes_back(row: FormerRow) -> bool:
     was, now = row.values.get("trust", (None, None))
     hidden = (Trust.REJECTED, Trust.QUARANTINED, Trust.CANDIDATE)
     return now in hidden and was is not None and was not in hidden
+
+
+def _goes_away(row: FormerRow) -> bool:
+    """True if the row is live before its reversal and not after it."""
+    before, after = row.values.get("state", (None, None))
+    return after == State.LIVE and before != State.LIVE
 
 
 def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
