@@ -264,7 +264,7 @@ def test_a_verb_that_finds_its_memory_changed_does_nothing(
         return found
 
     monkeypatch.setattr(f"{verb.__module__}.find_head", find_then_change)
-    with pytest.raises(Conflict, match="changed by somebody else"):
+    with pytest.raises(Conflict, match="changed by another actor"):
         verb(person(alice), memory.id, other.id)
     assert (fresh(memory).state, fresh(other).confidence) == ("live", 0.7)
 
