@@ -47,7 +47,9 @@ class PurgeTargets:
 
     def describe(self, *, is_done: bool = False) -> tuple[str, ...]:
         """What becomes of others, one sentence each; the answer to a purge, which is kept for retries, has no words of them."""
-        words = {row.id: "" if is_done else f": “{first_words(row.content, SHOWN_WORDS)}”" for row in self.others}
+        words = {
+            row.id: "" if is_done else f": “{first_words(row.content, SHOWN_WORDS)}”" for row in self.others
+        }
         return (
             *(f"{id_} is destroyed too{said}" for id_, said in words.items()),
             *(
