@@ -18,11 +18,16 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from access.actor import Actor, Via  # noqa: E402
+from access.limits.throttle import record_attempt  # noqa: E402
 from access.models import ApiToken  # noqa: E402
-from access.sign_in.throttle import ADDRESS_RULE, LOGIN_RULE, count_try, record_attempt  # noqa: E402
+from access.sign_in.lockouts import (  # noqa: E402
+    LOGIN,
+    LOGIN_FROM,
+    count_try,
+    token_limit,
+)
 from access.tokens import actor_for_secret, actor_for_user, create_token, operator  # noqa: E402
 from access.tokens.suspend import suspend_token  # noqa: E402
-from access.tokens.throttle import token_rule  # noqa: E402
 from loci_site.app.notifications.choices import choose_events  # noqa: E402
 from loci_site.app.notifications.models import Delivery, Webhook  # noqa: E402
 from maintenance.backups import make_backup  # noqa: E402
@@ -235,14 +240,14 @@ def add_notifications(alice: Actor, user: User) -> None:
 def lock_out(mia: User) -> None:
     """Locks of a person, of an address and of a token's address."""
     for _ in range(11):
-        record_attempt(LOGIN_RULE, "mia", "203.0.113.7", address="203.0.113.7", user=mia)
+        record_attempt(LOGIN, "mia", "203.0.113.7", address="203.0.113.7", user=mia)
     for rule, address in (
-        (ADDRESS_RULE, "198.51.100.0"),
-        (token_rule(), "2001:db8:85a3:8d3:1319:8a2e:370:7348"),
+        (LOGIN_FROM, "198.51.100.0"),
+        (token_limit(), "2001:db8:85a3:8d3:1319:8a2e:370:7348"),
     ):
         for _ in range(rule.free + 4):
             record_attempt(rule, address)
-    count_try(LOGIN_RULE, "somebody", "192.0.2.4", address="192.0.2.4")
+    count_try(LOGIN, "somebody", "192.0.2.4", address="192.0.2.4")
 
 
 def work_unusually(alice: Actor, bob: User) -> None:
