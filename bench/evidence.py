@@ -3,7 +3,7 @@
 Each set is measured twice in one database, before and after a folder (by default this repository's docs) is ingested into
 its groups; rankings and answers must be the same, id by id. A third column shows how often `kinds` then adds evidence.
 
-    python -m bench.evidence loci_site/evaluation/sets/team loci_site/evaluation/sets/faq --write-docs docs/how-to/artifacts.md
+    python -m bench.evidence bench/evaluate/sets/team bench/evaluate/sets/faq --write-docs docs/how-to/artifacts.md
 
 It needs LOCI_HOME with a model; the store there is not touched.
 """
@@ -52,9 +52,9 @@ HEAD: Final = [
 def measure(folder: Path, files: Path, *, limit: int | None = None) -> BesideFigures:
     """Measure one set in a database of its own, before and after ingesting the files into each of its groups."""
     from access.tokens import operator  # noqa: PLC0415 - Django is set up only then
-    from loci_site.evaluation.question_files import read_queries  # noqa: PLC0415 - Django is set up only then
-    from loci_site.evaluation.run import ask_all, run_queries, store_corpus  # noqa: PLC0415 - Django is set up only then
-    from loci_site.evaluation.scratch_database import scratch_database  # noqa: PLC0415 - Django is set up only then
+    from bench.evaluate.question_files import read_queries  # noqa: PLC0415 - Django is set up only then
+    from bench.evaluate.run import ask_all, run_queries, store_corpus  # noqa: PLC0415 - Django is set up only then
+    from bench.evaluate.scratch_database import scratch_database  # noqa: PLC0415 - Django is set up only then
     from memories.embedding import get_encoder  # noqa: PLC0415 - Django is set up only then
     from sources.artifacts.ingest import ingest_path  # noqa: PLC0415 - Django is set up only then
     from sources.models import Chunk  # noqa: PLC0415 - Django is set up only then
@@ -132,7 +132,7 @@ def main(words: Sequence[str] | None = None) -> int:
     import django  # noqa: PLC0415 - Django is set up only then
 
     django.setup()
-    from loci_site.evaluation.tables import as_markdown, write_between_marks  # noqa: PLC0415 - Django is set up only then
+    from bench.evaluate.tables import as_markdown, write_between_marks  # noqa: PLC0415 - Django is set up only then
 
     found = [measure(folder, options.files, limit=options.limit) for folder in options.sets]
     rows = [HEAD, *(each.as_row() for each in found)]

@@ -12,9 +12,9 @@ django.setup()
 
 from access.groups import find_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
-from loci_site.evaluation.metrics import score_ranking  # noqa: E402
-from loci_site.evaluation.question_files import read_queries  # noqa: E402
-from loci_site.evaluation.run import store_corpus  # noqa: E402
+from bench.evaluate.metrics import score_ranking  # noqa: E402
+from bench.evaluate.question_files import read_queries  # noqa: E402
+from bench.evaluate.run import store_corpus  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
 from memories.queries.visibility import recallable_by  # noqa: E402

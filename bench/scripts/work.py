@@ -11,8 +11,8 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 
 # Only after Django is set up can these be imported.
 from access.tokens import operator  # noqa: E402
+from bench.evaluate.tables import write_between_marks  # noqa: E402
 from bench.scripts.facts import FACTS, Fact  # noqa: E402
-from loci_site.evaluation.tables import write_between_marks  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402

@@ -11,8 +11,9 @@ from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import RecallRequest, rank_keys, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.question import understand
+from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.store.bulk import store_many
 from tests.memories.builders import row
@@ -40,7 +41,8 @@ def visible() -> Visibility:
 
 
 def found_first(visible: Visibility, question: str, count: int) -> list[str]:
-    ranked = rank_keys(understand(question, encoder=None), visible, mode="keyword", trace=Trace())
+    asked = understand(question, encoder=None)
+    ranked = find_ranking(asked, visible, mode="keyword", trace=Trace()).scores
     texts = dict(Memory.objects.values_list("key", "content"))
     return [texts[key] for key, _ in ranked[:count]]
 

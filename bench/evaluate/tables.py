@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput
-from loci_site.evaluation.ablation import MEASURES, CrossValidationFold
-from loci_site.evaluation.abstention import AbstentionPoint, Judgement, curve
-from loci_site.evaluation.metrics import Scores, difference_interval
-from loci_site.evaluation.question_files import QuerySet
-from loci_site.evaluation.run import ModeReport
-from memories.recall.weights import STEPS
+from bench.evaluate.ablation import MEASURES, STEPS, CrossValidationFold
+from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
+from bench.evaluate.metrics import Scores, difference_interval
+from bench.evaluate.question_files import QuerySet
+from bench.evaluate.run import ModeReport
 from sources.importing.importer import CORPUS
 
 ANSWERABLE = "answerable"  # kind of the questions that have an answer

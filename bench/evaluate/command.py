@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: measures recall on questions with known answers."""
+"""`python -m bench.evaluate`: measures recall on questions with known answers."""
 
 import argparse
 import json
@@ -15,14 +15,14 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
-from loci_site.evaluation.ablation import TrialSet, ablate, cross_validate, gather_trials
-from loci_site.evaluation.abstention import judge_all
-from loci_site.evaluation.cached_database import cached_database, fingerprint
-from loci_site.evaluation.metrics import Scores
-from loci_site.evaluation.question_files import QuerySet, read_queries
-from loci_site.evaluation.run import ModeReport, run_queries, store_corpus
-from loci_site.evaluation.tables import Measurements, as_text, write_between_marks
-from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
+from bench.evaluate.ablation import TrialSet, ablate, cross_validate, gather_trials
+from bench.evaluate.abstention import judge_all
+from bench.evaluate.cached_database import cached_database, fingerprint
+from bench.evaluate.metrics import Scores
+from bench.evaluate.question_files import QuerySet, read_queries
+from bench.evaluate.run import ModeReport, run_queries, store_corpus
+from bench.evaluate.tables import Measurements, as_text, write_between_marks
+from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
 from sources.importing.importer import CORPUS
@@ -33,16 +33,16 @@ STORES: Final = Path("cache") / "evaluation"
 COLUMNS: Final = ["R@1", "R@5", "R@10", "R@20", "H@1", "H@5", "H@10", "A@10", "MRR", "nDCG@10"]
 EXAMPLES: Final = """\
 examples:
-  loci evaluate my_set                        the mode of the settings
-  loci evaluate my_set --mode all             every mode, side by side
-  loci evaluate my_set --mode hybrid keyword --json
-  loci evaluate my_set --mode rrf --run rrf.json
-  loci evaluate my_set --mode all --interval  with 95 % intervals over the questions
-  loci evaluate sets/* --ablate --json        the gain of each step of recall
-  loci evaluate sets/* --folds 5              recall's weights refitted on four fifths of the groups
-  loci evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
-  loci evaluate sets/* --everywhere           each question asked in all groups of its set at once
-  loci evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
+  python -m bench.evaluate my_set                        the mode of the settings
+  python -m bench.evaluate my_set --mode all             every mode, side by side
+  python -m bench.evaluate my_set --mode hybrid keyword --json
+  python -m bench.evaluate my_set --mode rrf --run rrf.json
+  python -m bench.evaluate my_set --mode all --interval  with 95 % intervals over the questions
+  python -m bench.evaluate sets/* --ablate --json        the gain of each step of recall
+  python -m bench.evaluate sets/* --folds 5              recall's weights refitted on four fifths of the groups
+  python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
+  python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
+  python -m bench.evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
 {id, text, group, category, relevant: [ids]}. They are loaded into a database of their own; the store is not touched.

@@ -9,13 +9,14 @@ from typing import Any
 
 from access.actor import Actor
 from access.groups import find_group
-from loci_site.evaluation.metrics import Scores, interval, mean_scores, percentile, score_ranking
-from loci_site.evaluation.question_files import CORPUS_RULES, Query
+from bench.evaluate.metrics import Scores, interval, mean_scores, percentile, score_ranking
+from bench.evaluate.question_files import CORPUS_RULES, Query
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import RecallRequest, rank_keys, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.question import understand
+from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from sources.importing.formats.texts import import_lines
 from sources.importing.importer import CORPUS
@@ -93,7 +94,7 @@ def run_queries(
     for done, query in enumerate(queries, start=1):
         question = understand(query.text, encoder=encoder)
         started = time.perf_counter()
-        ranked = rank_keys(question, visibilities[query.group], mode=mode, trace=Trace())
+        ranked = find_ranking(question, visibilities[query.group], mode=mode, trace=Trace()).scores
         times.append((time.perf_counter() - started) * 1000)
         run[query.id] = [names[key] for key, _ in ranked[:RUN_DEPTH]]
         progress(mode, done)

@@ -4,7 +4,7 @@ from math import log2
 
 import pytest
 
-from loci_site.evaluation.metrics import mean_scores, percentile, score_ranking
+from bench.evaluate.metrics import mean_scores, percentile, score_ranking
 
 
 def test_a_perfect_ranking_scores_one_everywhere_it_can() -> None:

@@ -12,10 +12,11 @@ from django.db import connection
 
 from access.errors import InvalidInput, NotFound
 from access.models import Group
-from loci_site.evaluation.question_files import read_queries
-from loci_site.evaluation.scratch_database import scratch_database
-from loci_site.evaluation.tables import Measurements
-from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
+from bench.evaluate.command import Command
+from bench.evaluate.question_files import read_queries
+from bench.evaluate.scratch_database import scratch_database
+from bench.evaluate.tables import Measurements
+from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
 from memories.search.base import search_index
@@ -55,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *arguments: str) -> Any:
     out = StringIO()
-    call_command("evaluate", str(folder), *arguments, "--json", stdout=out)
+    call_command(Command(), str(folder), *arguments, "--json", stdout=out)
     # A set has a line; the last one may be of all sets together.
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     return {key: value for line in reversed(lines) for key, value in line.items()}
@@ -117,7 +118,7 @@ def test_the_next_scratch_database_is_as_empty_and_runs_no_migration(monkeypatch
     with scratch_database():
         Group.objects.create(slug="ledger")
     monkeypatch.setattr(
-        "loci_site.evaluation.scratch_database.call_command", lambda *_, **__: pytest.fail("migrated again")
+        "bench.evaluate.scratch_database.call_command", lambda *_, **__: pytest.fail("migrated again")
     )
     with scratch_database():
         assert not Group.objects.exists()
@@ -184,7 +185,7 @@ def test_what_is_done_is_printed_though_a_later_set_fails(folder: Path, tmp_path
         corpus.write("no json\n")
     out = StringIO()
     with pytest.raises(CommandError, match="nowhere"):
-        call_command("evaluate", str(folder), str(other), "--json", stdout=out)
+        call_command(Command(), str(folder), str(other), "--json", stdout=out)
     first, refusal = [json.loads(line) for line in out.getvalue().splitlines()]
     assert (first["set"], first["hybrid"]["all"]["R@1"]) == ("set", 1.0)
     [fault] = first["questions"]["set"]["faults"]
@@ -213,12 +214,12 @@ def test_the_output_tells_what_was_left_out(tmp_path: Path) -> None:
     counts = {"asked": 4, "without_answer": 1, "unknown_ids": 1, "faults": []}
     assert run(folder)["questions"] == {"set": counts}
     out = StringIO()
-    call_command("evaluate", str(folder), stdout=out)
+    call_command(Command(), str(folder), stdout=out)
     assert "questions without an answer, not run (--abstain judges them): 1" in out.getvalue()
     assert "counted as not found: 1" in out.getvalue()
     # Asked for, the question without an answer is judged: a row of its own in the table of kinds.
     out = StringIO()
-    call_command("evaluate", str(folder), "--abstain", stdout=out)
+    call_command(Command(), str(folder), "--abstain", stdout=out)
     [row] = [line for line in out.getvalue().splitlines() if "looks answerable" in line and " of " in line]
     assert row.endswith(" of 1")
     assert "questions without an answer: 1" in out.getvalue()
@@ -231,7 +232,7 @@ def test_a_question_without_an_answer_is_judged_where_its_group_has_no_other(tmp
     get_encoder(timeout_s=60)
     folder = write_set(tmp_path / "set", queries=[QUERIES[0], QUERIES[3] | {"group": "garden"}])
     out = StringIO()
-    call_command("evaluate", str(folder), "--abstain", stdout=out)
+    call_command(Command(), str(folder), "--abstain", stdout=out)
     [row] = [line for line in out.getvalue().splitlines() if "looks answerable" in line and " of " in line]
     assert row.endswith(" of 1")
 

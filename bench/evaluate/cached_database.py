@@ -8,7 +8,7 @@ from pathlib import Path
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
-from loci_site.evaluation.scratch_database import scratch_database, use_database
+from bench.evaluate.scratch_database import scratch_database, use_database
 from memories.language.word_forms import __file__ as forms_file
 from memories.search.schema import statements
 from storage.encryption import database_key

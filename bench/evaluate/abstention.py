@@ -11,8 +11,8 @@ from pathlib import Path
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
-from loci_site.evaluation.question_files import NO_CATEGORY, QuerySet, read_query_file
-from loci_site.evaluation.run import Progress
+from bench.evaluate.question_files import NO_CATEGORY, QuerySet, read_query_file
+from bench.evaluate.run import Progress
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.by_key import read_memories

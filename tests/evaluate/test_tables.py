@@ -10,19 +10,20 @@ from django.core.management import call_command
 from django.db import connection
 
 from access.errors import InvalidInput
-from loci_site.evaluation import scratch_database
-from loci_site.evaluation.ablation import CrossValidationFold, fold_of
-from loci_site.evaluation.abstention import Judgement, curve
-from loci_site.evaluation.cached_database import cached_database, fingerprint
-from loci_site.evaluation.metrics import difference_interval, interval
-from loci_site.evaluation.question_files import Query
-from loci_site.evaluation.run import ModeReport
-from loci_site.evaluation.tables import Measurements, as_markdown, as_text, win_share, write_between_marks
+from bench.evaluate import scratch_database
+from bench.evaluate.ablation import CrossValidationFold, fold_of
+from bench.evaluate.abstention import Judgement, curve
+from bench.evaluate.cached_database import cached_database, fingerprint
+from bench.evaluate.command import Command
+from bench.evaluate.metrics import difference_interval, interval
+from bench.evaluate.question_files import Query
+from bench.evaluate.run import ModeReport
+from bench.evaluate.tables import Measurements, as_markdown, as_text, win_share, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
 from memories.recall.weights import CHOICES, STEPS, TUNING, without
+from tests.evaluate.test_run import run, write_set
 from tests.fresh_homes import migrated
-from tests.loci_site.evaluation.test_run import run, write_set
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -254,7 +255,7 @@ def test_what_is_asked_for_alone_is_measured_alone(
     folder = write_set(tmp_path / "set")
     told = run(folder, "--abstain")
     assert set(told) == {"abstention", "questions", "set"}
-    call_command("evaluate", str(folder), "--ablate")
+    call_command(Command(), str(folder), "--ablate")
     shown = capsys.readouterr().out
     assert shown.startswith("set\n\nablation\nstep")
     assert "the thread" in shown

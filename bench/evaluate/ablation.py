@@ -13,22 +13,63 @@ from typing import Any
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
-from loci_site.evaluation.metrics import Scores, mean_scores, score_ranking
-from loci_site.evaluation.question_files import Query
-from loci_site.evaluation.run import RUN_DEPTH, Progress
+from bench.evaluate.metrics import Scores, mean_scores, score_ranking
+from bench.evaluate.question_files import Query
+from bench.evaluate.run import RUN_DEPTH, Progress
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall.pipeline import CandidateSet, current_tuning, gather, score_candidates
 from memories.recall.question import Question, subject_of, understand
 from memories.recall.trace import Trace
-from memories.recall.weights import CHOICES, STEPS, Tuning, without
+from memories.recall.weights import TUNING, Tuning
 from memories.search.base import RankingFields
 
 MODE = "hybrid"
 MEASURES = ("R@10", "MRR", "nDCG@10")
 MAX_TUNING_QUERIES = 150  # per set, for choosing parameters; a fold is measured on all of its questions
 MIN_GAIN = 0.0005  # smallest gain for which a parameter is changed: a twentieth of a point
+
+# The steps that are taken out, one at a time: a step's name and the weights without it.
+STEPS: dict[str, dict[str, Any]] = {
+    "the thread": {"thread_share": 0.0},
+    "what was stored beside": {"beside_share": 0.0},
+    "the date": {"date_boost": 0.0, "bound_boost": 0.0},
+    "the time": {"time_boost": 0.0},
+    "the speaker": {"speaker_boost": 0.0},
+    "who said it": {"said_boost": 0.0},
+    "the subject alone": {"by_subject": False},
+    "the penalty for long turns": {"length_penalty": 0.0},
+    "the penalty for the very short": {"short_penalty": 0.0},
+    "the group asked in": {"elsewhere_penalty": 0.0},
+    "the relations": {"by_relations": False},
+    "the share by question": {"long_question_drop": 0.0, "rare_word_drop": 0.0},
+    "the identifier": {"identifier_boost": 0.0},
+    "the tags": {"tag_boost": 0.0, "all_tags_boost": 0.0},
+    "the share by kind": {"fact_share": 0.45, "long_share": 0.45},
+}
+# The values that cross-validation chooses from, one weight at a time.
+CHOICES: dict[str, tuple[float, ...]] = {
+    "full_cosine": (0.5, 0.7),
+    "turn_share": (0.35, 0.55),
+    "fact_share": (0.8, 0.95),
+    "long_share": (0.45, 0.65),
+    "long_question_drop": (0.15, 0.3),
+    "rare_word_drop": (0.2, 0.4),
+    "thread_share": (0.2, 0.4),
+    "beside_share": (0.05, 0.15),
+    "date_boost": (0.2, 0.4),
+    "time_boost": (0.05, 0.15),
+    "speaker_boost": (0.04, 0.1),
+    "said_boost": (0.05, 0.15),
+    "short_penalty": (0.02, 0.06),
+    "length_penalty": (0.1, 0.2),
+}
+
+
+def without(step: str, tuning: Tuning = TUNING) -> Tuning:
+    """The weights with one of STEPS taken out."""
+    return replace(tuning, **STEPS[step])
 
 
 @dataclass(frozen=True)
