@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from bench.imports import __main__ as imports
 from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
 from bench.proof.suite.properties import FILES
@@ -35,7 +34,7 @@ def test_what_is_no_size_is_refused_with_what_is_allowed(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("main", "arguments", "named"),
-    [(imports.main, ["--sizes", "10k,huge"], "--sizes"), (compare.main, ["a=b", "--size", "huge"], "--size")],
+    [(compare.main, ["a=b", "--size", "huge"], "--size")],
 )
 def test_the_option_is_named(
     main: object, arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
@@ -46,7 +45,7 @@ def test_the_option_is_named(
     assert f"error: argument {named}: 'huge' is no number of memories" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("program", "option"), [("speed", "--sizes"), ("cycle", "--memories")])
+@pytest.mark.parametrize(("program", "option"), [("speed", "--sizes")])
 def test_a_started_program_ends_without_a_traceback(program: str, option: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", f"bench.{program}", option, "huge"],

@@ -45,7 +45,7 @@ class Tuning:
     short_penalty: float = 0.04  # per halving below 25 words: "Wow, nice!" answers nothing
     # Per doubling of a turn beyond 100 words; the setting retrieval.length_penalty overrides it.
     length_penalty: float = 0.15
-    # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (bench.groups):
+    # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (docs/recall.md):
     # the balance if a group is asked for its own memories twice as often as for another's.
     elsewhere_penalty: float = 0.1
     # Of 0.05 to 0.2 and 0.2 to 0.5, on the questions of tests/memories/recall/test_relations.py. 0.5 finds one more of
