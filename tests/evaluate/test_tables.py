@@ -11,7 +11,7 @@ from django.db import connection
 
 from access.errors import InvalidInput
 from bench.evaluate import scratch_database
-from bench.evaluate.ablation import CrossValidationFold, fold_of
+from bench.evaluate.ablation import CHOICES, STEPS, CrossValidationFold, fold_of, without
 from bench.evaluate.abstention import Judgement, curve
 from bench.evaluate.cached_database import cached_database, fingerprint
 from bench.evaluate.command import Command
@@ -21,7 +21,7 @@ from bench.evaluate.run import ModeReport
 from bench.evaluate.tables import Measurements, as_markdown, as_text, win_share, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
-from memories.recall.weights import CHOICES, STEPS, TUNING, without
+from memories.recall.weights import TUNING
 from tests.evaluate.test_run import run, write_set
 from tests.fresh_homes import migrated
 

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Frame, Page, Playwright, Worker
 
 from bench.agents.extension.replicas import SITES, Replicas
-from bench.demo.browser import NAMES
+from bench.demo.words import BROWSERS
 
 EXTENSION = Path(__file__).resolve().parents[3] / "extension"
 WAIT_MS = 20_000
@@ -121,7 +121,7 @@ def chrome(
     driver: Playwright, profile: Path, replicas: Replicas, folder: Path = EXTENSION
 ) -> Iterator[Chrome]:
     """A Chromium with a fresh or known profile; the sites are the replicas, and no other machine is reached."""
-    program = next(filter(None, map(shutil.which, NAMES)), None)
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise FileNotFoundError("no Chromium was found; on Debian: apt-get install chromium")
     hosts = ", ".join(f"MAP {site} 127.0.0.1:{replicas.port}" for site in SITES)
