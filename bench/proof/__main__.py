@@ -13,9 +13,7 @@ from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
 from bench.mutants.prove import prove_mutants
 from bench.proof.celery.prove import prove_celery
-from bench.proof.chunks.files import prove_artifacts
 from bench.proof.chunks.prove import prove_chunks
-from bench.proof.clients.files import prove_files
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
 from bench.proof.cycle.kills import prove_cycle_kills
@@ -108,16 +106,6 @@ PROOFS = (
         "agents",
         "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.",
         prove_agents,
-    ),
-    Proof(
-        "files",
-        "A text that was saved into a watched folder is in its file, the history or the Review; nothing else changes there.",
-        prove_files,
-    ),
-    Proof(
-        "artifacts",
-        "A repository of 10,000 files is read as evidence, and no answer of memories changes beside it.",
-        prove_artifacts,
     ),
     Proof(
         "postgres",
