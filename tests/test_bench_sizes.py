@@ -8,7 +8,7 @@ import pytest
 
 from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
-from bench.proof.suite.properties import FILES
+from bench.proof.suite.lists import LISTS
 from bench.sizes import size, sizes
 from bench.speed import compare
 
@@ -56,4 +56,4 @@ def test_a_started_program_ends_without_a_traceback(program: str, option: str) -
 
 def test_files_that_proofs_read_exist() -> None:
     assert PARAPHRASES.is_file()
-    assert all((REPOSITORY / file).is_file() for file in FILES.values())
+    assert all((REPOSITORY / file).is_file() for file in LISTS.values())

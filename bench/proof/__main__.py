@@ -13,13 +13,12 @@ from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
 from bench.mutants.prove import prove_mutants
 from bench.proof.celery.prove import prove_celery
-from bench.proof.chunks.prove import prove_chunks
+from bench.proof.chunks import prove_chunks
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
-from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.poison.prove import prove_poison
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.hostile.reads import prove_reads
@@ -28,8 +27,7 @@ from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.suite.changes import prove_changes
-from bench.proof.suite.lists import prove_lists
-from bench.proof.suite.properties import prove_apart, prove_properties
+from bench.proof.suite.lists import prove_apart, prove_lists, prove_properties, prove_withdrawn
 from bench.proof.team.prove import prove_team
 
 PROOFS = (

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from celery import Celery
 from bench.proof.celery.brokers import RedisBroker
 from bench.proof.celery.worker import EVERY, JOB, TICK, TICKS
 from bench.proof.home import environment
-from bench.proof.proof import REPOSITORY, ProofError
+from bench.proof.proof import REPOSITORY, wait_until
 from loci_site.worker import QUEUE, broker_settings
 
 PATIENCE_S = 60
@@ -61,11 +60,7 @@ class Ticking:
 
     def wait_until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait until something holds, however slow the machine. Raises ProofError where it does not."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not holds():
-            if time.monotonic() > deadline:
-                raise ProofError(f"{what} did not come within {PATIENCE_S} s; see {self.log}.")
-            time.sleep(0.05)
+        wait_until(holds, f"{what} did not come within {PATIENCE_S} s; see {self.log}.", seconds=PATIENCE_S)
 
     @property
     def worker(self) -> int:

@@ -1,24 +1,23 @@
-"""The measurement behind `chunk_size` of memories_vec: many small groups against one large one, per chunk size.
+"""Proof: the chunk size of memories_vec is the right one for many small groups and for one large one.
 
 vec0 gives each group whole chunks, so large chunks waste the file on small groups, and small chunks cost time in large
 groups. Every size is measured side by side with the size in use, query by query, so that a busy machine moves both.
 """
 
-import argparse
 import re
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.proof.proof import Finding, Workshop
 from memories.search.schema import statements
 from storage.sqlite.driver import DRIVER, vec0_path
 
@@ -81,9 +80,7 @@ def size_in_use() -> int:
     return int(found.group(1))
 
 
-def compare(
-    chunk_size: int, layout: Layout, folder: Path, *, progress: Callable[[], None] = lambda: None
-) -> Costs:
+def compare(chunk_size: int, layout: Layout, folder: Path) -> Costs:
     """Fill two tables alike, one with `chunk_size`, one with the size in use, and time the same queries in turn.
 
     Query times are CPU ms, the median. `folder` holds the two files while it runs.
@@ -93,7 +90,6 @@ def compare(
         _filled(folder / "other.db", chunk_size, layout, vectors) as other,
         _filled(folder / "in-use.db", size_in_use(), layout, vectors) as in_use,
     ):
-        progress()
         times: tuple[list[float], list[float]] = ([], [])
         rng = np.random.default_rng(SEED)
         for _ in range(layout.queries):
@@ -143,18 +139,41 @@ def _timed(connection: Any, wanted: bytes, group: int) -> float:
     return (time.thread_time() - start) * 1e3
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the costs of each chunk size; `python -m bench.proof.chunks.measure [SIZE ...]`."""
-    parser = argparse.ArgumentParser(prog="python -m bench.proof.chunks.measure", description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, default=CHUNK_SIZES, metavar="SIZE")
-    sizes = parser.parse_args(arguments).sizes
-    with TemporaryDirectory() as folder:
-        for size in sizes:
-            small = compare(size, MANY_SMALL, Path(folder))
-            large = compare(size, ONE_LARGE, Path(folder))
-            print(f"{size:5}  1000 × 10: {small}  1 × 50,000: {large}", flush=True)
-    return 0
+# Another size is better when one of its four costs is this much lower and none is higher than NO_WORSE.
+BETTER, NO_WORSE = 0.8, 1.05
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def prove_chunks(workshop: Workshop) -> Finding:
+    """Measure every size in both layouts beside the size in use."""
+    layouts: dict[str, Layout] = workshop.pick(
+        {"1,000 groups × 10": MANY_SMALL, "1 group × 50,000": ONE_LARGE},
+        {"100 groups × 10": Layout(100, 10, 10), "1 group × 5,000": Layout(1, 5000, 5)},
+    )
+
+    def measure(size: int, layout: Layout) -> dict[str, float]:
+        return asdict(compare(size, layout, workshop.folder))
+
+    found = workshop.steps(
+        {
+            f"{size}, {name}": partial(measure, size, layout)
+            for size in CHUNK_SIZES
+            for name, layout in layouts.items()
+        }
+    )
+    numbers = {
+        f"chunk_size {step}": (
+            f"{costs['file_mb']:,.1f} MB (× {costs['file_ratio']:.2f}), "
+            f"{costs['query_ms']:.2f} ms (× {costs['query_ratio']:.2f})"
+        )
+        for step, costs in found.items()
+    }
+    return Finding(numbers, tuple(_faults(found)))
+
+
+def _faults(found: dict[str, Any]) -> Iterator[str]:
+    """Name the sizes that would be better than the one in use."""
+    for size in CHUNK_SIZES:
+        costs = [cost for step, cost in found.items() if step.startswith(f"{size},")]
+        ratios = [cost[name] for cost in costs for name in ("file_ratio", "query_ratio")]
+        if size != size_in_use() and max(ratios) <= NO_WORSE and min(ratios) <= BETTER:
+            yield f"chunk_size {size} is better than {size_in_use()}: {costs}"
