@@ -9,8 +9,8 @@ import pytest
 from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
 from bench.proof.suite.lists import LISTS
-from bench.sizes import size, sizes
 from bench.speed import compare
+from bench.speed.stores import size, sizes
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_option_is_named(
     with pytest.raises(SystemExit) as end:
         main(arguments)  # type: ignore[operator]
     assert end.value.code == 2
-    assert f"error: argument {named}: 'huge' is no number of memories" in capsys.readouterr().err
+    assert f"error: argument {named}: 'huge' is not a number of memories" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("program", "option"), [("speed", "--sizes")])
@@ -50,7 +50,7 @@ def test_a_started_program_ends_without_a_traceback(program: str, option: str) -
         cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2
-    assert f"error: argument {option}: 'huge' is no number of memories" in done.stderr
+    assert f"error: argument {option}: 'huge' is not a number of memories" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -53,8 +53,9 @@ class Home:
         return run([sys.executable, "manage.py", *words], self.path, sent=sent)
 
     def ask(self, module: str, *words: str, told: object = None) -> Any:
-        """The JSON answer of a program of bench in this home; `told` is on its stdin as JSON."""
-        command = [sys.executable, "-m", f"bench.proof.{module}", *words]
+        """The JSON answer of a program of bench.proof, or of bench, in this home; `told` is on its stdin as JSON."""
+        place = module.removeprefix("bench.") if module.startswith("bench.") else f"proof.{module}"
+        command = [sys.executable, "-m", f"bench.{place}", *words]
         return json.loads(run(command, self.path, sent=json.dumps(told)).splitlines()[-1])
 
     def witness(self, action: str, sent: object = None) -> Any:

@@ -109,12 +109,12 @@ class PostgresServer:
         path = f"{self.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return {"DATABASE_URL": self.url(database), "PATH": path}
 
-    def new_database(self, name: str, *, empty: bool = False) -> dict[str, str]:
-        """Make a database with Loci's tables, whatever was of that name, or without any; give its variables."""
-        template = "" if empty or name == TEMPLATE else f' TEMPLATE "{TEMPLATE}"'
+    def new_database(self, name: str, *, empty: bool = False, template: str = TEMPLATE) -> dict[str, str]:
+        """Make a database with Loci's tables, whatever was of that name, or without any; its variables."""
+        source = "" if empty or name == template else f' TEMPLATE "{template}"'
         with self.connected() as cursor:
             cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            cursor.execute(f'CREATE DATABASE "{name}"{template}')
+            cursor.execute(f'CREATE DATABASE "{name}"{source}')
         return self.variables(name)
 
     def make_template(self, home: Path) -> None:
