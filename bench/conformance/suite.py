@@ -14,6 +14,7 @@ import yaml
 
 from bench.proof.proof import FOLDER, ProofError
 from bench.proof.server import free_port, spawn
+from bench.scripts import npm
 
 HERE = Path(__file__).resolve().parent
 CACHE = FOLDER / "conformance"
@@ -91,16 +92,7 @@ def install() -> None:
     stamp = CACHE / "installed"
     if stamp.is_file() and stamp.read_text() == digest:
         return
-    npm = shutil.which("npm")
-    if npm is None:
-        raise ProofError("npm was not found. Install Node.js (any version with npm 9 or later).")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copyfile(HERE / name, CACHE / name)
-    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=CACHE, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ProofError(f"npm could not install the suite:\n{done.stderr[-800:]}")
+    npm.install(HERE, CACHE)
     stamp.write_text(digest)
 
 

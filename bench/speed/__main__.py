@@ -28,9 +28,10 @@ import numpy as np
 from bench.proof.client import Client
 from bench.proof.home import Home, run
 from bench.proof.postgres.server import PostgresServer
+from bench.proof.report import put_between
 from bench.proof.server import resident_mb, running
 from bench.speed.load import Load, loads_on, store_new
-from bench.speed.report import put_into, report
+from bench.speed.report import BEGIN, END, report
 from bench.speed.stores import (
     LOG,
     Facts,
@@ -91,7 +92,7 @@ def main() -> None:
             measured.append(asdict(figures))
             print(report(measured[-1:]), flush=True)
     if options.report:
-        put_into(Path(options.report), report(measured))
+        put_between(Path(options.report), BEGIN, END, report(measured))
 
 
 def measure(size: int, *, calls: int, load_s: float, postgres: PostgresServer | None) -> Measured:
