@@ -23,7 +23,7 @@ from memories.store.pieces import indexed_model, read_index_state
 from memories.store.search_columns import context_of
 from memories.store.threads import stale_rows
 from memories.store.withdrawn.tombstones import missing_keys
-from memories.types import State
+from memories.types import State, Trust
 from relations.models import EntityAlias, Relation, RelationEvidence
 from storage.dialect import dialect
 
@@ -268,12 +268,13 @@ def check_clock() -> Finding:
 
 
 def check_heads() -> Finding:
-    """No chain has more than one live version."""
-    later = Memory.objects.filter(state=State.LIVE, root__isnull=False)
+    """No chain has more than one live version, except a rejected plan, whose predecessor counts again."""
+    counting = Memory.objects.exclude(trust__in=[Trust.REJECTED, Trust.QUARANTINED])
+    later = counting.filter(state=State.LIVE, root__isnull=False)
     many = later.values("root").annotate(count=Count("pk")).filter(count__gt=1)
     doubled = {
         int(root or 0)
-        for rows in (many, later.filter(root__state=State.LIVE))
+        for rows in (many, later.filter(root__in=counting.filter(state=State.LIVE)))
         for root in rows.values_list("root", flat=True)
     }
     if doubled:

@@ -1,5 +1,6 @@
 """Retracting: a wrong text is withdrawn and barred; a successor, if given, takes its place."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
@@ -38,9 +39,17 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, find_named, head_of
-from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
-from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
+from memories.store import (
+    Outcome,
+    PreparedDraft,
+    call_off_plan,
+    link_successor,
+    prepare_store,
+    store_prepared,
+)
+from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
 from memories.store.policy import Change, log_of_chain
+from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import Scope, State, Trust
 
@@ -188,6 +197,15 @@ def carry_out_retraction(
     is_new = ready.memory is None
     successor_id = None if placed.successor is None or (dry_run and is_new) else placed.successor.id
     return replace(done, dry_run=dry_run, changed=0 if dry_run else done.changed, successor=successor_id)
+
+
+def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
+    """Withdraw what has the same words as a memory that is being retracted, inside the verb's transaction."""
+    withdrawn = withdraw_rows(actor, twins)
+    for twin in twins:  # one may be a plan
+        withdrawn += len(call_off_plan(actor, twin))
+    refresh_threads(sorted({row.thread_id for row in twins if row.thread_id is not None}))
+    return withdrawn
 
 
 def find_retractable(actor: Actor, id_: str | UUID) -> Memory:

@@ -1,11 +1,13 @@
 """Copies: the same words stored in one group under another scope or type. Withdrawing one withdraws them all."""
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
 from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.models.text_lookup import fold_start, fold_starts_with
 from memories.queries.snapshot import RELATED_ROWS
+from memories.queries.visibility import outlasting_q
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 
@@ -29,8 +31,18 @@ def live_copies(memory: Memory) -> list[Memory]:
 
 
 def recallable_copies(memory: Memory) -> list[Memory]:
-    """Copies that recall returns; a candidate cannot be approved once its text is barred."""
-    return [copy for copy in live_copies(memory) if copy.trust in VISIBLE_TRUSTS]
+    """Copies that recall returns, and versions with this text that count until the day of a plan.
+
+    A candidate cannot be approved once its text is barred.
+    """
+    outlasting = Memory.objects.filter(
+        outlasting_q(timezone.now()), fold_starts_with(fold_start(memory.fold_hash)),
+        group=memory.group_id, fold_hash=memory.fold_hash,
+    ).exclude(key=memory.key)  # fmt: skip
+    until = [
+        row for row in outlasting.select_related(*RELATED_ROWS) if fold(row.content) == fold(memory.content)
+    ]
+    return [*(copy for copy in live_copies(memory) if copy.trust in VISIBLE_TRUSTS), *until]
 
 
 def single_version_copies(memory: Memory) -> list[Memory]:

@@ -29,6 +29,7 @@ from memories.review.links import close_link, visible_links
 from memories.review.proposals import approve_proposal, reject_proposal
 from memories.review.sensitive import OLD_VERSION, keep_text, mask_values
 from memories.types import Trust
+from storage.changes import current_change
 
 MAX_AT_ONCE: Final = 500
 
@@ -272,8 +273,9 @@ def _result(done: ChangeResult) -> DecisionResult:
 
 
 def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
-    """The name of the audit row just written about the memory."""
-    rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory_id, operation=operation)
+    """The name of the audit row that this decision has written about the memory; empty if it wrote none."""
+    about = {"origin": OWN, "memory_id": memory_id, "operation": operation}
+    rows = AuditEntry.objects.filter(change=current_change(), **about)
     return tuple(row.name for row in rows.order_by("-key")[:1])
 
 

@@ -129,13 +129,6 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     return DerivedChanges(freed + withdrawn + weakened, consequences)
 
 
-def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
-    """Withdraw live memories with the same words as one that is being retracted, inside the verb's transaction."""
-    withdrawn = withdraw_rows(actor, twins)
-    refresh_threads(sorted({row.thread_id for row in twins if row.thread_id is not None}))
-    return withdrawn
-
-
 def withdraw_replaced(actor: Actor, event: Memory) -> int:
     """Withdraw the summaries that repeat an event which is now superseded, inside the writer's transaction.
 

@@ -78,15 +78,29 @@ def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
                 yield Fault(f"undo of {what} changes another memory", shown_chain(now, then, root))
             continue
         if root not in before.chains and is_used_since(after, now, root):
-            continue
+            continue  # it was stored again, or something leads to it
         for name in dict.fromkeys(differing(before, then, root)):
             yield Fault(f"undo of {what} leaves {name}", shown_chain(before, then, root))
     yield from other_rows_are_back(undone, now, then)
 
 
 def is_used_since(after: Rows, now: Rows, root: int) -> bool:
-    """True if a relation, a link or a proof leads to the chain since."""
-    return any(root in name[1] for name in now.others.keys() - after.others.keys())
+    """True if a relation, a link, a proof or another memory leads to the chain since, or somebody restated it."""
+    return (
+        any(root in name[1] for name in now.others.keys() - after.others.keys())
+        or after.last_logged(root) != now.last_logged(root)
+        or leading_to(now, root) > leading_to(after, root)
+    )
+
+
+def leading_to(rows: Rows, root: int) -> set[int]:
+    """The memories of other chains that were replaced by one of this chain, or became part of it."""
+    keys = {row["key"] for row in rows.chains.get(root, ())}
+    return {
+        row["key"]
+        for row in rows.memories.values()
+        if row["superseded_by_id"] in keys and root_of(row) != root
+    }
 
 
 def takes_back_more(after: Rows, now: Rows, then: Rows, root: int) -> bool:
@@ -165,9 +179,15 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     roots = touched_roots(undone.before, undone.after)
     if any(undone.after.last_logged(root) != now.last_logged(root) for root in roots):
         return
-    gone = {row["fold_hash"] for root in roots for row in undone.before.standing(root, now.at)}
-    if gone & (now.barred - (undone.after.barred - undone.before.barred)):
+    if any(is_used_since(undone.after, now, root) for root in roots):
+        return
+    returning = [row for root in roots for row in undone.before.standing(root, now.at)]
+    if {row["fold_hash"] for row in returning} & (now.barred - (undone.after.barred - undone.before.barred)):
         return  # a text that is withdrawn elsewhere does not come back
+    if returning and now.has_purged and not undone.after.has_purged:
+        return
+    if any(is_live_elsewhere(row, undone.after, now) for row in returning):
+        return  # nor one that was stored anew
     about = {
         name
         for rows in (undone.after, now)
@@ -176,6 +196,21 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     }
     if all(undone.after.others.get(name) == now.others.get(name) for name in about):
         yield Fault(f"undo of {offer.what} is offered and refused", why)
+
+
+def is_live_elsewhere(row: Row, after: Rows, now: Rows) -> bool:
+    """True if another memory of the group has the row's text, and did not have it when the undo was offered."""
+
+    def others(rows: Rows) -> set[int]:
+        return {
+            other["key"]
+            for other in rows.memories.values()
+            if (other["state"], other["group_id"], other["fold_hash"])
+            == ("live", row["group_id"], row["fold_hash"])
+            and root_of(other) != root_of(row)
+        }
+
+    return bool(others(now) - others(after))
 
 
 def touched_roots(before: Rows, after: Rows) -> set[int]:
@@ -243,10 +278,10 @@ def trust_rises_by_people_alone(
     who, verb, *_ = step
     for row in changed_rows(before, after):
         name = (row["group_id"], row["fold_hash"])
-        if who in PEOPLE:
-            note_decision(ceilings, name, row)
-            continue
         old = before.memories.get(row["key"], row | {"state": ""})
+        if who in PEOPLE:
+            note_decision(ceilings, name, old, row)
+            continue
         if row["state"] != "live" or (old["state"] == "live" and rank(row["trust"]) <= rank(old["trust"])):
             continue
         most = ceilings.get(name)
@@ -270,14 +305,15 @@ def kind_of(who: str) -> str:
     return "an agent" if who in ("agent", "second") else who
 
 
-def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], row: Row) -> None:
-    """A person's step sets how far the text may be trusted from now on."""
+def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], old: Row, row: Row) -> None:
+    """A person's step sets how far the text may be trusted from now on; a second row of the text does not lower the first."""
     if row["state"] == "live":
-        ceilings[name] = rank(row["trust"])
-    elif (
-        row["state"] == "retracted"
-    ):  # an agent may store it again as a candidate where it does not match exactly
+        ceilings[name] = max(rank(row["trust"]), -1 if old["state"] else ceilings.get(name, -1))
+    elif row["state"] == "retracted":
+        # An agent may store it again as a candidate where it does not match exactly.
         ceilings[name] = rank("candidate")
+    elif old["state"] == "retracted":  # taken back
+        ceilings[name] = rank(row["trust"])
 
 
 def changed_rows(before: Rows, after: Rows) -> Iterator[Row]:
@@ -308,7 +344,12 @@ def named_roots(step: Step, before: Rows) -> set[int]:
         return set()
     text, _, which = arguments[0].partition("/")
     rows = [row for row in before.memories.values() if row["content"] == TEXTS[text]]
-    return {root_of((min if which else max)(rows, key=lambda row: row["key"]))} if rows else set()
+    if not rows:
+        return set()
+    row = (min if which else max)(rows, key=lambda row: row["key"])
+    # A wording is named by the memory that it became part of, and a text by each memory that has it.
+    same = [each for each in rows if each["group_id"] == row["group_id"]]
+    return {root_of(head_of(before, each) or each) for each in same} | {root_of(each) for each in same}
 
 
 # 5. No plan leaves a gap.
@@ -320,6 +361,8 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
         is_replaced = row["state"] == "superseded" and row["type"] != "episodic" and row["retired_at"] is None
         if not is_replaced or row["valid_to_known_at"] is None or row["valid_to"] is None:
             continue
+        if row["valid_from"] is not None and row["valid_from"] >= row["valid_to"]:
+            continue  # a plan that was replaced before its day
         plan = head_of(after, row)
         was = before.memories.get(row["key"])
         if plan is None or plan["key"] == row["key"]:
@@ -337,6 +380,7 @@ def no_plan_leaves_a_gap(step: Step, before: Rows, after: Rows) -> Iterator[Faul
             and not has_passed(plan["valid_from"], after.at)
             and row["valid_to"] < plan["valid_from"]
             and row["valid_to"] > row["valid_to_known_at"]
+            and (was is None or was["valid_to"] != row["valid_to"])  # an end of its own stays
         ):
             yield Fault(f"{step[1]} leaves a gap before a plan", f"{shown_row(row)} → {shown_row(plan)}")
 

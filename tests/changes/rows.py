@@ -8,11 +8,11 @@ from typing import Any
 
 from access.audit import OWN
 from access.models import AuditEntry
-from memories.models import Checkpoint, Link, Memory, MemoryFinding, Proposal, Tombstone
+from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Proposal, Tombstone
 from relations.models import Relation, RelationEvidence
 
 # The worst first. What is not named here (such as a doubt, which is a row of its own) does not lower trust.
-TRUST_ORDER = ("quarantined", "rejected", "candidate", "disputed", "active", "verified")
+TRUST_ORDER = ("quarantined", "rejected", "candidate", "active", "verified")
 COUNTING = ("active", "verified")
 # What an undo restores of the text that stands, however it brings it back.
 COMPARED = (
@@ -114,6 +114,11 @@ class Rows:
         marks = {name[2][0] for name in self.others if name[0] == "tombstone"}
         return {row["fold_hash"] for row in self.memories.values() if row["id"] in marks}
 
+    @cached_property
+    def has_purged(self) -> bool:
+        """True if a text was purged; which one no row tells."""
+        return any(name[0] == "tombstone" and name[2][1] == "purged" for name in self.others)
+
     def refs(self, root: int) -> set[tuple[str, str]]:
         """The sources and references under which imports find the chain."""
         rows = self.chains.get(root, ())
@@ -159,6 +164,9 @@ def other_rows(memories: dict[int, Row]) -> Iterable[tuple[tuple[Any, ...], Any]
     for proposal in Proposal.objects.values("id", "memory_id", "status"):
         about = (roots.get(proposal["memory_id"] or 0, 0),)
         yield ("proposal", about, proposal["id"]), proposal["status"]
+    for doubt in Doubt.objects.values("key", "memory_id", "status"):
+        about = (roots.get(doubt["memory_id"], 0),)
+        yield ("doubt", about, doubt["key"]), doubt["status"]
     for each in Relation.objects.filter(retired_at=None).values(
         "id", "subject_id", "object_id", "confidence", "valid_from", "valid_to"
     ):

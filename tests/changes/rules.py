@@ -57,7 +57,9 @@ def refusal_changes_nothing(step: Step, before: Rows, after: Rows) -> Iterator[F
 def one_version_counts(step: Step, after: Rows) -> Iterator[Fault]:
     """One live version a chain, and one live memory of the same text, scope, type and group, but for events."""
     live = [row for row in after.memories.values() if row["state"] == "live"]
-    for root, count in Counter(map(root_of, live)).items():
+    # What was rejected is no version that counts: what it was to replace counts again.
+    standing = [row for row in live if row["trust"] not in ("rejected", "quarantined")]
+    for root, count in Counter(map(root_of, standing)).items():
         if count > 1:
             yield Fault(f"{step[1]} leaves two live versions", str(root))
     texts = Counter(
@@ -100,16 +102,17 @@ def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
         }
         rows = [row for root in chains for row in after.chains[root]]
         is_waiting = any(
-            row["content"] == TEXTS[text] and row["trust"] == "candidate" for row in after.memories.values()
+            row["content"] == TEXTS[text] and row["trust"] in ("candidate", "quarantined")
+            for row in after.memories.values()
         )
         current = [
             row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key
         ]
-        is_barred = any(
+        is_barred = after.has_purged or any(
             row["content"] == TEXTS[text] and row["fold_hash"] in after.barred
             for row in after.memories.values()
         )
         if rows and not is_waiting and not is_barred and all(row["author_name"] == by_import for row in rows):
             for row in current:
-                if row["content"] != TEXTS[text]:
+                if row["content"] != TEXTS[text] and row["trust"] != "candidate":
                     yield Fault("import does not follow its file", shown_row(row))

@@ -82,7 +82,7 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     mark, change = read_undo_id(undo_id)
     entries = find_write(actor, mark, change)
     operation = next(each for each in TELLING if each in {entry.operation for entry in entries})
-    refuse_held(actor, TELLING[operation], entries)
+    refuse_held(actor, TELLING[operation], [each for each in entries if each.operation == operation])
     rows = rows_of([change])
     if not rows:
         raise Conflict("It was undone already.", hint="Nothing was changed.", field=UNDO)

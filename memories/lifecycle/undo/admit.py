@@ -32,7 +32,7 @@ def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, 
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)
     is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
-    if is_decided or trust == Trust.QUARANTINED or _was_kept(memory):
+    if is_decided or trust in (Trust.QUARANTINED, Trust.REJECTED) or _was_kept(memory):
         return {}
     return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
 

@@ -309,6 +309,16 @@ class _Reversal:
             touched = set(later.vals or ()) - COUNTERS
             if touched and (self.terms.partial or DECIDED & touched):
                 raise changed_since(memory, field=self.terms.field)
+        self._refuse_changed_by_others(row, memory)
+        if use := self._use_of(memory):
+            raise Conflict(
+                f"{memory.id} is in use since: {use}.",
+                hint="Nothing was changed. Undo that first.",
+                field=self.terms.field,
+            )
+
+    def _refuse_changed_by_others(self, row: FormerRow, memory: Memory) -> None:
+        """Raise Conflict if another person or agent changed the memory since; what they did would go with it."""
         ids = {memory.id, *(version.id for version in versions_of(memory))}
         entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=ids)
         mine = self._own_changes(row)
@@ -317,14 +327,8 @@ class _Reversal:
         other = since.exclude(actor=self.actor.name, token=self.actor.token_id).exclude(change__in=mine)
         if (by := other.order_by("key").first()) is not None:
             raise Conflict(
-                f"Somebody else has changed {memory.id} since: {Operation(by.operation).label}.",
+                f"{by.actor} has changed {memory.id} since: {Operation(by.operation).label}.",
                 hint="Nothing was changed. Inspect the memory, and correct it as it is now.",
-                field=self.terms.field,
-            )
-        if use := self._use_of(memory):
-            raise Conflict(
-                f"{memory.id} is in use since: {use}.",
-                hint="Nothing was changed. Undo that first.",
                 field=self.terms.field,
             )
 
@@ -343,6 +347,10 @@ class _Reversal:
     def _put_back(self, row: FormerRow, memory: Memory) -> None:
         """Put a memory's columns back, in the version that counts too if an edit carried them on."""
         require_right(self.actor, memory, right=self.terms.right)
+        if memory.id in self.done.carried and all(
+            getattr(memory, n) == old for n, (old, _) in row.values.items()
+        ):
+            return  # it was put back with the version before it
         if "group_id" in row.values:
             for group in row.values["group_id"]:
                 if not self.actor.may(CURATE, group):
@@ -356,6 +364,8 @@ class _Reversal:
         is_label = not row.values.keys().isdisjoint({"trust", "pinned"}) and "state" not in row.values
         if is_label and memory.state != State.LIVE and not self.terms.partial:
             raise changed_since(memory, field=self.terms.field)
+        if _goes_away(row) and not self.terms.partial:
+            self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
         if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
             new |= admit_again(self.actor, memory, new)
@@ -447,6 +457,12 @@ def _comes_back(row: FormerRow) -> bool:
     was, now = row.values.get("trust", (None, None))
     hidden = (Trust.REJECTED, Trust.QUARANTINED, Trust.CANDIDATE)
     return now in hidden and was is not None and was not in hidden
+
+
+def _goes_away(row: FormerRow) -> bool:
+    """True if the row is live before its reversal and not after it."""
+    before, after = row.values.get("state", (None, None))
+    return after == State.LIVE and before != State.LIVE
 
 
 def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:

@@ -40,7 +40,11 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
     The plan is withdrawn before its day, in the caller's transaction: what it was to replace counts as before.
     """
     now = timezone.now()
-    revived = tuple(row for row in read_plan(plan, now).replaces if row.key not in besides)
+    replaces = [row for row in read_plan(plan, now).replaces if row.key not in besides]
+    # A retraction bars the text: what has it as well does not come back.
+    revived = tuple(
+        row for row in replaces if plan.state != State.RETRACTED or row.fold_hash != plan.fold_hash
+    )
     for row in revived:
         # Only what is live decays, so it does not pay for the time until now.
         values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | former_end(row)

@@ -189,7 +189,7 @@ def test_a_policy_stands_against_the_undo(agent: Agent) -> None:
 def test_what_others_built_on_stays(agent: Agent, other: Agent) -> None:
     stored = keep(agent, TRUE)
     keep(other, TRUE)
-    assert "Somebody else has changed" in agent.error("forget_memory", verb="undo", id=stored["undo"])
+    assert "alice/agent has changed" in agent.error("forget_memory", verb="undo", id=stored["undo"])
     entity = keep(agent, "Age is a tool for encryption.", type="entity")
     other.answer("store_relation", subject="Backup", predicate="uses", object=entity["id"])
     assert "a relation leads to it" in agent.error("forget_memory", verb="undo", id=entity["undo"])
