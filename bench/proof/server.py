@@ -1,6 +1,5 @@
 """A real server process on a free port of 127.0.0.1, which a proof may kill, and what processes cost."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -11,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from bench.proof.home import Home
 from bench.proof.proof import REPOSITORY, ProofError, wait_until
 
@@ -18,7 +19,6 @@ START_S = 180  # beside writers, on a busy machine
 STOP_S = 30
 LOOK_S = 0.5
 STARTED_MS = 500  # of CPU time, which a process takes before it answers
-TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 # Words of a log that no proof may bring about.
 BAD_WORDS = ("Traceback (most recent call last)", "database is locked", " ERROR ", " CRITICAL ")
 
@@ -128,18 +128,16 @@ def kill(process: "subprocess.Popen[bytes] | subprocess.Popen[str]", what: str) 
 
 def web_processes(up: int) -> list[int]:
     """The ids of the idle web processes of an `up`; those that answer."""
-    found = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(up)], capture_output=True, text=True, check=True
-    )
-    lines = [line.split(maxsplit=1) for line in found.stdout.splitlines()]
-    pids = [int(pid) for pid, command in lines if "loci_site.server.web" in command]
-    before = [cpu_ms(pid) for pid in pids]
-    time.sleep(LOOK_S)
-    return [
-        pid
-        for pid, ms in zip(pids, before, strict=True)
-        if ms > STARTED_MS and cpu_ms(pid) - ms < LOOK_S * 50
-    ]
+    try:
+        children = psutil.Process(up).children()
+        pids = [child.pid for child in children if "loci_site.server.web" in " ".join(child.cmdline())]
+        before = [cpu_ms(pid) for pid in pids]
+        time.sleep(LOOK_S)
+        spent = [cpu_ms(pid) - ms for pid, ms in zip(pids, before, strict=True)]
+    except psutil.NoSuchProcess:  # one of them ended meanwhile
+        return []
+    rows = zip(pids, before, spent, strict=True)
+    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < LOOK_S * 50]
 
 
 def both_web_processes(server: Server) -> list[int]:
@@ -157,14 +155,13 @@ def both_web_processes(server: Server) -> list[int]:
 
 def cpu_ms(pid: int) -> float:
     """The CPU time that a process has used so far, in ms."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * TICK_MS
+    spent = psutil.Process(pid).cpu_times()
+    return (spent.user + spent.system) * 1000
 
 
 def resident_mb(pid: int) -> float:
     """The memory that a process holds now, in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+    return psutil.Process(pid).memory_info().rss / 2**20
 
 
 def bad_lines(log: Path) -> list[str]:
