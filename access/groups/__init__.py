@@ -14,6 +14,7 @@ from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.groups.guarding import admit, check_rules, refuse_secret
+from access.limits.quota import check_may_limit
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
@@ -195,7 +196,7 @@ def create_everyone(actor: Actor) -> Group:
 class GroupChange:
     """New values for a group; None leaves a value unchanged. set_private() changes whether it is private.
 
-    An empty `default_scope` follows the instance's rule. `guard` has rules such as `personal=mask`, separated with commas.
+    An empty `default_scope` and a limit of 0 follow the instance's rule. `guard` has rules such as `personal=mask`, separated with commas.
     """
 
     title: str | None = None
@@ -206,6 +207,8 @@ class GroupChange:
     default_scope: str | None = None
     captures: str | None = None
     guard: str | None = None
+    max_memories: int | None = None
+    max_bytes: int | None = None
 
 
 GroupTextCheck = Callable[[Actor, Group, str, str], None]
@@ -231,13 +234,15 @@ def update_group(
     `right` is less than ADMIN where a curator accepts proposed instructions; `details` are added to the log row.
 
     Raises:
-        GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
+        GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin; the limits of what it may hold
+            are for an admin of all groups.
         InvalidInput: a value is not allowed.
         SensitiveText: the title or the instructions hold a secret.
         Conflict: the title or the instructions repeat a text that was withdrawn in the group.
     """
     found = find_group(actor, slug, right=right)
     check_change(change)
+    check_may_limit(actor, max_memories=change.max_memories, max_bytes=change.max_bytes)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     if "guard" in wanted:
         wanted["guard"] = check_rules(wanted["guard"])

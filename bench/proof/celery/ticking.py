@@ -30,7 +30,7 @@ LEAST_GAP_S = (EVERY - TICK / 2).total_seconds() - SLACK_S
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker noted: ready, message or ran; when (Unix seconds), and in which process."""
+    """What a worker noted: ready, message, ran or done; when (Unix seconds), and in which process."""
 
     what: str
     at: float
