@@ -6,7 +6,7 @@ buffers beside the cache.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from memories.types import Trust
 
@@ -25,7 +25,7 @@ class Tuning:
     fact_share: float = 0.9  # a statement of its own is found by its meaning
     long_share: float = 0.55  # one vector per 256 tokens says less of a long text
     # Taken off fact_share: for a question of many words that one memory has many of, and if one memory leads by rare
-    # words. Chosen on wikiqa and the development halves of loci_site/evaluation/sets.
+    # words. Chosen on wikiqa and the development halves of bench/evaluate/sets.
     long_question_drop: float = 0.25
     rare_word_drop: float = 0.3
     thread_share: float = 0.3  # pull of a turn's score towards its thread's
@@ -45,7 +45,7 @@ class Tuning:
     short_penalty: float = 0.04  # per halving below 25 words: "Wow, nice!" answers nothing
     # Per doubling of a turn beyond 100 words; the setting retrieval.length_penalty overrides it.
     length_penalty: float = 0.15
-    # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (bench.groups):
+    # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (docs/recall.md):
     # the balance if a group is asked for its own memories twice as often as for another's.
     elsewhere_penalty: float = 0.1
     # Of 0.05 to 0.2 and 0.2 to 0.5, on the questions of tests/memories/recall/test_relations.py. 0.5 finds one more of
@@ -66,46 +66,6 @@ class Tuning:
 
 
 TUNING = Tuning()
-# The steps that evaluation takes out, one at a time: a step's name and the weights without it.
-STEPS: dict[str, dict[str, Any]] = {
-    "the thread": {"thread_share": 0.0},
-    "what was stored beside": {"beside_share": 0.0},
-    "the date": {"date_boost": 0.0, "bound_boost": 0.0},
-    "the time": {"time_boost": 0.0},
-    "the speaker": {"speaker_boost": 0.0},
-    "who said it": {"said_boost": 0.0},
-    "the subject alone": {"by_subject": False},
-    "the penalty for long turns": {"length_penalty": 0.0},
-    "the penalty for the very short": {"short_penalty": 0.0},
-    "the group asked in": {"elsewhere_penalty": 0.0},
-    "the relations": {"by_relations": False},
-    "the share by question": {"long_question_drop": 0.0, "rare_word_drop": 0.0},
-    "the identifier": {"identifier_boost": 0.0},
-    "the tags": {"tag_boost": 0.0, "all_tags_boost": 0.0},
-    "the share by kind": {"fact_share": 0.45, "long_share": 0.45},
-}
-# The values that cross-validation chooses from, one weight at a time.
-CHOICES: dict[str, tuple[float, ...]] = {
-    "full_cosine": (0.5, 0.7),
-    "turn_share": (0.35, 0.55),
-    "fact_share": (0.8, 0.95),
-    "long_share": (0.45, 0.65),
-    "long_question_drop": (0.15, 0.3),
-    "rare_word_drop": (0.2, 0.4),
-    "thread_share": (0.2, 0.4),
-    "beside_share": (0.05, 0.15),
-    "date_boost": (0.2, 0.4),
-    "time_boost": (0.05, 0.15),
-    "speaker_boost": (0.04, 0.1),
-    "said_boost": (0.05, 0.15),
-    "short_penalty": (0.02, 0.06),
-    "length_penalty": (0.1, 0.2),
-}
-
-
-def without(step: str, tuning: Tuning = TUNING) -> Tuning:
-    """The weights with one of STEPS taken out."""
-    return replace(tuning, **STEPS[step])
 
 
 # Fusion

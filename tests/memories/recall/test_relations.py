@@ -15,6 +15,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group, Membership, Role
 from access.visibility import Narrowing
+from bench.evaluate.ablation import without
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
 from memories.lifecycle.retract import retract
@@ -26,7 +27,6 @@ from memories.recall.pipeline import current_tuning, gather, score_candidates
 from memories.recall.question import understand
 from memories.recall.relations import find_related
 from memories.recall.trace import Trace
-from memories.recall.weights import without
 from memories.search.in_memory import sync as following
 from memories.store.writes.rows import add_alias
 from relations.models import EntityAlias, Relation
