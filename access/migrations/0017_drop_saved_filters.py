@@ -4,6 +4,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("access", "0015_changes")]
+    dependencies = [("access", "0016_group_limits")]
 
     operations = [migrations.DeleteModel("SavedFilter")]

@@ -22,7 +22,6 @@ NEEDING_TABLES = frozenset(
         "changepassword",
         "connect",
         "createsuperuser",
-        "evaluate",
         "export",
         "group",
         "hook",

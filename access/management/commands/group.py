@@ -45,6 +45,7 @@ NO_DELETE: Final = (
 INSTANCE = "instance"  # the word for no rule of the group's own
 CHANGEABLE = (
     "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
+    "max_memories", "max_bytes",
 )  # fmt: skip
 
 
@@ -119,6 +120,8 @@ def update(options: dict[str, Any]) -> CommandAnswer:
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
         guard=options.get("guard"),
+        max_memories=options.get("max_memories"),
+        max_bytes=options.get("max_bytes"),
         default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
         captures=options.get("captures"),
     )
@@ -296,6 +299,8 @@ class Command(LociCommand):
              option("--default-scope", choices=[INSTANCE, *ScopeRule.values],
                     help="who sees a memory without a scope; instance: as access.default_scope says"),
              option("--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"),
+             option("--max-memories", type=int, metavar="N", help="most live memories; 0: the instance's limit"),
+             option("--max-bytes", type=int, metavar="N", help="most bytes of their text; 0: the instance's limit"),
              option("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora"), DRY_RUN),
         ),
         "narrow": CommandVerb(

@@ -15,8 +15,8 @@ from access.management.options import DRY_RUN, EMAIL, NAME, YES_NO, either, flag
 from access.models import ApiToken, Attempts, Group, Role
 from access.sign_in.invitations import invitation_link, name_and_email
 from access.sign_in.leaving import deactivate as end_account
+from access.sign_in.lockouts import active_locks, lift_lock
 from access.sign_in.passwords import generated_password, piped_password, typed_password
-from access.sign_in.throttle import active_locks, lift_lock
 from access.sign_in.users import PersonChange, add_person, change_person, find_person, set_password
 from access.tokens import operator
 

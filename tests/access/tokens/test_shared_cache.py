@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.limits.write_rate import writes_left
+from access.limits.throttle import writes_left
 from access.models import PersonWrites
 from bench.proof.celery.brokers import RedisBroker
 from storage.shared_cache import connected_cache
