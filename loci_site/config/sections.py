@@ -279,7 +279,6 @@ class Files:
         (),
         "Folders that are watched, each as PATH=GROUP or PATH=GROUP:sync; others are added with `loci watch`.",
     )
-    max_file_kb: int = key(100, "Largest note that is read.", unit="KiB", low=1, high=1024)
     rooms_folder: Path = key(Path("rooms"), "Folder of the rooms; relative to LOCI_HOME.")
     rooms: tuple[str, ...] = key((), "Groups that have a room on disk.")
     daily_log: tuple[str, ...] = key((), "Groups whose room has a daily log of new memories.")
@@ -331,6 +330,6 @@ REMOVED: dict[str, tuple[str, ...]] = {
     ),
     "access": ("oauth_failures", "registrations", "lock_s", "longest_lock_s"),
     "hooks": ("prompt_memories", "prompt_tokens", "start_tokens"),
-    "files": ("scan_s", "poll_s"),
+    "files": ("max_file_kb", "scan_s", "poll_s"),
     "notifications": ("look_min", "kept_days"),
 }

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
@@ -30,6 +29,8 @@ from sources.watching.new_notes import write_new_notes
 from sources.watching.note_text import NoteText, SectionText, read_note
 from sources.watching.replacing import sha_of
 from storage.ids import new_id
+
+MAX_FILE_KB = 100  # largest note that is read
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,8 @@ def look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
 
 def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float) -> None:
     """Read one changed file, unless it is being written."""
-    limit = settings.LOCI.files.max_file_kb
-    if file.size > limit * 1024:
-        row.problem, row.signature = f"it is larger than {limit} KiB (files.max_file_kb)", file.signature
+    if file.size > MAX_FILE_KB * 1024:
+        row.problem, row.signature = f"it is larger than {MAX_FILE_KB} KiB", file.signature
         look.unreadable.append(row)
         return
     raw = read_file(root, file) if file.is_quiet(at) else None

@@ -258,10 +258,13 @@ def _marks(group: Group) -> str:
 
 
 TITLE = "the title that people read"
-INSTRUCTIONS = {"metavar": "TEXT|@FILE|-", "help": "instructions that every agent gets at the start"}
-POLICY = {"choices": CandidatePolicy.values, "help": "which writes wait for a curator"}
-CONFIDENCE = {"type": float, "metavar": "0-1", "help": "for the policy 'below'"}
-PRIVATE = {"choices": YES_NO, "help": "allow no global memories in the group"}
+INSTRUCTIONS: Final[dict[str, Any]] = {
+    "metavar": "TEXT|@FILE|-",
+    "help": "instructions that every agent gets at the start",
+}
+POLICY: Final[dict[str, Any]] = {"choices": CandidatePolicy.values, "help": "which writes wait for a curator"}
+CONFIDENCE: Final[dict[str, Any]] = {"type": float, "metavar": "0-1", "help": "for the policy 'below'"}
+PRIVATE: Final[dict[str, Any]] = {"choices": YES_NO, "help": "allow no global memories in the group"}
 
 
 class Command(LociCommand):
