@@ -364,11 +364,11 @@ class Guard:
 
 @dataclass(frozen=True)
 class Files:
-    """[files] notes on disk that are kept in step with memories (docs/how-to/files.md)."""
+    """[files] notes on disk that become memories, and rooms (docs/how-to/files.md)."""
 
     watch: tuple[str, ...] = key(
         (),
-        "Folders that are watched, each as PATH=GROUP or PATH=GROUP:sync; others are added with `loci watch`.",
+        "Folders that are watched, each as PATH=GROUP; others are added with `loci watch`.",
     )
     max_file_kb: int = key(100, "Largest note that is read.", unit="KiB", low=1, high=1024)
     scan_s: float = key(

@@ -1,5 +1,6 @@
 """The files of a watched folder as the file system shows them; links are not followed."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -101,6 +102,11 @@ def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
         return None
     path = PurePosixPath(Path(entry.path).relative_to(root)).as_posix()
     return SeenFile(path, signature_of(about), about.st_size, max(about.st_mtime, about.st_ctime))
+
+
+def sha_of(raw: bytes) -> str:
+    """SHA-256 of a file's bytes in hex."""
+    return hashlib.sha256(raw).hexdigest()
 
 
 def signature_of(about: os.stat_result) -> str:

@@ -31,11 +31,10 @@ ROWS_AT_ONCE = 500
 
 @dataclass
 class ScanOutcome:
-    """What a scan did, in numbers, and problems by file. `writes` are sections of which only the memory changed."""
+    """What a scan did, in numbers, and problems by file."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: dict[int, list[str]] = field(default_factory=dict)
-    writes: list[tuple[WatchedSection, Memory]] = field(default_factory=list)
 
     def blame(self, file: WatchedFile, why: str) -> None:
         """Record a problem of a file."""
@@ -62,7 +61,7 @@ def current_memories(rows: Iterable[WatchedSection]) -> dict[int, Memory]:
 def take_pair(
     actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
-    """Synchronise a section and its memory; returns a section to store as new."""
+    """Bring a section's memory up to date; returns a section to store as new."""
     before = values_of(row)
     again = bring_into_step(actor, outcome, section, row, head)
     if values_of(row) != before:
@@ -78,7 +77,7 @@ def values_of(row: WatchedSection) -> list[object]:
 def bring_into_step(
     actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
-    """Update the row, and the file or memory that is behind; returns a section to store as new."""
+    """Update the row, and the memory if the file changed alone; returns a section to store as new."""
     confirm_again(actor, row, head)
     row.ref = section.ref
     is_new_text = section.body_hash != row.body_hash
@@ -100,8 +99,6 @@ def bring_into_step(
         if row.in_conflict:
             row.memory, row.memory_hash = head, head.content_hash
             show_current(row, head)
-        else:
-            outcome.writes.append((row, head))
     elif says_more:
         edit_memory(actor, outcome, section, row, head)
     return None
@@ -112,7 +109,6 @@ def settle(row: WatchedSection, section: SectionText, memory: Memory) -> None:
     row.memory, row.memory_hash = memory, memory.content_hash
     row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
     row.in_conflict = False
-    row.is_exact = section.span is not None and section.body_of(memory.content) == section.body
 
 
 def edit_memory(
@@ -129,11 +125,10 @@ def edit_memory(
     except LociError as error:
         row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
         if error.message != f"{head.id} already has these values.":
-            row.is_exact = False  # the file says what the memory may not
             outcome.blame(row.file, f"{section.ref or 'its text'}: {error}")
         return
     if done.outcome == EditOutcome.QUEUED:
-        row.body_hash, row.labels_hash, row.is_exact = section.body_hash, section.labels_hash, False
+        row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
         outcome.counts["queued"] += 1
         return
     settle(row, section, done.memory)

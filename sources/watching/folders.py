@@ -19,7 +19,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted
 from access.groups import find_group
 from access.models import Group, Role
-from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
+from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
 from sources.slug import slug_of
 from sources.watching.disk import MARKER, read_marker
 from storage.ids import new_id
@@ -28,6 +28,7 @@ SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily
 NAME_CHARS: Final = 60
 ENCRYPTED: Final = "The store is encrypted, and files beside it would not be."
 ALLOW: Final = "Set files.beside_encryption = true if that is meant."
+ONLY_READ: Final = "is only read now: changed memories are not written into its files"
 WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
 
 
@@ -36,7 +37,6 @@ def add_folder(
     path: Path,
     *,
     group: str | None,
-    mode: str = WatchMode.READ,
     poll: bool = False,
     as_own: bool = False,
     from_config: bool = False,
@@ -44,17 +44,13 @@ def add_folder(
     """Watch a folder: its notes become memories of the group. A folder already watched gets the new options.
 
     Raises:
-        NotFound, InvalidInput: the path is no folder, or one that is not watched; the mode is not allowed.
+        NotFound, InvalidInput: the path is no folder, or one that is not watched.
         Conflict: it lies in a watched folder, or has one in it; or the store is encrypted.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used, or is private.
     """
     check_machine(actor)
     if not may_be_plain():
         raise Conflict(ENCRYPTED, hint=ALLOW, field="path")
-    if mode not in WatchMode.values:
-        raise InvalidInput(
-            f"'{mode[:40]}' is not a mode.", hint=f"Use {', '.join(WatchMode.values)}.", field="mode"
-        )
     root = check_path(path)
     found = find_group(actor, group, right=WRITE)
     refuse_private(found)
@@ -67,7 +63,7 @@ def add_folder(
             hint="Remove it first: its memories stay in that group.",
             field="group",
         )
-    wanted = {"mode": mode, "poll": poll, "as_own": as_own, "from_config": from_config}
+    wanted = {"poll": poll, "as_own": as_own, "from_config": from_config}
     if watched is not None and all(getattr(watched, name) == value for name, value in wanted.items()):
         return watched
     with transaction.atomic():
@@ -172,16 +168,15 @@ def leave_marker(folder: WatchedFolder) -> str:
 
 
 def add_from_config(actor: Actor) -> list[str]:
-    """Watch the folders in files.watch and pause those no longer named there; returns errors of the setting."""
+    """Watch the folders in files.watch and pause those no longer named there; returns what is wrong with the setting."""
     wrong, named = [], set[str]()
     for entry in settings.LOCI.files.watch:
         path, _, rest = entry.rpartition("=")
-        slug, _, mode = rest.partition(":")
+        slug = rest.removesuffix(":read").removesuffix(":sync")
+        if rest.endswith(":sync"):
+            wrong.append(f"files.watch: '{entry}': the folder {ONLY_READ}. Leave out ':sync'.")
         try:
-            folder = add_folder(
-                actor, Path(path), group=slug, mode=mode or WatchMode.READ, from_config=True,
-                poll=False, as_own=False,
-            )  # fmt: skip
+            folder = add_folder(actor, Path(path), group=slug, from_config=True)
         except LociError as error:
             wrong.append(f"files.watch: '{entry}': {error}")
         else:

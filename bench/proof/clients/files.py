@@ -1,4 +1,4 @@
-"""What is saved into a watched folder is in the file, the history or the Review, and nothing else is touched."""
+"""What is saved into a watched folder is in the file, the history or the Review."""
 
 import random
 import shutil
@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from hypothesis import HealthCheck, given, settings
 
 from bench.proof.home import Home, make_home
 from bench.proof.proof import Finding, ProofError, Workshop
 from bench.proof.server import running
-from tests.sources.watching.heads import heads, keeps_every_byte
 
 ROOMS = ("Hall", "Cellar", "Attic", "Yard")
 QUIET_S = 0.6  # an editor that saves twice within half a second has replaced its own text
@@ -44,16 +42,16 @@ class Saved:
 
 
 def prove_files(workshop: Workshop) -> Finding:
-    """Heads, a checkout, an unmount and a crowd, with a real server and its watching process."""
+    """A checkout, an unmount and a crowd, with a real server and its watching process."""
     faults: list[str] = []
-    numbers: dict[str, object] = {"random front matters": try_heads(workshop.pick(1000, 100), faults)}
+    numbers: dict[str, object] = {}
     home = make_home(workshop.folder / "home-files")
     command(home, "group", "create", GROUP)
     root = workshop.folder / "house"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     with running(home, workshop.folder / "server.log", supervised=True) as server:
-        command(home, "watch", str(root), "--group", GROUP, "--mode", "sync")
+        command(home, "watch", str(root), "--group", GROUP)
         numbers |= try_checkout(home, root, workshop.pick(1000, 50), faults)
         numbers |= try_unmount(home, root, faults)
         crowd = Saved(root / "house.md", random.Random(7))
@@ -67,21 +65,6 @@ def prove_files(workshop: Workshop) -> Finding:
             "of them by the agent": crowd.counts["agent"],
         }
     return Finding(numbers, tuple(faults))
-
-
-def try_heads(count: int, faults: list[str]) -> int:
-    """Random front matters: only Loci's keys are added."""
-
-    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=[*HealthCheck])
-    @given(heads())
-    def survives(text: str) -> None:
-        keeps_every_byte(text)
-
-    try:
-        survives()
-    except AssertionError as error:
-        faults.append(f"front matter: {error}")
-    return count
 
 
 def try_checkout(home: Home, root: Path, count: int, faults: list[str]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from sources.slug import slug_of
 
 _HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
+_BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)+")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def split_sections(body: str) -> Iterator[NoteSection]:
     """The sections of a note that have a text. Headings in code are none. Very long sections are cut at blank lines."""
     seen: Counter[str] = Counter()
     for path, text in raw_sections(body):
-        for part in split_long(text.strip("\n")):
+        for part in split_long(_BLANK_LINES.sub("", text).rstrip()):
             if part.strip():
                 ref = "/".join(slug_of(heading) for heading in path)
                 seen[ref] += 1
