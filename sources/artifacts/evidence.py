@@ -189,27 +189,25 @@ def read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:
     for chunk_key, memory_id in ChunkProof.objects.filter(chunk__in=keys).values_list("chunk", "memory__id"):
         proofs.setdefault(chunk_key, []).append(memory_id)
     return [
-        (rows[hit.key], make_item(rows[hit.key], hit, proofs.get(hit.key, [])))
+        (
+            chunk,
+            EvidenceItem(
+                id=chunk.id,
+                locator=chunk.locator,
+                path=chunk.artifact.path,
+                source=chunk.artifact.source,
+                heading=chunk.heading,
+                text=chunk.content,
+                score=hit.score,
+                tokens=chunk.tokens,
+                is_suspect=chunk.weight < 1,
+                numbers={"keyword": round(hit.keyword, 4), "vector": round(hit.cosine, 4)},
+                proves=tuple(proofs.get(hit.key, ())),
+            ),
+        )
         for hit in hits
-        if hit.key in rows
+        if (chunk := rows.get(hit.key)) is not None
     ]
-
-
-def make_item(chunk: Chunk, hit: ChunkHit, proves: Sequence[UUID]) -> EvidenceItem:
-    """The item of one chunk."""
-    return EvidenceItem(
-        id=chunk.id,
-        locator=chunk.locator,
-        path=chunk.artifact.path,
-        source=chunk.artifact.source,
-        heading=chunk.heading,
-        text=chunk.content,
-        score=hit.score,
-        tokens=chunk.tokens,
-        is_suspect=chunk.weight < 1,
-        numbers={"keyword": round(hit.keyword, 4), "vector": round(hit.cosine, 4)},
-        proves=tuple(proves),
-    )
 
 
 def choose_items(

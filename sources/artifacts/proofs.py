@@ -1,6 +1,6 @@
 """Chunks that prove memories: linking them, listing them, and asking a person when the text of a chunk changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -115,15 +115,6 @@ def ask_again(proof: ChunkProof) -> None:
         FILES, STALE, group=memory.group, memory=memory, version=memory_version(memory), why=WHY,
         arguments={"locator": proof.locator}, reason=reason[:500],
     )  # fmt: skip
-
-
-def proofs_of(memories: Iterable[Memory]) -> dict[int, list[ChunkProof]]:
-    """The proofs of memories, by the key of their chains' roots."""
-    found: dict[int, list[ChunkProof]] = {}
-    rows = ChunkProof.objects.filter(memory__in={memory.root_key for memory in memories})
-    for proof in rows.select_related("chunk").defer("chunk__embedding").order_by("key"):
-        found.setdefault(proof.memory_id, []).append(proof)
-    return found
 
 
 def dispute_memory(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:

@@ -22,7 +22,7 @@ from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
 from memories.search.schema import begin_purge
 from sources.artifacts.guarding import for_files
-from sources.artifacts.proofs import adopt_sources, mark_stale
+from sources.artifacts.proofs import adopt_sources, find_chunk, mark_stale
 from sources.artifacts.writing import count_chunks, retire_artifacts
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
 
@@ -119,16 +119,16 @@ def release_chunk(actor: Actor, chunk_id: str) -> Chunk:
     """Make a held chunk findable as evidence, until its text changes.
 
     Raises:
-        NotFound, NotPermitted: as find_artifact() does; it takes a person who may curate.
+        NotFound, NotPermitted: as find_chunk() does; it takes a person who may curate.
         Conflict: the chunk is not held.
     """
-    row = find_chunk(actor, chunk_id)
+    row = find_curated(actor, chunk_id)
     return decide_chunk(actor, row, before=ChunkState.HELD, after=ChunkState.LIVE, released_by=actor.name)
 
 
 def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
     """Hold back a chunk that a person released. Raises as release_chunk() does."""
-    row = find_chunk(actor, chunk_id)
+    row = find_curated(actor, chunk_id)
     if not row.released_by:
         raise Conflict(
             "Nobody released this chunk.", hint="Only a released chunk can be held back again.", field="chunk"
@@ -136,15 +136,11 @@ def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
     return decide_chunk(actor, row, before=ChunkState.LIVE, after=ChunkState.HELD, released_by="")
 
 
-def find_chunk(actor: Actor, chunk_id: str) -> Chunk:
-    """A chunk of a group that the actor, a person, curates. Raises as find_artifact() does."""
+def find_curated(actor: Actor, chunk_id: str) -> Chunk:
+    """A chunk of a group that the actor, a person, curates. Raises as find_chunk() does."""
     if not actor.is_person:
         raise NotPermitted("Only a person can release a chunk or hold it back.", hint="Do it in the browser.")
-    row = Chunk.objects.select_related("artifact").filter(id=parse_id(chunk_id, field="chunk")).first()
-    if row is None or not actor.may_enter(row.group_id):
-        raise NotFound("No chunk of that id, or you don't have access.", field="chunk")
-    find_artifact(actor, str(row.artifact.id), right=CURATE)
-    return row
+    return find_chunk(actor, chunk_id, right=CURATE)
 
 
 def decide_chunk(

@@ -14,9 +14,8 @@ from memories.language.cleaning import content_hash
 from memories.language.word_forms import forms_of
 from memories.recall.candidates import word_count
 from sources.artifacts.guarding import GuardedChunk, GuardedFile
-from sources.artifacts.locators import format_locator
 from sources.artifacts.proofs import mark_stale
-from sources.models import Artifact, ArtifactState, Chunk, ChunkState, FileKind
+from sources.models import SHA_DIGITS, Artifact, ArtifactState, Chunk, ChunkState, FileKind
 
 MAX_FORMS_CHARS: Final = 4000
 MOVED: Final = ("start_line", "end_line", "locator", "heading")
@@ -74,7 +73,8 @@ def write_file_chunks(
         kept += 1
     retired = retire_chunks([row for rows in same.values() for row in rows], now)
     move_chunks(moved)
-    Chunk.objects.bulk_create(without_doubles(fresh), batch_size=200)
+    once = {(row.locator, row.text_hash): row for row in fresh}  # parts of a long line may be equal
+    Chunk.objects.bulk_create(once.values(), batch_size=200)
     count_chunks(artifact)
     return WrittenFile(artifact, found is None, len(fresh), len(moved), kept - len(moved), retired)
 
@@ -83,6 +83,7 @@ def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
     """The unsaved row of a chunk."""
     chunk = guarded.chunk
     digest = content_hash(chunk.text)
+    place = f"L{chunk.start}" if chunk.start == chunk.end else f"L{chunk.start}-L{chunk.end}"
     return Chunk(
         artifact=artifact,
         group_id=artifact.group_id,
@@ -92,7 +93,7 @@ def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
         weight=guarded.weight,
         start_line=chunk.start,
         end_line=chunk.end,
-        locator=format_locator(artifact.path, chunk.start, chunk.end, digest),
+        locator=f"{artifact.path}#{place}@{digest[:SHA_DIGITS]}",
         text_hash=digest,
         heading=chunk.heading[:300],
         content=chunk.text,
@@ -118,11 +119,6 @@ def move_chunks(moved: Sequence[Chunk]) -> None:
         for row in moved:
             Chunk.objects.filter(pk=row.pk).update(locator=f"moving {row.pk}")
     Chunk.objects.bulk_update(moved, MOVED, batch_size=100)
-
-
-def without_doubles(rows: Sequence[Chunk]) -> list[Chunk]:
-    """The rows without repeats of a text at one place: parts of a long line may be equal."""
-    return list({(row.locator, row.text_hash): row for row in rows}.values())
 
 
 def retire_chunks(rows: Sequence[Chunk], now: datetime) -> int:

@@ -127,7 +127,9 @@ def find_related(
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
     asked = " ".join(f"{sent.title} {text[-MAX_ASKED_CHARS:]}".split())
-    found = suggest(actor, last_words(asked), limit=MAX_LIMIT, by_meaning=True, states=LIVE)
+    if len(asked) > MAX_CHARS:
+        asked = asked[-MAX_CHARS:].partition(" ")[2]  # at whole words
+    found = suggest(actor, asked, limit=MAX_LIMIT, by_meaning=True, states=LIVE)
     others = [each for each in found if thread_name(each.memory) != sent.thread]
     return [item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
 
@@ -163,8 +165,3 @@ def item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
 def thread_name(memory: Memory) -> str:
     """The name of the memory's thread; empty without one."""
     return memory.thread.name if memory.thread is not None else ""
-
-
-def last_words(text: str) -> str:
-    """The end of a text, at whole words, no longer than a question may be."""
-    return text if len(text) <= MAX_CHARS else text[-MAX_CHARS:].partition(" ")[2]

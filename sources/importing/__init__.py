@@ -70,7 +70,7 @@ def choose_importer(path: Path, name: str = "") -> Importer:
     if not surest:
         raise InvalidInput(
             f"The {kind} is in no format that Loci can import.",
-            hint=f"Formats: {describe_formats()}. Text must be UTF-8.",
+            hint=f"Formats: {'; '.join(importer.description for importer in IMPORTERS)}. Text must be UTF-8.",
             field="file",
         )
     if len(surest) > 1:
@@ -106,8 +106,3 @@ def find_importer(name: str) -> Importer:
     raise InvalidInput(
         f"'{name[:40]}' is not a format.", hint=f"Formats: {', '.join(NAMES)}.", field="format"
     )
-
-
-def describe_formats() -> str:
-    """All formats in words, separated by semicolons."""
-    return "; ".join(importer.description for importer in IMPORTERS)

@@ -128,7 +128,8 @@ class DraftIntake:
             self.actor,
             part.drafts if self.rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
             encoder=self.encoder,
-            on_progress=by_line_number(part, on_progress),
+            on_progress=on_progress
+            and (lambda done: on_progress(part.numbers[done - 1])),  # as a line number
             dry_run=self.dry_run,
             are_checked=True,
             hold=self.hold,
@@ -286,10 +287,3 @@ def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[
             part = DraftBatch()
     if len(part) or part.skipped:
         yield part
-
-
-def by_line_number(
-    part: DraftBatch, on_progress: Callable[[int], object] | None
-) -> Callable[[int], object] | None:
-    """Progress callback for the number of stored drafts, reported as line numbers."""
-    return on_progress and (lambda done: on_progress(part.numbers[done - 1]))

@@ -13,8 +13,8 @@ from sources.importing.formats.notes.folders import FoundNote, draft_of
 from sources.importing.formats.notes.front_matter import split_note
 from sources.importing.formats.notes.locus import ENDINGS as LOCUS_ENDINGS
 from sources.importing.formats.notes.locus import locus_record
-from sources.importing.formats.notes.sections import place_of, split_sections, with_headings
 from sources.models import WatchedSection
+from sources.sections import place_of, split_sections, with_headings
 
 WHOLE: Final = ""  # ref of a file that is one memory
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sources.models import FileKind
+from sources.sections import headed_lines
 
 MAX_HEADING_CHARS: Final = 300
 SEPARATOR: Final = " › "
-_MARKDOWN_HEADING: Final = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*$")
-_FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 # The line that begins a function, type or statement in most languages.
 _DEFINES: Final = re.compile(
     r"^\s*(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|final|abstract|async|unsafe|open"
@@ -50,23 +49,11 @@ def blocks_of(kind: FileKind, lines: Sequence[str], headings: Mapping[int, str],
 
 def markdown_blocks(lines: Sequence[str]) -> Iterator[Block]:
     """A block per paragraph, under the path of its headings; a heading begins a new one. Front matter is one block."""
-    path: list[tuple[int, str]] = []
     start = end_of_front_matter(lines)
     if start:
         yield Block(0, start, "front matter", is_whole=True)
-    fence, began = "", start
-    for at in range(start, len(lines)):
-        if mark := _FENCE.match(lines[at]):
-            fence = mark[1][:3] if not fence else "" if mark[1].startswith(fence) else fence
-            continue
-        heading = None if fence else _MARKDOWN_HEADING.match(lines[at])
-        if heading is None:
-            continue
-        yield from paragraphs(lines, began, at, join(path))
-        level = len(heading[1])
-        path = [*((depth, name) for depth, name in path if depth < level), (level, heading[2])]
-        began = at
-    yield from paragraphs(lines, began, len(lines), join(path))
+    for path, first, last in headed_lines(lines, start):
+        yield from paragraphs(lines, first - bool(path), last, SEPARATOR.join(path)[-MAX_HEADING_CHARS:])
 
 
 def end_of_front_matter(lines: Sequence[str]) -> int:
@@ -74,11 +61,6 @@ def end_of_front_matter(lines: Sequence[str]) -> int:
     if not lines or lines[0].rstrip() != "---":
         return 0
     return next((at + 1 for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
-
-
-def join(path: Sequence[tuple[int, str]]) -> str:
-    """A heading joined to its parent headings."""
-    return SEPARATOR.join(name for _, name in path)[-MAX_HEADING_CHARS:]
 
 
 def paragraphs(lines: Sequence[str], start: int, end: int, heading: str = "") -> Iterator[Block]:

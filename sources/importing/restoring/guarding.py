@@ -158,13 +158,8 @@ def stricter_rules(rules: Any) -> str:
     kept = {
         name: treatment
         for name, treatment in pairs.items()
-        if STRICTNESS[treatment] >= STRICTNESS[default_treatment(name)]
+        if STRICTNESS[treatment] >= STRICTNESS[DEFAULTS.get(name) or DEFAULTS[kind_of(name).family]]
     }
     return ", ".join(
         [*(f"{name}={treatment}" for name, treatment in kept.items()), *(f"word={word}" for word in words)]
     )
-
-
-def default_treatment(name: str) -> GuardTreatment:
-    """The default for a family or kind."""
-    return DEFAULTS[name] if name in DEFAULTS else DEFAULTS[kind_of(name).family]

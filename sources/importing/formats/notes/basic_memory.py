@@ -17,11 +17,11 @@ from sources.importing.formats.notes.folders import (
     notes_of,
     time_of,
 )
-from sources.importing.formats.notes.sections import split_sections, with_headings
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
 from sources.importing.records import SourceRecord, record_importer
+from sources.sections import split_sections, with_headings
 
 NO_NOTE: Final = "relations to notes that the folder does not have"
 # A category is a word: no task marks such as [x], no times such as [00:01:02], no links such as [text](url).

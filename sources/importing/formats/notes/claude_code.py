@@ -42,7 +42,7 @@ _INJECTED: Final = re.compile(
 def is_claude_code(path: Path) -> Recognition:
     """CERTAIN for memory folders, instruction files and transcripts of Claude Code."""
     if path.is_file() and path.suffix.lower() == ".jsonl":
-        return Recognition.CERTAIN if is_transcript_line(first_object(path)) else Recognition.NO
+        return Recognition.CERTAIN if {"sessionId", "type"} <= first_object(path).keys() else Recognition.NO
     if path.is_file() and path.suffix.lower() not in (".md", ".mdc", ".zip"):
         return Recognition.NO
     if path.is_file() and is_instruction(path.name):
@@ -64,11 +64,6 @@ def is_topic(found: FoundNote) -> bool:
 def is_session(name: str) -> bool:
     """True for a file named after a session's id."""
     return bool(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", PurePosixPath(name).stem))
-
-
-def is_transcript_line(line: dict[str, Any]) -> bool:
-    """True for a line of a transcript."""
-    return "sessionId" in line and "type" in line
 
 
 def read_claude_code(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
