@@ -33,7 +33,7 @@ def split_sections(body: str) -> Iterator[NoteSection]:
     lines = body.split("\n")
     for path, first, last in headed_lines(lines):
         text = "\n".join(lines[first:last])
-        for part in split_long(_BLANK_LINES.sub("", text).rstrip()):
+        for part in _split_long(_BLANK_LINES.sub("", text).rstrip()):
             if part.strip():
                 ref = "/".join(slug_of(heading) for heading in path)
                 seen[ref] += 1
@@ -55,7 +55,7 @@ def headed_lines(lines: Sequence[str], start: int = 0) -> Iterator[tuple[tuple[s
     yield tuple(name for _, name in path), began, len(lines)
 
 
-def split_long(text: str) -> Iterator[str]:
+def _split_long(text: str) -> Iterator[str]:
     """A text in parts that fit into a memory, cut at blank lines, else where it is full."""
     limit = settings.LOCI.storage.max_content_chars * 9 // 10  # the headings come in front
     while len(text) > limit:

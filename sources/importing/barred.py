@@ -16,7 +16,7 @@ def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
 
     A text purged here is barred in any state; a rejected, retracted or superseded one must not become live again.
     """
-    history = superseded_texts(rows)
+    history = _superseded_texts(rows)
     found = {}
     withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
     for at, (row, match) in enumerate(zip(rows, withdrawn, strict=True)):
@@ -37,16 +37,16 @@ def hold_dressed(rows: Sequence[Memory]) -> None:
             row.trust = Trust.CANDIDATE
 
 
-def superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:
+def _superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:
     """Group and content hash of the texts that were superseded here. Events are not included: they are never superseded."""
     starts = {
         fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE
     }
-    return set(read_rows(compile_superseded_query, sorted(starts)))
+    return set(read_rows(_compile_superseded_query, sorted(starts)))
 
 
 @cache
-def compile_superseded_query(count: int) -> CompiledQuery[tuple[int, str]]:
+def _compile_superseded_query(count: int) -> CompiledQuery[tuple[int, str]]:
     return CompiledQuery(
         lambda *starts: (
             Memory.objects.filter(fold_starts_with_any(starts), state=State.SUPERSEDED, retired_at=None)

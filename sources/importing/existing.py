@@ -47,7 +47,7 @@ def stored_rows(kind: RecordKind, records: list[dict[str, Any]]) -> dict[str, Mo
             wanted = Q(id__in=ids)
             wanted |= Q(group__slug__in=_texts(records, "group"), name__in=_texts(records, "name"))
     found: dict[str, Model] = {}
-    for row in rows_with_ids(kind, ids) if wanted is None else _rows(kind, wanted):
+    for row in _rows_with_ids(kind, ids) if wanted is None else _rows(kind, wanted):
         found[f"id:{getattr(row, 'id', '')}"] = row
         if isinstance(row, Group):
             found[f"slug:{row.slug}"] = row
@@ -62,14 +62,14 @@ def _rows(kind: RecordKind, wanted: Q) -> "QuerySet[Any]":
     return kind.model._default_manager.filter(wanted).select_related(*kind.references)
 
 
-def rows_with_ids(kind: RecordKind, ids: list[str]) -> Iterable[Model]:
+def _rows_with_ids(kind: RecordKind, ids: list[str]) -> Iterable[Model]:
     if connection.features.has_native_uuid_field:
         return _rows(kind, Q(id__in=ids))
-    return read_rows(lambda count: compile_id_query(kind, count), [UUID(id_).hex for id_ in ids])
+    return read_rows(lambda count: _compile_id_query(kind, count), [UUID(id_).hex for id_ in ids])
 
 
 @cache
-def compile_id_query(kind: RecordKind, count: int) -> CompiledQuery[Any]:
+def _compile_id_query(kind: RecordKind, count: int) -> CompiledQuery[Any]:
     # The column holds the id's hex digits as text, which a UUIDField value would not accept.
     return CompiledQuery(
         lambda *digits: _rows(

@@ -35,7 +35,7 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     for name in (*kind.fields, *kind.references):
         if name not in record:
             raise ValueError(f"it has no '{name}'")
-    values = {name: read(record[name]) for name, read in column_readers(kind)}
+    values = {name: read(record[name]) for name, read in _column_readers(kind)}
     references: dict[str, Model] = {}
     for name in kind.references:
         if name != "superseded_by":
@@ -47,7 +47,7 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     if kind is not MEMORY:
         return kind.model(**values, **references)
     memory = Memory(**values, **references)
-    derive_columns(memory)
+    _derive_columns(memory)
     return memory
 
 
@@ -60,30 +60,28 @@ def insert_rows(rows: list[Model]) -> dict[int, str]:
         return {}
     try:
         with transaction.atomic():
-            bulk_inserter(type(rows[0])).add(rows)
+            _bulk_inserter(type(rows[0])).add(rows)
     except (DatabaseError, ValueError, OverflowError):
-        return {at: why for at, row in enumerate(rows) if (why := insert_alone(row))}
+        return {at: why for at, row in enumerate(rows) if (why := _insert_alone(row))}
     return {}
 
 
 @cache
-def bulk_inserter(model: type[Model]) -> ManyInsert[Any]:
-    """Bulk insert of one table, cached."""
+def _bulk_inserter(model: type[Model]) -> ManyInsert[Any]:
     return ManyInsert(model)
 
 
-def insert_alone(row: Model) -> str:
-    """Insert one row in its own savepoint; return why the database rejected it, or ""."""
+def _insert_alone(row: Model) -> str:
     row.pk, row._state.adding = None, True
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except (DatabaseError, ValueError, OverflowError) as error:
-        return f"it conflicts with a stored row: {why_refused(row, error)}"
+        return f"it conflicts with a stored row: {_why_refused(row, error)}"
     return ""
 
 
-def why_refused(row: Model, error: Exception) -> str:
+def _why_refused(row: Model, error: Exception) -> str:
     """Why the database refused a row, in words for the one who imports it."""
     # The first line: on PostgreSQL the next ones hold the row's own values.
     if isinstance(error, IntegrityError) and "unique constraint" in str(error).lower().partition("\n")[0]:
@@ -99,7 +97,7 @@ def why_refused(row: Model, error: Exception) -> str:
     return str(error)
 
 
-def derive_columns(memory: Memory) -> None:
+def _derive_columns(memory: Memory) -> None:
     """Fill the derived columns; the neighbours' words are added to the context after all lines are in."""
     if not memory.content.strip():
         raise ValueError("its content is empty")
@@ -110,8 +108,7 @@ def derive_columns(memory: Memory) -> None:
 
 
 @cache
-def column_readers(kind: RecordKind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Columns of a table with the function that parses each one's values."""
+def _column_readers(kind: RecordKind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
     return tuple((name, column_reader(kind.model, name)) for name in kind.fields)
 
 
@@ -119,7 +116,7 @@ def column_reader(model: type[Model], name: str) -> Callable[[Any], Any]:
     """A function that parses a column's values: plain ones directly, others by the field, which is slower."""
     parse = partial(parse_value, model, name)
     field = next((f for f in model._meta.concrete_fields if f.name == name), None)
-    plain, may_be_null = plain_reader(field), field is not None and field.null
+    plain, may_be_null = _plain_reader(field), field is not None and field.null
 
     def read(raw: Any) -> Any:
         if raw is None and may_be_null:
@@ -130,8 +127,7 @@ def column_reader(model: type[Model], name: str) -> Callable[[Any], Any]:
     return read
 
 
-def plain_reader(field: Any) -> Callable[[Any], Any]:
-    """A function that returns a plain value as the column holds it, and None for any other value."""
+def _plain_reader(field: Any) -> Callable[[Any], Any]:
     own_validators = [] if field is None else [*field.default_validators, *field._validators]
     if field is None or not all(isinstance(v, MaxLengthValidator) for v in own_validators):
         return lambda raw: None

@@ -40,7 +40,7 @@ class FilesOnDisk:
             for path in folder.rglob("*")
             if holds(path, doomed.quotes)
         )
-        watched = (str(path) for path in found_in(doomed.texts))
+        watched = (str(path) for path in _found_in(doomed.texts))
         return (
             *(
                 f"the file {path.name} of the room {path.relative_to(rooms_folder()).parts[0]} has the text"
@@ -56,7 +56,7 @@ class FilesOnDisk:
         """Remove the memories from the rooms; people own the watched files."""
         checked, remains = list[str](), list[str]()
         try:
-            checked += clear_rooms(doomed)
+            checked += _clear_rooms(doomed)
         except (OSError, UnicodeError) as error:
             remains.append(
                 f"the rooms on disk could not be cleared: {getattr(error, 'strerror', None) or error}"
@@ -64,7 +64,7 @@ class FilesOnDisk:
         return ClearedCopies(tuple(checked), tuple(remains))
 
 
-def clear_rooms(doomed: PurgedTexts) -> Iterator[str]:
+def _clear_rooms(doomed: PurgedTexts) -> Iterator[str]:
     """Take lines out of the daily logs, and delete the contexts that have a text; they are written anew.
 
     Instructions lose the text as those in the database do.
@@ -88,7 +88,7 @@ def clear_rooms(doomed: PurgedTexts) -> Iterator[str]:
         yield f"instructions of rooms: {instructions} without the text now"
 
 
-def found_in(texts: tuple[str, ...]) -> Iterator[Path]:
+def _found_in(texts: tuple[str, ...]) -> Iterator[Path]:
     """The watched files with one of the texts; headings prefixed to a text may be missing."""
     whole = Quotes(texts)
     bare = {head: Quotes([rest]) for head, mark, rest in (text.partition(": ") for text in texts) if mark}

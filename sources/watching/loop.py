@@ -130,7 +130,7 @@ class WatchLoop:
             if time.monotonic() < each.due_at or self._stop.is_set():
                 continue
             each.due_at = float("inf")  # a change that is heard from here on makes it due again
-            report = scan_safely(key)
+            report = _scan_safely(key)
             is_heard = each.due_at != float("inf")
             each.note(FolderReport(again=True) if is_heard else report)
 
@@ -143,7 +143,7 @@ class WatchLoop:
             self._rooms_at = time.monotonic() + ROOMS_S
 
 
-def scan_safely(key: int) -> FolderReport:
+def _scan_safely(key: int) -> FolderReport:
     """Scan a folder; a failure is logged and the scan repeated later."""
     start = time.monotonic()
     try:

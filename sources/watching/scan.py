@@ -76,11 +76,11 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> Folder
     if not may_be_plain():
         return stop(folder, WatchState.PAUSED, f"{ENCRYPTED} {ALLOW}")
     try:
-        look = look_through(folder, Path(folder.path), now.timestamp())
-        check_there(folder)
+        look = _look_through(folder, Path(folder.path), now.timestamp())
+        _check_there(folder)
     except FolderGone as gone:
         return stop(folder, WatchState.MISSING, str(gone))
-    return apply_look(folder, look, now)
+    return _apply_look(folder, look, now)
 
 
 def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
@@ -91,7 +91,7 @@ def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
     return FolderReport(note=why)
 
 
-def check_there(folder: WatchedFolder) -> None:
+def _check_there(folder: WatchedFolder) -> None:
     """Raise FolderGone if the folder or its marker is missing: something else may be mounted there."""
     root = Path(folder.path)
     if not root.is_dir():
@@ -100,25 +100,24 @@ def check_there(folder: WatchedFolder) -> None:
         raise FolderGone(f"{root / MARKER} is not there; if the folder is the right one, resume it")
 
 
-def look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
-    """Compare the folder with the rows and read what is new."""
-    check_there(folder)
+def _look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
+    _check_there(folder)
     rows = {row.path: row for row in WatchedFile.objects.filter(folder=folder)}
     seen = {file.path: file for file in list_files(root)}
-    unsettled = unsettled_files(folder)
+    unsettled = _unsettled_files(folder)
     look = Look()
     for path, file in seen.items():
         row = rows.get(path) or WatchedFile(folder=folder, path=path)
         is_unsettled = row.pk in unsettled
         if row.signature != file.signature or row.gone_since is not None or is_unsettled:
-            read_into(look, root, row, file, at, is_unsettled=is_unsettled)
+            _read_into(look, root, row, file, at, is_unsettled=is_unsettled)
     missing = [row for path, row in rows.items() if path not in seen]
-    missing = without_moved(look, missing)
+    missing = _without_moved(look, missing)
     look.missing = missing if folder.marker and not look.is_moving else []
     return look
 
 
-def read_into(
+def _read_into(
     look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float, *, is_unsettled: bool
 ) -> None:
     """Read a file that is new, changed or unsettled, unless it is being written."""
@@ -140,7 +139,7 @@ def read_into(
         look.read.append((row, raw))
 
 
-def without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
+def _without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
     """The missing files without those moved: a new file with the same bytes takes over the row."""
     by_sha = defaultdict[str, list[WatchedFile]](list)
     for row in missing:
@@ -165,18 +164,17 @@ class ScanPlan:
     gone: list[WatchedSection] = field(default_factory=list)
 
 
-def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
-    """Decide what to change and carry it out."""
+def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
     outcome = ScanOutcome()
-    texts = parse(look)
+    texts = _parse(look)
     rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
-    plan = make_plan(texts, rows, look.missing, lost_rows(folder))
+    plan = _make_plan(texts, rows, look.missing, _lost_rows(folder))
     fresh = [row for row in plan.gone if row.gone_since is None and row.is_own]
     back = {row.key for _, row in plan.pairs}
     waiting = [row for row in waiting_gone(folder) if row.key not in back]
     if question := asks_about(folder, len(fresh) + len(waiting)):
         return stop(folder, WatchState.ASKING, question)
-    register_files(look)
+    _register_files(look)
     actor = folder_actor(folder, new_id())
     note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
     heads = current_memories([row for _, row in plan.pairs])
@@ -186,13 +184,13 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
     store_new(actor, folder, outcome, plan.new)
     propose_instruction_files(actor, folder, outcome, [row for row, _ in look.read], plan.notes)
     outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
-    note_problems(outcome, [row for row, _ in look.read])
+    _note_problems(outcome, [row for row, _ in look.read])
     save_files(look)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
     return FolderReport(dict(+outcome.counts), again=look.again)
 
 
-def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
+def _parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
     """The texts of the files read; a file that is not UTF-8 keeps its rows. Instruction files have no sections."""
     texts = []
     for row, raw in look.read:
@@ -221,7 +219,7 @@ MEMORY = ("memory__group", "memory__thread", "memory__token", "memory__root")
 MOST_NAMED = 500  # files in one query
 
 
-def make_plan(
+def _make_plan(
     texts: list[tuple[WatchedFile, NoteText]],
     rows: dict[int, list[WatchedSection]],
     missing: list[WatchedFile],
@@ -256,13 +254,12 @@ def make_plan(
     return plan
 
 
-def lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
-    """Rows of sections missed by earlier scans."""
+def _lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
     rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False)
     return list(rows.select_related("file", *MEMORY).order_by("key"))
 
 
-def register_files(look: Look) -> None:
+def _register_files(look: Look) -> None:
     """Insert rows for new files without their hashes: a killed process reads the files again."""
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         if row.pk is None:
@@ -278,7 +275,7 @@ def save_files(look: Look) -> None:
         row.save()
 
 
-def unsettled_files(folder: WatchedFolder) -> set[int]:
+def _unsettled_files(folder: WatchedFolder) -> set[int]:
     """The files with a section that waits in the Review and whose memory has changed since."""
     rows = WatchedSection.objects.filter(file__folder=folder, in_conflict=True, gone_since=None)
     waiting = list(rows.select_related(*MEMORY))
@@ -290,8 +287,7 @@ def unsettled_files(folder: WatchedFolder) -> set[int]:
     }
 
 
-def note_problems(outcome: ScanOutcome, files: list[WatchedFile]) -> None:
-    """Save the problems of the files read."""
+def _note_problems(outcome: ScanOutcome, files: list[WatchedFile]) -> None:
     for file in files:
         why = "; ".join(filter(None, [file.problem, *outcome.problems.get(file.key, [])]))
         file.problem = why[:2000]

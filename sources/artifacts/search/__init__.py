@@ -40,11 +40,11 @@ class ChunkHit:
 
 def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkHit]:
     """The chunks of one group that may answer the question, best first. Nothing of another group changes a score."""
-    matches = find_matches(question.match, group_key) if question.match and mode != "vector" else None
+    matches = _find_matches(question.match, group_key) if question.match and mode != "vector" else None
     vector = resolve_vector(question.vector) if question.vector is not None and mode != "keyword" else None
     words = matches.first(CANDIDATES) if matches else []
     near = chunk_index().nearest(vector, group_key, limit=2 * CANDIDATES) if vector is not None else []
-    rows = read_chunks({*words, *near}, group_key, vector)
+    rows = _read_chunks({*words, *near}, group_key, vector)
     scores = (
         matches.scored(
             {
@@ -55,7 +55,7 @@ def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkH
         if matches
         else {}
     )
-    candidates = rank_candidates(rows, scores)
+    candidates = _rank_candidates(rows, scores)
     fused = fuse(
         candidates,
         mode="hybrid" if vector is not None else "keyword",
@@ -64,13 +64,12 @@ def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkH
     hits = [
         ChunkHit(c.key, fused[c.key] * rows[c.key].weight, c.keyword, c.vector)
         for c in candidates
-        if c.key in fused and is_relevant(c, rows[c.key], question, has_vector=vector is not None)
+        if c.key in fused and _is_relevant(c, rows[c.key], question, has_vector=vector is not None)
     ]
     return sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.key))
 
 
-def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
-    """The chunks of the group that have a word of the question; None if there are none."""
+def _find_matches(match: Match, group_key: int) -> KeywordMatches | None:
     [(count, total)] = fetch(_TEXTS, [group_key])
     if not count:
         return None
@@ -98,15 +97,14 @@ def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
     )
 
 
-def read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, FoundChunk]:
+def _read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, FoundChunk]:
     """The live chunks of the group with these keys, and their true cosine."""
     wanted = sorted(keys)
     rows = chunk_index().read(wanted, group_key, vector, indexed_model()) if wanted else []
     return {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in rows}
 
 
-def rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:
-    """Candidates with their scores and ranks in both searches."""
+def _rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:
     by_word = {key: rank for rank, key in enumerate(sorted(scores, key=lambda k: (-scores[k], k)), start=1)}
     near = sorted((key for key, row in rows.items() if row.cosine), key=lambda k: (-rows[k].cosine, k))
     by_vector = {key: rank for rank, key in enumerate(near, start=1)}
@@ -116,8 +114,7 @@ def rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> li
     ]
 
 
-def is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, has_vector: bool) -> bool:
-    """True if the chunk is near enough, or has enough words of the question."""
+def _is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, has_vector: bool) -> bool:
     if has_vector and candidate.vector:
         least = MIN_COSINE_WITH_WORDS if candidate.keyword else MIN_COSINE_ALONE
         return candidate.vector >= least

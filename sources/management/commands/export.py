@@ -74,7 +74,7 @@ class Command(BaseCommand):
                     field="file",
                 )
             if path and options["encrypt"]:
-                target: Any = replace_sealed_file(path, key_for_export())
+                target: Any = replace_sealed_file(path, _key_for_export())
             else:
                 target = replace_file(path) if path else nullcontext(sys.stdout)
             with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
@@ -91,7 +91,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else report_text(report))
+        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else _report_text(report))
 
     def _share(self, path: Path | None, options: dict[str, Any]) -> None:
         """Export for another program."""
@@ -119,8 +119,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(dataclasses.asdict(report)) if options["json"] else text)
 
 
-def key_for_export() -> DatabaseKey:
-    """The store's key; raises InvalidInput if it has none."""
+def _key_for_export() -> DatabaseKey:
     try:
         key = database_key()
     except KeyProblem as problem:
@@ -134,8 +133,7 @@ def key_for_export() -> DatabaseKey:
     return key
 
 
-def report_text(report: ExportReport) -> str:
-    """The report in words."""
+def _report_text(report: ExportReport) -> str:
     counts = counts_text(report.counts)
     log = "" if report.has_log else " The log is not included: it is exported only with the whole store."
     return f"Exported {counts} of {format_count(len(report.groups), 'group')}.{log}"

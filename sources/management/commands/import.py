@@ -92,14 +92,14 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"format": importer.name, **report.as_json()}, ensure_ascii=False))
         elif options["dry_run"]:
-            self.stdout.write(f"Nothing was written. It would be: {report.as_text()}{show_sample(report)}")
+            self.stdout.write(f"Nothing was written. It would be: {report.as_text()}{_show_sample(report)}")
         else:
             self.stdout.write(report.as_text())
             if report.run:
                 self.stderr.write(f"Take it back with: loci import --undo {report.run}")
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
-            raise CommandError(f"{lost} not stored.{list_faults(report.faults, report.unit)}")
+            raise CommandError(f"{lost} not stored.{_list_faults(report.faults, report.unit)}")
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         """Import a file; an encrypted export is unsealed first."""
@@ -147,16 +147,14 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(result.as_json()) if as_json else result.as_text())
 
 
-def show_sample(report: ImportReport) -> str:
-    """The first texts of a report, each on a new line."""
+def _show_sample(report: ImportReport) -> str:
     shown = [
         f"\n  {each['type']}: {' '.join(each['content'].split())[:SAMPLE_CHARS]}" for each in report.sample
     ]
     return "".join(["\nFor example:", *shown]) if shown else ""
 
 
-def list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
-    """The first rejected lines with their reasons, each on a new line."""
+def _list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
     shown = "".join(f"\n  {unit} {fault.line}: {fault.why}" for fault in faults[:FAULTS_SHOWN])
     more = len(faults) - FAULTS_SHOWN
     return shown + (f"\n  … and {more} more; --json lists all" if more > 0 else "")

@@ -104,7 +104,7 @@ class Command(FaceCommand):
         return 1 if report.note else 0
 
     def _list(self, *, is_json: bool) -> None:
-        rows = [folder_row(folder) for folder in list_folders(operator())]
+        rows = [_folder_row(folder) for folder in list_folders(operator())]
         was_written = WatchedFolder.objects.filter(mode=WAS_WRITTEN)
         problems = [{"file": folder.path, "why": f"it {ONLY_READ}"} for folder in was_written]
         was_written.update(mode="read")  # said once
@@ -127,8 +127,7 @@ class Command(FaceCommand):
             self.stdout.write(f"{each['file']}: {each['why']}")
 
 
-def folder_row(folder: WatchedFolder) -> tuple[object, ...]:
-    """A folder's line in the table."""
+def _folder_row(folder: WatchedFolder) -> tuple[object, ...]:
     files = WatchedFile.objects.filter(folder=folder, gone_since=None).aggregate(count=Count("key"))["count"]
     sections = WatchedSection.objects.filter(file__folder=folder, gone_since=None).count()
     return folder.path, folder.group.slug, folder.state, files, sections, folder.note
