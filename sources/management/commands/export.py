@@ -17,7 +17,7 @@ from memories.language.plurals import format_count
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replace_file, replace_sealed_file
 from sources.format import counts_text
-from sources.sharing import EXPORTERS, NAMES, export_as
+from sources.sharing import EXPORTERS, NAMES, SharedReport, export_as
 from storage.encryption import DatabaseKey, KeyProblem, database_key
 
 EXAMPLES: Final = """\
@@ -57,66 +57,61 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path | None = options["file"]
+        is_shared = options["to"] != WHOLE
         # Lines on standard output must not be mixed with the answer.
-        answer = self.stdout if path else self.stderr
-        if options["to"] != WHOLE:
-            self._share(path, options)
-            return
+        answer = self.stdout if path or is_shared else self.stderr
         try:
-            if options["encrypt"] and path is None:
-                raise InvalidInput(
-                    "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
-                )
-            if path and path.is_file() and not options["overwrite"]:
-                raise Conflict(
-                    f"{path} already exists.",
-                    hint="Name a new file, or replace it with --overwrite.",
-                    field="file",
-                )
-            if path and options["encrypt"]:
-                target: Any = replace_sealed_file(path, _key_for_export())
-            else:
-                target = replace_file(path) if path else nullcontext(sys.stdout)
-            with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
-                report = export(
-                    operator(),
-                    out,
-                    groups=options["group"],
-                    vectors=options["vectors"],
-                    on_progress=bar.update,
-                )
+            report, text = self._share(path, options) if is_shared else self._export(path, options)
         except LociError as error:
             if options["json"]:
                 answer.write(json.dumps(error.as_dict()))
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else _report_text(report))
+        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else text)
 
-    def _share(self, path: Path | None, options: dict[str, Any]) -> None:
+    def _export(self, path: Path | None, options: dict[str, Any]) -> tuple[ExportReport, str]:
+        if options["encrypt"] and path is None:
+            raise InvalidInput(
+                "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
+            )
+        if path and path.is_file() and not options["overwrite"]:
+            raise Conflict(
+                f"{path} already exists.",
+                hint="Name a new file, or replace it with --overwrite.",
+                field="file",
+            )
+        if path and options["encrypt"]:
+            target: Any = replace_sealed_file(path, _key_for_export())
+        else:
+            target = replace_file(path) if path else nullcontext(sys.stdout)
+        with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
+            report = export(
+                operator(), out, groups=options["group"], vectors=options["vectors"], on_progress=bar.update
+            )
+        log = "" if report.has_log else " The log is not included: it is exported only with the whole store."
+        return report, f"{_told(report)}{log}"
+
+    def _share(self, path: Path | None, options: dict[str, Any]) -> tuple[SharedReport, str]:
         """Export for another program."""
-        try:
-            if options["encrypt"]:
-                raise InvalidInput(
-                    "Other programs cannot read an encrypted export.", hint="Leave out --to.", field="encrypt"
-                )
-            if path is None:
-                raise InvalidInput(
-                    "No file or folder is named.", hint=f"loci export PATH --to {options['to']}", field="file"
-                )
-            with tqdm(unit="memory", file=sys.stderr, disable=None, leave=False) as bar:
-                report = export_as(
-                    operator(), options["to"], path,
-                    groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
-                )  # fmt: skip
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(json.dumps(error.as_dict()))
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-        text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
-        self.stdout.write(json.dumps(dataclasses.asdict(report)) if options["json"] else text)
+        if options["encrypt"]:
+            raise InvalidInput(
+                "Other programs cannot read an encrypted export.", hint="Leave out --to.", field="encrypt"
+            )
+        if path is None:
+            raise InvalidInput(
+                "No file or folder is named.", hint=f"loci export PATH --to {options['to']}", field="file"
+            )
+        with tqdm(unit="memory", file=sys.stderr, disable=None, leave=False) as bar:
+            report = export_as(
+                operator(), options["to"], path,
+                groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
+            )  # fmt: skip
+        return report, _told(report)
+
+
+def _told(report: ExportReport | SharedReport) -> str:
+    return f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
 
 
 def _key_for_export() -> DatabaseKey:
@@ -131,9 +126,3 @@ def _key_for_export() -> DatabaseKey:
             field="encrypt",
         )
     return key
-
-
-def _report_text(report: ExportReport) -> str:
-    counts = counts_text(report.counts)
-    log = "" if report.has_log else " The log is not included: it is exported only with the whole store."
-    return f"Exported {counts} of {format_count(len(report.groups), 'group')}.{log}"

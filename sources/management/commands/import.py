@@ -1,18 +1,18 @@
 """`manage.py import`: import a file of any format in the registry."""
 
-import argparse
 import gc
 import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
 from access.tokens import operator
 from memories.language.timestamps import parse_moment
+from memories.management.output import FaceCommand
 from memories.types import Scope, Type
 from sources.importing import AUTO, IMPORTERS, NAMES, choose_importer
 from sources.importing.importer import Importer, LineRules, Waiting, read_places
@@ -41,14 +41,15 @@ SAMPLE_CHARS: Final = 100
 LIVE, PENDING = Waiting.LIVE.value, Waiting.PENDING.value
 
 
-class Command(BaseCommand):
+class Command(FaceCommand):
     """Parses, runs the importer of the file's format, renders."""
 
     help = "Import memories from other programs, files of texts, or an export of Loci. Repeating an import adds only what is new."
+    examples = EXAMPLES + FORMATS
+    takes_group = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES + FORMATS
+        super().add_arguments(parser)
         parser.add_argument("file", type=Path, nargs="?", help="the file, zip or folder")
         parser.add_argument("--from", "--format", dest="format", default=AUTO, choices=[AUTO, *NAMES], metavar="FORMAT",
                             help="format of the file; default: recognise it")  # fmt: skip
@@ -73,24 +74,18 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
         parser.add_argument("--strict", action="store_true", help="stop at the first rejected line")
         parser.add_argument("--undo", default="", metavar="RUN", help="take back the import with this id")
-        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> int:
         # Objects alive now stay alive, so the garbage collector need not examine them again.
         gc.freeze()
-        try:
-            if options["undo"]:
-                self._undo(options["undo"], as_json=options["json"])
-                return
-            if options["file"] is None:
-                raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
-            importer, report = self._import(options["file"], options)
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(json.dumps(error.as_dict()))
-            raise CommandError(str(error)) from error
+        if options["undo"]:
+            self._undo(options["undo"], as_json=options["json"])
+            return 0
+        if options["file"] is None:
+            raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
+        importer, report = self._import(options["file"], options)
         if options["json"]:
-            self.stdout.write(json.dumps({"format": importer.name, **report.as_json()}, ensure_ascii=False))
+            self.print_json({"format": importer.name, **report.as_json()})
         elif options["dry_run"]:
             self.stdout.write(f"Nothing was written. It would be: {report.as_text()}{_show_sample(report)}")
         else:
@@ -100,6 +95,7 @@ class Command(BaseCommand):
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
             raise CommandError(f"{lost} not stored.{_list_faults(report.faults, report.unit)}")
+        return 0
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         """Import a file; an encrypted export is unsealed first."""
