@@ -56,8 +56,7 @@ bench: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure speed (ARGS="--
 
 recall-tables: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure recall into docs/recall.md (SETS="folder folder" ARGS="--split dev")
 	@test -n "$(SETS)" || { echo 'Say which sets to measure: make recall-tables SETS="folder folder"' >&2; exit 1; }
-	@LOCI_HOME="$(TEST_HOME)" $(PY) manage.py evaluate $(SETS) $(ARGS) --write-docs docs/recall.md
-	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.scripts --report docs/recall.md
+	@LOCI_HOME="$(TEST_HOME)" $(PY) -m bench.evaluate $(SETS) $(ARGS) --write-docs docs/recall.md
 
 UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet

@@ -81,7 +81,7 @@ class Actor:
     checkout: Checkout | None = field(default=None, compare=False)
     written: PersonWrites | None = field(
         default=None, compare=False, repr=False
-    )  # see access.limits.write_rate
+    )  # see access.limits.throttle
     needs_latest: bool = field(
         default=True, compare=False
     )  # reads must see every write; else a replica may answer

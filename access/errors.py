@@ -89,6 +89,12 @@ class Conflict(LociError):
     status = 409
 
 
+class GroupFull(Conflict):
+    """The group holds as many memories, or as much text, as it may."""
+
+    code = "group_full"
+
+
 class InFlight(Conflict):
     """A write with the same key is under way; the header `Retry-After` holds the seconds to wait."""
 

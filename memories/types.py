@@ -49,6 +49,9 @@ class Trust(TextChoices):
     QUARANTINED = "quarantined", gettext_lazy("quarantined: held back as unsafe")
 
 
+WITHDRAWN_TRUSTS: Final = frozenset({Trust.REJECTED, Trust.QUARANTINED})  # a person's decision bars the text
+
+
 class RecallTreatment(Enum):
     """What recall does with a memory: return it, return it with a label, or hide it."""
 

@@ -43,7 +43,7 @@ class Dialect(Protocol):
 
 
 def dialect() -> Dialect:
-    """The dialect of the database in use (an evaluation on PostgreSQL uses a SQLite of its own)."""
+    """The dialect of the database in use."""
     return dialect_of(connection.vendor)
 
 

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
@@ -22,6 +23,7 @@ from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
 from access.groups.moving import LeftBehind, has_moved_away, purge_left_behind
 from access.groups.privacy import set_private
+from access.limits.quota import use_of
 from access.models import Group, Membership
 
 
@@ -87,6 +89,14 @@ FIELD_WORDS = {
         gettext_lazy("Instructions"),
         gettext_lazy("Agents get them at the start of each session, such as: amounts are integer cents."),
     ),
+    "max_memories": (
+        gettext_lazy("Most live memories"),
+        gettext_lazy("0 follows the instance's limit. Only a superuser can change it."),
+    ),
+    "max_bytes": (
+        gettext_lazy("Most bytes of text"),
+        gettext_lazy("0 follows the instance's limit. Only a superuser can change it."),
+    ),
     "private": (gettext_lazy("Private"), gettext_lazy("Nothing in it is ever visible in other groups.")),
 }
 
@@ -106,12 +116,13 @@ class GroupAdmin(WordedForm, LociAdmin):
         "An agent creates a group by storing into it with a token that may create groups; or create one here."
     )
     inlines = (MemberInline,)
-    readonly_fields = ("created_by", "created_at", "updated_at", "moved_away")
+    readonly_fields = ("created_by", "created_at", "updated_at", "moved_away", "held")
     fieldsets = (
         (None, {"fields": ("name", "title", "instructions")}),
         (gettext_lazy("Approval by a curator"), {"fields": ("policy", "policy_confidence", "captures")}),
         (gettext_lazy("Visibility"), {"fields": ("private", "archived", "default_scope")}),
         (gettext_lazy("Sensitive text"), {"fields": ("guard",)}),
+        (gettext_lazy("Room"), {"fields": ("held", "max_memories", "max_bytes")}),
         (gettext_lazy("Created"), {"fields": ("created_by", "created_at", "updated_at", "moved_away")}),
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
@@ -126,8 +137,9 @@ class GroupAdmin(WordedForm, LociAdmin):
         return rows if actor.all_groups else rows.filter(key__in=actor.roles)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
-        """The name cannot change after creation."""
-        return self.readonly_fields if obj is None else ("name", *self.readonly_fields)
+        """The name cannot change after creation, and the limits only by superusers."""
+        limits = () if actor_of(request).is_admin_of_all else ("max_memories", "max_bytes")
+        return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *limits)
 
     def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:
         """Members are shown once the group exists."""
@@ -216,6 +228,17 @@ class GroupAdmin(WordedForm, LociAdmin):
             return HttpResponseRedirect(back)
         return render_confirmation(self, request, question, form)
 
+    @column(gettext_lazy("holds"))
+    def held(self, group: Group) -> str:
+        """What the group holds, and the share of its limits."""
+        use = use_of(group)
+        text = gettext("live memories: {memories}, text: {bytes}").format(
+            memories=f"{use.memories:,}", bytes=filesizeformat(use.bytes)
+        )
+        if not (use.max_memories or use.max_bytes):
+            return gettext("{held}; no limit").format(held=text)
+        return gettext("{held}; {share} of its limit").format(held=text, share=f"{use.share:.0%}")
+
     @column(gettext_lazy("moved away"))
     def moved_away(self, group: Group) -> str:
         """Whether memories left the group, with the way to purge what stayed behind of them."""
@@ -247,7 +270,18 @@ WAITING_WRITES = {
     "all": gettext_lazy("everything"),
 }
 EDITABLE_FIELDS = frozenset(
-    {"title", "instructions", "policy", "policy_confidence", "archived", "default_scope", "captures", "guard"}
+    {
+        "title",
+        "instructions",
+        "policy",
+        "policy_confidence",
+        "archived",
+        "default_scope",
+        "captures",
+        "guard",
+        "max_memories",
+        "max_bytes",
+    }
 )
 
 

@@ -17,7 +17,7 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from access.models import Attempts
-from access.sign_in.throttle import lift_lock
+from access.sign_in.lockouts import lift_lock
 
 KIND_LABELS = {
     "login": gettext_lazy("logins with one name"),

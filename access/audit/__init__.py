@@ -27,7 +27,7 @@ from access.audit.chains import (
 )
 from access.audit.collect import note_rows
 from access.audit.operations import Operation
-from access.limits.write_rate import count_writes
+from access.limits.throttle import count_writes
 from access.models import AuditEntry, AuditPayload
 from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson

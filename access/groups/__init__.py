@@ -3,8 +3,9 @@
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -13,7 +14,8 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.groups.guarding import admit, check_rules, refuse_secret
+from access.groups.guarding import admit, check_rules, is_milder_guard, refuse_secret
+from access.limits.quota import check_may_limit
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
@@ -195,7 +197,7 @@ def create_everyone(actor: Actor) -> Group:
 class GroupChange:
     """New values for a group; None leaves a value unchanged. set_private() changes whether it is private.
 
-    An empty `default_scope` follows the instance's rule. `guard` has rules such as `personal=mask`, separated with commas.
+    An empty `default_scope` and a limit of 0 follow the instance's rule. `guard` has rules such as `personal=mask`, separated with commas.
     """
 
     title: str | None = None
@@ -206,6 +208,8 @@ class GroupChange:
     default_scope: str | None = None
     captures: str | None = None
     guard: str | None = None
+    max_memories: int | None = None
+    max_bytes: int | None = None
 
 
 GroupTextCheck = Callable[[Actor, Group, str, str], None]
@@ -231,13 +235,15 @@ def update_group(
     `right` is less than ADMIN where a curator accepts proposed instructions; `details` are added to the log row.
 
     Raises:
-        GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
+        GroupNotFound, NotPermitted: the group does not exist, the actor is not its admin, or a token would make a rule milder;
+            the limits of what it may hold are for an admin of all groups.
         InvalidInput: a value is not allowed.
         SensitiveText: the title or the instructions hold a secret.
         Conflict: the title or the instructions repeat a text that was withdrawn in the group.
     """
     found = find_group(actor, slug, right=right)
     check_change(change)
+    check_may_limit(actor, max_memories=change.max_memories, max_bytes=change.max_bytes)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     if "guard" in wanted:
         wanted["guard"] = check_rules(wanted["guard"])
@@ -255,6 +261,8 @@ def update_group(
         for name in changed.keys() & {"title", "instructions"}:
             for check in GROUP_TEXT_CHECKS:
                 check(actor, group, name, str(changed[name][1]))
+        if not actor.is_person:
+            refuse_milder(changed)
         if changed:
             for name, (_, value) in changed.items():
                 setattr(group, name, value)
@@ -267,6 +275,23 @@ def update_group(
                 payload={"action": "update", "changes": changed, **(details or {})},
             )
     return group
+
+
+def refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
+    """Raise NotPermitted for a change from a rule to a milder one: a token would let in itself what waits for a person."""
+    is_milder: dict[str, Callable[[Any, Any], bool]] = {
+        "guard": is_milder_guard,
+        "policy": lambda old, new: CandidatePolicy.values.index(new) < CandidatePolicy.values.index(old),
+        "policy_confidence": lambda old, new: new < old,
+        "captures": lambda _, new: new == CaptureRule.LIVE,
+    }
+    for name in changed.keys() & is_milder.keys():
+        if is_milder[name](*changed[name]):
+            raise NotPermitted(
+                f"Only a person can make '{name}' milder.",
+                hint="Do it in the browser or with a command.",
+                field=name,
+            )
 
 
 def check_change(change: GroupChange) -> None:

@@ -31,13 +31,13 @@ from guard import (
 )
 from guard.hidden import escape_hidden
 from guard.injection.classifier import load_classifier
-from guard.kinds import WORD
+from guard.kinds import KINDS, WORD
 from guard.policy import STRICTNESS, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
 __all__ = [
     "Admitted", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "findings_json", "fingerprint",
-    "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
+    "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
 MAX_RULES_CHARS: Final = 500
@@ -246,6 +246,13 @@ def policy_of(group: Group | None) -> Policy:
 def _read_policy(own: str, floor: tuple[str, ...]) -> Policy:
     (rules, words), (least, more) = read_pairs(split_rules(own)), read_pairs(floor)
     return Policy(rules, least, (*words, *more))
+
+
+def is_milder_guard(old: str, new: str) -> bool:
+    """Whether new rules of a group let in what its old ones hold, in any kind, or leave a word unmasked."""
+    before, after = (_read_policy(rules, settings.LOCI.guard.floor) for rules in (old, new))
+    lowered = any(STRICTNESS[after.treatment(kind)] < STRICTNESS[before.treatment(kind)] for kind in KINDS)
+    return lowered or not {*before.words} <= {*after.words}
 
 
 def split_rules(text: str) -> list[str]:

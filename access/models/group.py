@@ -55,6 +55,7 @@ class Group(models.Model):
 
     `default_scope` is its rule for memories whose author names no scope; empty for the instance's. `guard` has its rules
     for sensitive text, `kind=treatment` or `word=TEXT` each, separated with commas; access/groups/guarding.py reads them.
+    `max_memories` and `max_bytes` limit its live memories and their texts; 0: the instance's limits (access/limits/quota.py).
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -73,6 +74,8 @@ class Group(models.Model):
     default_scope = models.CharField(max_length=8, choices=ScopeRule, blank=True, default="")
     captures = models.CharField(max_length=8, choices=CaptureRule, default=CaptureRule.REVIEW)
     guard = models.CharField(max_length=500, blank=True, default="")
+    max_memories = models.PositiveBigIntegerField(default=0)
+    max_bytes = models.PositiveBigIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     created_by = models.CharField(max_length=300, blank=True, default="", editable=False)

@@ -5,7 +5,7 @@ from django.db import models
 
 
 class PersonWrites(models.Model):
-    """When a person may write in full again (microseconds since the epoch), by access.limits.write_rate's meters."""
+    """When a person may write in full again (microseconds since the epoch), by access.limits.throttle's meters."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="written"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from access.actor import Actor
-from access.sign_in.throttle import delete_expired
+from access.limits.throttle import delete_expired
 
 # Further cleanups, registered by other packages; each returns its number of deleted rows.
 EXTRA_CLEANUPS: list[Callable[[], int]] = []

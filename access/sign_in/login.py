@@ -11,10 +11,10 @@ from django.http import HttpRequest
 from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
-from access.sign_in import throttle
+from access.limits.throttle import clear_attempts, wait_s
 from access.sign_in.client_address import address_of, network_of
+from access.sign_in.lockouts import LOGIN, LOGIN_FROM, count_try
 from access.sign_in.sessions import SignInWay
-from access.sign_in.throttle import ADDRESS_RULE, LOGIN_RULE
 
 BACKEND = "access.sign_in.login.GuardedBackend"  # the backend of every session, however it began
 
@@ -52,8 +52,8 @@ def login_wait_s(request: HttpRequest, name: str) -> int:
     """Seconds for which logins with this name from this address are refused; 0 if they are allowed."""
     network = network_of(address_of(request))
     return max(
-        throttle.wait_s(LOGIN_RULE, _folded(name), network),
-        throttle.wait_s(ADDRESS_RULE, network),
+        wait_s(LOGIN, _folded(name), network),
+        wait_s(LOGIN_FROM, network),
     )
 
 
@@ -62,14 +62,14 @@ def count_failure(request: HttpRequest, name: str) -> None:
     address = address_of(request)
     user = User.objects.filter(username=name).first()
     with transaction.atomic():
-        throttle.count_try(LOGIN_RULE, _folded(name), network_of(address), address=address, user=user)
-        throttle.count_try(ADDRESS_RULE, network_of(address))
+        count_try(LOGIN, _folded(name), network_of(address), address=address, user=user)
+        count_try(LOGIN_FROM, network_of(address))
 
 
 def log_success(request: HttpRequest, name: str, user: Any, *, way: SignInWay = SignInWay.PASSWORD) -> None:
     """Clear the failures under this name, and log the login and its method."""
     with transaction.atomic():
-        throttle.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
+        clear_attempts(LOGIN, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)
         payload = {"action": "login", "by": way, "address": address_of(request)}
         audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)

@@ -16,8 +16,8 @@ from access.actor import ALL_SCOPES, CAPTURE, CREATE_GROUP, HOOK, READ, Actor, V
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
+from access.limits.throttle import has_just_written, written_by
 from access.limits.turns import remember_person
-from access.limits.write_rate import has_just_written, written_by
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery

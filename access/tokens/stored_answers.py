@@ -69,7 +69,9 @@ def find_answer(actor: Actor, write: KeyedWrite) -> StoredAnswer | None:
 
 
 def keep_answer(actor: Actor, write: KeyedWrite, *, status: int, answer: Any) -> None:
-    """Keep the answer to a write, in the transaction of the write."""
+    """Keep the answer to a write, in the transaction of the write; a dry run writes nothing and is run again."""
+    if isinstance(answer, dict) and answer.get("dry_run"):
+        return
     StoredAnswer.objects.create(
         digest=write.digest(actor), fingerprint=write.fingerprint(), status=status, answer=answer
     )

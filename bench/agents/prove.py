@@ -5,8 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,16 +14,18 @@ from typing import Any
 from bench.agents import schemas
 from bench.agents.bundle import write_folder
 from bench.agents.stub_model import ANSWER, StubModel, stub_model
-from bench.proof.home import Home, make_home, run
-from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
+from bench.proof.client import Client
+from bench.proof.home import Home, make_home
+from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop, wait_until
 from bench.proof.server import Server, running
+from bench.scripts import npm
 
 PACKAGE = Path(__file__).parent / "package.json"
 FACT = "The ledger's production database is PostgreSQL 16 on the host brass, port 5544."
 OTHER = "Anna Berg decides about holidays of the finance team."
 ASKED = "which database does the ledger run on in production?"
 UNRELATED = "how tall is the highest mountain of Peru?"
-INSTALL_S, CLIENT_S = 600, 300
+CLIENT_S = 300
 
 
 @dataclass(frozen=True)
@@ -76,26 +76,16 @@ class Bench:
 
     def call(self, path: str, body: dict[str, Any] | None = None, *, secret: str = "") -> Any:
         """What the server answers to a token, by default one that may write anywhere."""
-        request = urllib.request.Request(
-            f"{self.server.url}{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Authorization": f"Bearer {secret or self.home.secret}",
-                "Content-Type": "application/json",
-            },
-        )
-        with urllib.request.urlopen(request, timeout=CLIENT_S) as answer:
-            return json.load(answer)
+        with Client(self.server.port, secret or self.home.secret, timeout_s=CLIENT_S) as client:
+            return (client.get(path) if body is None else client.post(path, body)).must()
 
     def warm(self) -> None:
         """Wait until the model has loaded: a hook waits a second at most, and this proof is not about the first minute."""
-        until = time.monotonic() + CLIENT_S
-        while self.call("/api/recall", {"query": ASKED, "group": "ledger"}).get("confidence") != "high":
-            if time.monotonic() > until:
-                raise ProofError(
-                    f"Recall does not find the fact: {self.call('/api/recall', {'query': ASKED})}"
-                )
-            time.sleep(0.5)
+        asked = {"query": ASKED, "group": "ledger"}
+        fault = "Recall does not find the fact."
+        wait_until(
+            lambda: self.call("/api/recall", asked).get("confidence") == "high", fault, seconds=CLIENT_S
+        )
 
     def _run(self, words: list[str], *, cwd: Path) -> str:
         done = subprocess.run(
@@ -227,30 +217,21 @@ def install(folder: Path) -> Path:
     programs = folder / "node_modules" / ".bin"
     if all((programs / name).exists() for name in ("claude", "codex", "mcpb")):
         return programs
-    if shutil.which("npm") is None:
-        raise ProofError("npm is not here: this proof installs Claude Code and Codex with it.")
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(PACKAGE, folder)
-    steps = (["npm", "install", "--no-audit", "--no-fund"], ["node", "install.cjs"])
-    for words, place in zip(
-        steps, (folder, folder / "node_modules" / "@anthropic-ai" / "claude-code"), strict=True
-    ):
-        done = subprocess.run(
-            words, cwd=place, capture_output=True, text=True, timeout=INSTALL_S, check=False
-        )
-        if done.returncode != 0:
-            raise ProofError(f"{' '.join(words)} failed:\n{done.stderr[-800:]}")
+    npm.run(folder, "npm", "install", *npm.QUIET)
+    npm.run(folder / "node_modules" / "@anthropic-ai" / "claude-code", "node", "install.cjs")
     return programs
 
 
 @contextmanager
 def bench(workshop: Workshop, clients: Path) -> Iterator[Bench]:
     """A fresh home with two facts, a running server, both clients connected to it and to the stub model."""
-    home, manage = make_home(workshop.folder / "home"), [sys.executable, "manage.py"]
-    run([*manage, "group", "create", "ledger"], home.path)
+    home = make_home(workshop.folder / "home")
+    home.manage("group", "create", "ledger")
     for text in (FACT, OTHER):
-        run([*manage, "remember", text, "--group", "ledger"], home.path)
-    made = run([*manage, "token", "create", "clients", "--scopes", "read,write,hook", "--json"], home.path)
+        home.manage("remember", text, "--group", "ledger")
+    made = home.manage("token", "create", "clients", "--scopes", "read,write,hook", "--json")
     person, project = workshop.folder / "person", workshop.folder / "ledger"
     for folder in (person, project):
         shutil.rmtree(folder, ignore_errors=True)

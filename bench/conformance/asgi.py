@@ -10,10 +10,19 @@ from django.urls import path
 os.environ["DJANGO_SETTINGS_MODULE"] = "bench.conformance.settings"
 application = get_asgi_application()
 
-from bench.conformance.fixture import build_server  # noqa: E402  Django's settings come first
+from mcp.server.mcpserver import MCPServer  # noqa: E402
+
+from bench.conformance.contents import add_prompts, add_resources, add_running_tools, add_tools, schema_tool  # noqa: E402
+from bench.conformance.questions import add_capabilities, add_questions, add_states  # noqa: E402
 from loci_site.mcp.transports.django_view import lowlevel_server, serve_mcp  # noqa: E402
 
-server = lowlevel_server(build_server())
+fixture = MCPServer("loci-conformance", version="1.0.0", log_level="WARNING", tools=[schema_tool()])
+for add in (
+    *(add_tools, add_running_tools, add_resources, add_prompts),
+    *(add_questions, add_states, add_capabilities),
+):
+    add(fixture)
+server = lowlevel_server(fixture)
 
 
 async def mcp(request: HttpRequest) -> HttpResponseBase:

@@ -5,17 +5,18 @@ docs; names after it (`runs-phone-dark`) save those, `all` saves every page in b
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import django
+from playwright.sync_api import Error, Page, sync_playwright
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 django.setup()
 
 from access.models import ApiToken  # noqa: E402 - models need django.setup()
-from bench.demo.browser import Browser  # noqa: E402
-from bench.demo.words import PASSWORD  # noqa: E402
+from bench.demo.words import BROWSERS, PASSWORD  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
 from memories.queries.labels import is_doubted  # noqa: E402
@@ -114,64 +115,58 @@ AWAITED = {
 LONGEST_MS = 5000
 
 
-def log_in(browser: Browser, server: str, who: str) -> None:
-    """Fill the login form as a person does, in a browser that knows nobody."""
-    browser.send("Network.clearBrowserCookies")
-    browser.open(f"{server}/login/", width=1280, height=860)
-    browser.run(
-        f"document.querySelector('[name=username]').value = '{who}';"
-        f"document.querySelector('[name=password]').value = '{PASSWORD}';"
-    )
-    browser.run("void setTimeout(() => document.querySelector('#login-form').submit(), 50)")
-    browser.wait_for_load()
-
-
-def come(selector: str) -> str:
-    """A script that waits for an element and a moment longer; it returns false if the element does not come."""
-    return (
-        "new Promise(done => { const since = performance.now(); (function look() {"
-        f" if (document.querySelector('{selector}')) setTimeout(() => done(true), 300);"
-        f" else if (performance.now() - since > {LONGEST_MS}) done(false); else setTimeout(look, 50); }})() }})"
-    )
-
-
-def take(
-    browser: Browser, server: str, page: str, address: str, *, folder: Path, names: tuple[str, ...]
-) -> None:
+def take(page: Page, name: str, address: str, *, folder: Path, names: tuple[str, ...]) -> None:
     """Save one page in both sizes and looks, as far as they are wanted; say where it is too wide."""
     for size, (width, height) in SIZES.items():
         for look in ("light", "dark"):
-            name = f"{page}-{size}-{look}"
-            if names and name not in names:
+            picture = f"{name}-{size}-{look}"
+            if names and picture not in names:
                 continue
-            browser.open(server + address, width=width, height=height, dark=look == "dark")
-            if page in PRESSED:
-                browser.run(f"void setTimeout(() => {PRESSED[page]}, 50)")
-                browser.wait_for_load()
-                browser.run("document.fonts.ready.then(() => new Promise(done => setTimeout(done, 150)))")
-            if page in DONE:
-                browser.run(f"{{ {DONE[page]} }}")
-            if page in AWAITED and not browser.run(come(AWAITED[page])):
-                print(f"{name}: {AWAITED[page]} did not come")
-            wide = browser.run("document.documentElement.scrollWidth")
-            if wide > width:
-                print(f"{name}: {wide} pixels wide")
-            browser.picture(folder / f"{name}.png")
+            page.emulate_media(color_scheme=look)  # type: ignore[arg-type]
+            page.set_viewport_size({"width": width, "height": height})
+            page.goto(address)
+            if name in PRESSED:
+                with page.expect_navigation():
+                    page.evaluate(PRESSED[name])
+            if name in DONE:
+                page.evaluate(f"() => {{ {DONE[name]} }}")
+            if name in AWAITED:
+                try:
+                    page.locator(AWAITED[name]).first.wait_for(timeout=LONGEST_MS)
+                except Error:
+                    print(f"{picture}: {AWAITED[name]} did not come")
+            page.wait_for_timeout(300)  # fonts and transitions
+            if (wide := page.evaluate("document.documentElement.scrollWidth")) > width:
+                print(f"{picture}: {wide} pixels wide")
+            page.screenshot(path=folder / f"{picture}.png")
 
 
 def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
     """Save the pictures `names` (all where there are none); say what pages asked for elsewhere."""
     folder.mkdir(parents=True, exist_ok=True)
-    with Browser() as browser:
-        take(browser, server, "login", "/login/", folder=folder, names=names)
-        shown = pages()
-        for who in ("alice", "mia"):
-            log_in(browser, server, who)
-            for page, address in shown.items():
-                if page.startswith(OF_MEMBERS) == (who == "mia"):
-                    take(browser, server, page, address, folder=folder, names=names)
-        foreign = sorted({url for url in browser.asked if not url.startswith((server, "data:", "about:"))})
-        print("asked elsewhere:", foreign or "nothing", "| console:", sorted(set(browser.said)) or "silent")
+    shown = pages()
+    asked, said = set[str](), set[str]()
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--hide-scrollbars"])
+        for who in ("", "alice", "mia"):
+            page = browser.new_page(base_url=server)
+            page.on("request", lambda request: asked.add(request.url))
+            page.on("pageerror", lambda error: said.add(str(error)))
+            page.on("console", lambda line: said.add(line.text) if line.type == "error" else None)
+            if who:
+                page.goto("/login/")
+                page.locator("[name=username]").fill(who)
+                page.locator("[name=password]").fill(PASSWORD)
+                with page.expect_navigation():
+                    page.locator("#login-form").evaluate("form => form.submit()")
+            for name, address in (shown if who else {"login": "/login/"}).items():
+                if not who or name.startswith(OF_MEMBERS) == (who == "mia"):
+                    take(page, name, address, folder=folder, names=names)
+            page.close()
+        browser.close()
+    foreign = sorted(url for url in asked if not url.startswith((server, "data:", "about:", "blob:")))
+    print("asked elsewhere:", foreign or "nothing", "| console:", sorted(said) or "silent")
     return 1 if foreign else 0
 
 

@@ -1,4 +1,4 @@
-"""The mutants. Not here yet: verbs, undo, restore, purge. A new mutant is a line; its old text must be in its file exactly once."""
+"""The mutants. A new mutant is a line; its old text must be in its file exactly once."""
 
 from typing import Final, NamedTuple
 
@@ -16,6 +16,25 @@ AREAS: Final = {
         "tests/access/test_rights.py tests/access/tokens tests/access/sign_in/test_invitations.py",
         "tests/access",
     ),
+    "undo": (
+        "tests/memories/lifecycle/test_undo.py tests/storage/test_changes.py tests/memories/lifecycle/test_verbs.py",
+        "tests/maintenance/cycle/test_undo.py",
+        "tests/memories/lifecycle",
+    ),
+    "lifecycle": (
+        "tests/memories/lifecycle/test_verbs.py tests/memories/lifecycle/test_approve.py tests/memories/lifecycle/test_merge.py",
+        "tests/memories/lifecycle/test_superseding.py tests/memories/lifecycle/test_doubt.py tests/memories/review/test_proposals.py",
+        "tests/memories/lifecycle",
+    ),
+    "purge": (
+        "tests/memories/lifecycle/test_destroy.py tests/memories/lifecycle/test_purge.py tests/memories/lifecycle/test_left_behind.py",
+        "tests/memories/lifecycle tests/maintenance/test_retention.py",
+    ),
+    "review": (
+        "tests/memories/review/test_decide.py tests/memories/review/test_proposals.py",
+        "tests/memories/review",
+    ),
+    "gate": ("tests/access/groups", "tests/guard"),
     "cycle": ("tests/maintenance/cycle",),
     "backups": ("tests/maintenance/backups/test_stricter.py", "tests/maintenance/backups/test_restore.py"),
 }
@@ -33,6 +52,18 @@ class Mutant(NamedTuple):
 
 _DECIDE, _POLICY = "memories/store/decide.py", "memories/store/policy.py"
 _VISIBILITY, _VERSIONS = "memories/queries/visibility.py", "memories/queries/versions.py"
+_UNDO, _REVERSE, _ADMIT = (
+    "memories/lifecycle/undo/__init__.py",
+    "memories/lifecycle/undo/reverse.py",
+    "memories/lifecycle/undo/admit.py",
+)
+_RESTORE, _EDIT, _MERGE = (
+    "memories/lifecycle/restore.py",
+    "memories/lifecycle/edit.py",
+    "memories/lifecycle/merge.py",
+)
+_PURGE, _PLACES = "memories/lifecycle/purge/__init__.py", "memories/lifecycle/purge/places.py"
+_SUPERSEDE, _GATE = "memories/store/writes/supersede.py", "access/groups/guarding.py"
 _TOKENS, _CHAINS, _VERIFY = "access/tokens/__init__.py", "access/audit/chains.py", "access/audit/verify.py"
 # fmt: off
 MUTANTS: Final = (
@@ -79,6 +110,53 @@ MUTANTS: Final = (
     Mutant("a curator changes members", "access", "access/groups/members.py", "if not actor.may(ADMIN, group.key):", 'if not actor.may("curate", group.key):'),
     Mutant("the last superuser may leave", "access", "access/sign_in/users.py", "if not User.objects.filter(is_superuser=True, is_active=True).exists():", "if False:"),
     Mutant("a deactivated person's tokens work again", "access", "access/sign_in/users.py", "    tokens.update(revoked_at=timezone.now())\n", ""),
+    Mutant("another token takes a write back", "undo", _UNDO, "actor=actor.name, token=actor.token_id\n    )", "actor=actor.name\n    )"),
+    Mutant("an undo passes the group's policy", "undo", _UNDO, "    refuse_held(actor, TELLING[operation], [each for each in entries if each.operation == operation])\n", ""),
+    Mutant("another token of a person counts as oneself", "undo", _REVERSE, "since.exclude(actor=self.actor.name, token=self.actor.token_id)", "since.exclude(actor=self.actor.name)"),
+    Mutant("a memory that was judged since is hidden", "undo", _REVERSE, "if touched and (self.terms.partial or DECIDED & touched):", "if touched and self.terms.partial:"),
+    Mutant("what was changed after a restore is hidden with its undo", "undo", _REVERSE, "if _goes_away(row) and not self.terms.partial:", "if False:"),
+    Mutant("an undo closes what a person has decided about", "undo", _REVERSE, "if self._is_decided(found, row):", "if False:"),
+    Mutant("a run's undo overwrites a decision made since", "undo", _REVERSE, "if changed and (not self.terms.partial or is_whole):", "if changed and not self.terms.partial:"),
+    Mutant("an undo forgets the recalls since", "undo", _REVERSE, "max(0, found.access_count - (after - old))", "old"),
+    Mutant("a move is undone without a right in the other group", "undo", _REVERSE, 'for group in row.values["group_id"]:', "for group in ():"),
+    Mutant("what was taken back is not marked", "undo", _REVERSE, ".update(undone_by=current_change())", ".update(undone_by=None)"),
+    Mutant("a text that comes back passes no guard", "undo", _ADMIT, 'return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}', "return {}"),
+    Mutant("a global memory comes back into a private group", "undo", _ADMIT, "    check_scope(as_new)\n", ""),
+    Mutant("a column changed twice comes back half way", "undo", "memories/lifecycle/undo/rows.py", "first = row.values.get(name, (table.typed(name, old), None))[0]\n", "first = table.typed(name, old)\n"),
+    Mutant("a purge inside a change keeps values", "undo", "storage/changes.py", "number is None or open_ == NOT_KEPT else", "number is None else"),
+    Mutant("a fraction comes back rounded", "undo", "storage/journal.py", "%!.17g", "%.15g"),
+    Mutant("another token of a person takes a retraction back", "lifecycle", _RESTORE, "return (last.actor, last.token) == (actor.name, actor.token_id)", "return last.actor == actor.name"),
+    Mutant("an agent restores what a person forgot", "lifecycle", _RESTORE, "if is_persons and not actor.is_person else", "if False else"),
+    Mutant("an unseen text stays verified", "lifecycle", _EDIT, "return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust", "return old.trust"),
+    Mutant("an edit overwrites one made meanwhile", "lifecycle", _EDIT, "state=State.LIVE, updated_at=memory.updated_at)", "state=State.LIVE)"),
+    Mutant("an agent's edit settles a dispute", "lifecycle", "memories/store/writes/doubts.py", "    if actor.is_person and actor.may(CURATE, old.group_id):\n", "    if True:\n"),
+    Mutant("an approved edit loses the pin", "lifecycle", "memories/lifecycle/approve.py", '"valid_to_known_at", "pinned", "access_count"', '"valid_to_known_at", "access_count"'),
+    Mutant("an approval settles every conflict", "lifecycle", _SUPERSEDE, "if ON_APPROVAL in link.evidence and not (", "if not ("),
+    Mutant("an earlier end of valid time is lost", "lifecycle", _SUPERSEDE, "if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):", "if old.type == Type.EPISODIC:"),
+    Mutant("a merge needs no right to curate the survivor", "lifecycle", _MERGE, "right = CURATE if actor.is_person else WRITE", "right = WRITE"),
+    Mutant("a merge verifies a text from outside", "lifecycle", _MERGE, "return united | {\"trust\": into.trust} if into.outside and not source.outside else united", "return united"),
+    Mutant("what goes along with a change never waits", "lifecycle", "memories/lifecycle/propose.py", "verdicts = ((row, judge_change(actor, change, row)) for row in reached())", "verdicts = ()"),
+    Mutant("retention destroys what counts", "purge", _PURGE, "return row.expires_at is not None and row.expires_at <= now", "return True"),
+    Mutant("a purge asks no right for what goes along", "purge", _PURGE, "        check_purge_rights(actor, rows)\n", ""),
+    Mutant("retention bars the texts", "purge", _PURGE, "bars=because.why is Why.NAMED", "bars=True"),
+    Mutant("the reason of a purge quotes the text", "purge", _PURGE, "reason = gone.quotes.blank(because.reason)", "reason = because.reason"),
+    Mutant("a purge keeps former values", "purge", _PURGE, "with keeping_nothing(), transaction.atomic():\n        hold_groups({row.group_id for row in known.rows})", "with transaction.atomic():\n        hold_groups({row.group_id for row in known.rows})"),
+    Mutant("a purge destroys what a run did to others", "purge", _PLACES, "row__in=doomed.keys) & ~Q(op=\"b\")", "row__in=doomed.keys)"),
+    Mutant("a stored answer that names the memory stays", "purge", _PLACES, 'looks_for=attrgetter("named")', 'looks_for=attrgetter("quotes")'),
+    Mutant("a plan's purge destroys what holds today", "purge", "memories/lifecycle/purge/targets.py", "return list(plan.rows) if holds and memory.key in {row.key for row in plan.rows} else versions", "return versions"),
+    Mutant("an agent decides in the Review", "review", "memories/review/decide.py", '    require_person(actor, "review")\n', ""),
+    Mutant("a reader undoes a decision about a link", "review", "memories/review/undo.py", "    require_right(actor, memory, right=CURATE)\n", ""),
+    Mutant("a link to a memory of a closed group shows", "review", "memories/review/links.py", "links.filter(source__in=seen, target__in=seen)", "links.filter(source__in=seen)"),
+    Mutant("a closed link is closed again", "review", "memories/review/links.py", "filter(pk=link.pk, status=LinkStatus.OPEN)", "filter(pk=link.pk)"),
+    Mutant("a stale proposal is carried out", "review", "memories/review/proposals.py", "    if is_stale(proposal):\n        raise", "    if False:\n        raise"),
+    Mutant("an approved successor waits again", "review", "memories/review/proposals.py", "reason=reason, is_decided=True)", "reason=reason)"),
+    Mutant("a label waits unmasked", "gate", _GATE, "        if not waits:\n            return GuardTreatment.MASK\n", ""),
+    Mutant("instructions pass a group that refuses them", "gate", _GATE, "            and treatment is not GuardTreatment.REFUSE\n", ""),
+    Mutant("a label clean at one door is clean at all", "gate", _GATE, '(f"{before}{text}", self.door, words)', '(f"{before}{text}", words)'),
+    Mutant("a key that is cut in two is masked in the first part", "gate", _GATE, "if each.span[1] > at and each.span[0] < end", "if at <= each.span[0] < end"),
+    Mutant("a rule for a kind goes below the floor of its family", "gate", _GATE, "floor.get(name, floor.get(family, GuardTreatment.ALLOW))", "floor.get(name, GuardTreatment.ALLOW)"),
+    Mutant("a secret in the name of a value stays", "gate", _GATE, "keys = [name.value if name.findings else key for name, key in zip(names, value, strict=True)]", "keys = list(value)"),
+    Mutant("a refused part of JSON is stored", "gate", _GATE, "refusal = next((part.refusal for part in every if part.refusal is not None), None)", "refusal = None"),
     Mutant("recalls do not slow decay", "cycle", "maintenance/cycle/decay.py", "recalls=memory.access_count", "recalls=0"),
     Mutant("a quarter of the sources is enough", "cycle", "maintenance/cycle/compaction/__init__.py", "(sources + 1) // 2)", "(sources + 3) // 4)"),
     Mutant("an event that became old enough is not new", "cycle", "maintenance/cycle/compaction/buckets.py", " or at >= mark.horizon", ""),

@@ -13,15 +13,12 @@ from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
 from bench.mutants.prove import prove_mutants
 from bench.proof.celery.prove import prove_celery
-from bench.proof.chunks.files import prove_artifacts
-from bench.proof.chunks.prove import prove_chunks
-from bench.proof.clients.files import prove_files
+from bench.proof.chunks import prove_chunks
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
-from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.poison.prove import prove_poison
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.hostile.reads import prove_reads
@@ -30,108 +27,36 @@ from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.suite.changes import prove_changes
-from bench.proof.suite.lists import prove_lists
-from bench.proof.suite.properties import prove_apart, prove_properties
+from bench.proof.suite.lists import prove_apart, prove_lists, prove_properties, prove_withdrawn
 from bench.proof.team.prove import prove_team
+from bench.scripts.npm import NpmError
 
+# fmt: off
 PROOFS = (
     Proof("conformance", "The protocol's own suite finds every required scenario green.", prove_conformance),
     Proof("writers", "Many writers on one store lose nothing and never meet a lock.", prove_writers),
-    Proof(
-        "kills",
-        "A kill at any moment loses nothing acknowledged and leaves nothing half written.",
-        prove_kills,
-    ),
-    Proof(
-        "year",
-        "A year of cycles beside writers and readers loses nothing, and each can be taken back exactly.",
-        prove_year,
-    ),
-    Proof(
-        "cycle-kills",
-        "A cycle, purge or restore that is killed is finished by the next one; nothing is half-done.",
-        prove_cycle_kills,
-    ),
-    Proof(
-        "properties",
-        "Three searches and the rows agree on what each caller may see.",
-        prove_properties,
-    ),
-    Proof(
-        "changes",
-        "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.",
-        prove_changes,
-    ),
-    Proof(
-        "apart",
-        "What other groups hold changes no answer, order, number or suggestion of whoever may not enter them.",
-        prove_apart,
-    ),
+    Proof("kills", "A kill at any moment loses nothing acknowledged and leaves nothing half written.", prove_kills),
+    Proof("year", "A year of cycles beside writers and readers loses nothing, and each can be taken back exactly.", prove_year),
+    Proof("cycle-kills", "A cycle, purge or restore that is killed is finished by the next one; nothing is half-done.", prove_cycle_kills),
+    Proof("properties", "Three searches and the rows agree on what each caller may see.", prove_properties),
+    Proof("changes", "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.", prove_changes),
+    Proof("apart", "What other groups hold changes no answer, order, number or suggestion of whoever may not enter them.", prove_apart),
     Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
-    Proof(
-        "duplicates",
-        "Two facts that nearly sound the same both stay; one fact in other words is found.",
-        prove_duplicates,
-    ),
-    Proof(
-        "withdrawn",
-        "A withdrawn text does not come back live in other dress; another fact is not refused.",
-        prove_withdrawn,
-    ),
-    Proof(
-        "lists",
-        "Every interface answers every caller as the matrix of rights says, and what is deleted is gone.",
-        prove_lists,
-    ),
+    Proof("duplicates", "Two facts that nearly sound the same both stay; one fact in other words is found.", prove_duplicates),
+    Proof("withdrawn", "A withdrawn text does not come back live in other dress; another fact is not refused.", prove_withdrawn),
+    Proof("lists", "Every interface answers every caller as the matrix of rights says, and what is deleted is gone.", prove_lists),
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
-    Proof(
-        "hostile",
-        "Nobody stops another; a full disk, damaged pages and forged backups do no harm.",
-        prove_hostile,
-    ),
-    Proof(
-        "hostile-reads",
-        "Whatever texts one person asks for, another person's recalls go on.",
-        prove_reads,
-    ),
-    Proof(
-        "poison",
-        "An agent with a write token puts no text of its own before a fact that a person verified.",
-        prove_poison,
-    ),
-    Proof(
-        "encryption",
-        "Whoever takes the folder of an encrypted store, in use, killed or backed up, reads no sentence in it.",
-        prove_encryption,
-    ),
-    Proof(
-        "agents",
-        "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.",
-        prove_agents,
-    ),
-    Proof(
-        "files",
-        "A text that was saved into a watched folder is in its file, the history or the Review; nothing else changes there.",
-        prove_files,
-    ),
-    Proof(
-        "artifacts",
-        "A repository of 10,000 files is read as evidence, and no answer of memories changes beside it.",
-        prove_artifacts,
-    ),
-    Proof(
-        "postgres",
-        "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.",
-        prove_postgres,
-    ),
-    Proof(
-        "extension",
-        "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.",
-        prove_extension,
-    ),
+    Proof("hostile", "Nobody stops another; a full disk, damaged pages and forged backups do no harm.", prove_hostile),
+    Proof("hostile-reads", "Whatever texts one person asks for, another person's recalls go on.", prove_reads),
+    Proof("poison", "An agent with a write token puts no text of its own before a fact that a person verified.", prove_poison),
+    Proof("encryption", "Whoever takes the folder of an encrypted store, in use, killed or backed up, reads no sentence in it.", prove_encryption),
+    Proof("agents", "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.", prove_agents),
+    Proof("postgres", "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.", prove_postgres),
+    Proof("extension", "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.", prove_extension),
     Proof("mutants", "The tests of an area fail if its code is wrong.", prove_mutants),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )
+# fmt: on
 # Names for several proofs together.
 TOGETHER = {"truth": ("year", "cycle-kills", "celery")}
 EXAMPLES = """examples:
@@ -146,36 +71,29 @@ A run that was stopped goes on where it was; --fresh begins anew.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when every proof holds, 1 when one does not, 2 when one could not be run."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    names = [name for said in options.names for name in TOGETHER.get(said, (said,))]
-    unknown = set(names) - {proof.name for proof in PROOFS}
-    if unknown:
-        parser.error(f"no proof is called {', '.join(sorted(unknown))}; see --list")
-    if options.list:
-        for proof in PROOFS:
-            print(f"{proof.name:12} {proof.claim}")
-        return 0
-    # A stop of either kind ends the servers too; a shell's background job would ignore Ctrl-C otherwise.
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, signal.default_int_handler)
-    chosen = [proof for proof in PROOFS if not names or proof.name in names]
-    return max(_prove(proof, is_quick=options.quick, is_fresh=options.fresh) for proof in chosen)
-
-
-def _parser() -> argparse.ArgumentParser:
+    known = [*(proof.name for proof in PROOFS), *TOGETHER]
     parser = argparse.ArgumentParser(
         prog="python -m bench.proof",
         description="Run Loci's long proofs.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    names = [*(proof.name for proof in PROOFS), *TOGETHER]
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all")
     parser.add_argument("--quick", action="store_true", help="run each in small")
     parser.add_argument("--fresh", action="store_true", help="forget what a stopped run has done")
     parser.add_argument("--list", action="store_true", help="name the proofs and what they show")
-    return parser
+    options = parser.parse_args(arguments)
+    names = [name for said in options.names for name in TOGETHER.get(said, (said,))]
+    if unknown := {*names} - {*known}:
+        parser.error(f"no proof is called {', '.join(sorted(unknown))}; see --list")
+    if options.list:
+        print("\n".join(f"{proof.name:12} {proof.claim}" for proof in PROOFS))
+        return 0
+    # A stop of either kind ends the servers too; a shell's background job would ignore Ctrl-C otherwise.
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)
+    chosen = [proof for proof in PROOFS if not names or proof.name in names]
+    return max(_prove(proof, is_quick=options.quick, is_fresh=options.fresh) for proof in chosen)
 
 
 def _prove(proof: Proof, *, is_quick: bool, is_fresh: bool) -> int:
@@ -185,7 +103,7 @@ def _prove(proof: Proof, *, is_quick: bool, is_fresh: bool) -> int:
         workshop.forget()
     try:
         finding = proof.run(workshop)
-    except ProofError as error:
+    except (ProofError, NpmError) as error:
         print(f"{proof.name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.proof.proof import REPOSITORY, ProofError
 
-COMMAND_S = 300
+COMMAND_S = 900
 # What a home's processes get of this process's own settings: on which SQLite, and whether encrypted.
 KEPT_SETTINGS = ("LOCI_SQLITE_DRIVER", "LOCI_STORAGE_ENCRYPTION", "LOCI_DB_KEY")
 TOKEN_FILE = "proof.token"
@@ -48,9 +48,19 @@ class Home:
         command = [sys.executable, "manage.py", *arguments]
         return subprocess.Popen(command, cwd=REPOSITORY, env=self.environment, text=True, **options)
 
+    def manage(self, *words: str, sent: str | None = None) -> str:
+        """Run one of Loci's commands to its end; what it printed. Raises ProofError where it fails."""
+        return run([sys.executable, "manage.py", *words], self.path, sent=sent)
+
+    def ask(self, module: str, *words: str, told: object = None) -> Any:
+        """The JSON answer of a program of bench.proof, or of bench, in this home; `told` is on its stdin as JSON."""
+        place = module.removeprefix("bench.") if module.startswith("bench.") else f"proof.{module}"
+        command = [sys.executable, "-m", f"bench.{place}", *words]
+        return json.loads(run(command, self.path, sent=json.dumps(told)).splitlines()[-1])
+
     def witness(self, action: str, sent: object = None) -> Any:
-        """Ask `bench.proof.witness`, which looks at the database from inside; give its JSON answer."""
-        return _witness(self.path, action, sent)
+        """The JSON answer of `bench.proof.witness`, which looks at the database from inside."""
+        return self.ask("witness", action, told=sent)
 
     def check(self, told: dict[str, Any]) -> dict[str, Any]:
         """Let the witness compare the database with what was sent and acknowledged.
@@ -80,7 +90,7 @@ def make_home(path: Path, variables: Mapping[str, str] = {}) -> Home:
     path.mkdir(mode=0o700, parents=True)
     (path / VARIABLES_FILE).write_text(json.dumps({**variables}), encoding="utf-8")
     (path / "models").symlink_to(installed_models())
-    secret = _witness(path, "prepare")["secret"]
+    secret = Home(path, "").witness("prepare")["secret"]
     (path / TOKEN_FILE).write_text(secret, encoding="ascii")
     return Home(path, secret)
 
@@ -121,7 +131,7 @@ def own_variables(home: Path) -> dict[str, str]:
 
 
 def run(command: Sequence[str], home: Path, *, sent: str | None = None) -> str:
-    """Run a command in a home to its end; give what it printed, or raise ProofError with its last words."""
+    """Run a command in a home to its end; what it printed. Raises ProofError with its last words."""
     done = subprocess.run(
         command,
         cwd=REPOSITORY,
@@ -132,12 +142,7 @@ def run(command: Sequence[str], home: Path, *, sent: str | None = None) -> str:
         timeout=COMMAND_S,
         check=False,
     )
-    if done.returncode != 0:
+    if done.returncode != 0 or "is locked" in done.stderr:  # nothing may ever be told of a lock
         words = "\n".join(done.stderr.splitlines()[-20:])
         raise ProofError(f"{' '.join(command[1:4])} ended with {done.returncode}:\n{words}")
     return done.stdout
-
-
-def _witness(home: Path, action: str, sent: object = None) -> Any:
-    command = [sys.executable, "-m", "bench.proof.witness", action]
-    return json.loads(run(command, home, sent=None if sent is None else json.dumps(sent)))

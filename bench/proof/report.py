@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 from pathlib import Path
 
 from bench.proof.proof import REPOSITORY, Finding, Proof
@@ -12,14 +11,17 @@ PAGE = REPOSITORY / "docs" / "proof.md"
 
 
 def write_report(proof: Proof, finding: Finding, machine: str, *, page: Path = PAGE) -> None:
-    """Put a finding into the page in the place of the last one. Raises ValueError where the page has no place for it."""
-    text = page.read_text(encoding="utf-8")
-    begin, end = marks(proof.name)
-    place = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.S)
-    if not place.search(text):
-        raise ValueError(f"{page.name} has no marks for {proof.name}: {begin} … {end}")
-    block = f"{begin}\n{as_markdown(finding, machine)}\n{end}"
-    page.write_text(place.sub(lambda _: block, text), encoding="utf-8")
+    """Put a finding into the page in the place of the last one."""
+    put_between(page, *marks(proof.name), as_markdown(finding, machine))
+
+
+def put_between(page: Path, begin: str, end: str, text: str) -> None:
+    """Put a text between two marks of a page. Raises ValueError where the page has no such place."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(f"{begin}\n")
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{page.name} has no marks {begin} … {end}; nothing was written.")
+    page.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", encoding="utf-8")
 
 
 def marks(name: str) -> tuple[str, str]:

@@ -1,19 +1,19 @@
-"""A real server process on a free port of 127.0.0.1, which a proof may kill."""
+"""A real server process on a free port of 127.0.0.1, which a proof may kill, and what processes cost."""
 
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from bench.proof.home import Home
-from bench.proof.proof import REPOSITORY, ProofError
-from bench.speed.calls import cpu_ms
+from bench.proof.proof import REPOSITORY, ProofError, wait_until
 
 START_S = 180  # beside writers, on a busy machine
 STOP_S = 30
@@ -25,37 +25,33 @@ BAD_WORDS = ("Traceback (most recent call last)", "database is locked", " ERROR 
 
 @dataclass
 class Server:
-    """A running server; its log is kept where the proof says."""
+    """A running server; its log is kept where the proof says. `began` is of time.perf_counter()."""
 
     process: subprocess.Popen[bytes]
     port: int
     log: Path
-    killed: bool = field(default=False)
+    began: float = field(default_factory=time.perf_counter)
+    killed: bool = False
 
     @property
     def url(self) -> str:
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """The id of its first process."""
+        return self.process.pid
+
     def kill(self) -> None:
         """End it with SIGKILL, and make sure that this is what ended it, with all that it had started.
 
         Raises ProofError where it had ended before: then nothing was killed and the round shows nothing.
         """
-        if self.process.poll() is not None:
-            raise ProofError(
-                f"The server had ended by itself with {self.process.returncode}; see {self.log}."
-            )
-        os.kill(self.process.pid, signal.SIGKILL)
+        kill(self.process, f"The server ({self.log.name})")
         self.killed = True
-        status = self.process.wait(timeout=STOP_S)
-        if status != -signal.SIGKILL:
-            raise ProofError(f"The server ended with {status}, not by our signal; see {self.log}.")
-        deadline = time.monotonic() + STOP_S
-        while is_open(self.port):
-            if time.monotonic() > deadline:
-                raise ProofError(f"What the killed server had started lives on; see {self.log}.")
-            time.sleep(0.05)
+        fault = f"What the killed server had started lives on; see {self.log}."
+        wait_until(lambda: not is_open(self.port), fault, seconds=STOP_S)
 
     def stop(self) -> None:
         """Ask it to end, as Ctrl-C does."""
@@ -69,16 +65,9 @@ class Server:
 
 
 @contextmanager
-def running(
-    home: Home,
-    log: Path,
-    *,
-    supervised: bool = False,
-    variables: Mapping[str, str] = {},
-    port: int | None = None,
-) -> Iterator[Server]:
-    """Start the server as start() does; it is stopped in the end unless it was killed."""
-    server = start(home, log, supervised=supervised, variables=variables, port=port)
+def running(home: Home, log: Path, **options: object) -> Iterator[Server]:
+    """Start the server as start() does, with its options; it is stopped in the end unless it was killed."""
+    server = start(home, log, **options)  # type: ignore[arg-type]
     try:
         yield server
     finally:
@@ -93,57 +82,96 @@ def start(
     supervised: bool = False,
     variables: Mapping[str, str] = {},
     port: int | None = None,
+    checkout: Path = REPOSITORY,
 ) -> Server:
     """Start a web process in `home`, adding its words to `log`, and wait until its port is open.
 
     `supervised` starts `manage.py up`, which runs two web processes and the worker below itself. `variables` are added
-    to its environment. `port` is that of a server that has ended.
+    to its environment. `port` is that of a server that has ended. `checkout` is the code that runs.
     """
     port = port or free_port()
     command = [sys.executable, *(["manage.py", "up"] if supervised else ["-m", "loci_site.server.web"])]
-    environment = home.environment | {
-        "LOCI_HOST": "127.0.0.1",
-        "LOCI_PORT": str(port),
-        "LOCI_WEB_PROCESSES": "2",
-        **variables,
-    }
+    own = {"LOCI_HOST": "127.0.0.1", "LOCI_PORT": str(port), "LOCI_WEB_PROCESSES": "2"}
+    return spawn(command, port, log, home.environment | own | {**variables}, cwd=checkout)
+
+
+def spawn(
+    command: Sequence[str], port: int, log: Path, environment: dict[str, str], *, cwd: Path = REPOSITORY
+) -> Server:
+    """Start a program that listens on `port`, and wait until it does."""
     with log.open("ab") as words:
-        process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=words, stderr=words)
+        process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=words, stderr=words)
     server = Server(process, port, log)
+
+    def has_opened() -> bool:
+        if process.poll() is not None:
+            raise ProofError(f"The server ended with {process.returncode}; see {log}.")
+        return is_open(port)
+
     try:
-        _wait_until_open(server)
+        fault = f"The server did not open its port within {START_S} s; see {log}."
+        wait_until(has_opened, fault, seconds=START_S, every_s=0.01)
     except BaseException:
         server.stop()
         raise
     return server
 
 
+def kill(process: "subprocess.Popen[bytes] | subprocess.Popen[str]", what: str) -> None:
+    """End a process with SIGKILL. Raises ProofError where something else ended it."""
+    if process.poll() is not None:
+        raise ProofError(f"{what} had ended by itself with {process.returncode}.")
+    process.send_signal(signal.SIGKILL)
+    if process.wait(timeout=STOP_S) != -signal.SIGKILL:
+        raise ProofError(f"{what} ended with {process.returncode}, not by our signal.")
+
+
 def web_processes(up: int) -> list[int]:
     """The ids of the idle web processes of an `up`; those that answer."""
-    found = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(up)], capture_output=True, text=True, check=True
+    try:
+        children = psutil.Process(up).children()
+        pids = [child.pid for child in children if "loci_site.server.web" in " ".join(child.cmdline())]
+        before = [cpu_ms(pid) for pid in pids]
+        time.sleep(LOOK_S)
+        spent = [cpu_ms(pid) - ms for pid, ms in zip(pids, before, strict=True)]
+    except psutil.NoSuchProcess:  # one of them ended meanwhile
+        return []
+    rows = zip(pids, before, spent, strict=True)
+    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < LOOK_S * 50]
+
+
+def both_web_processes(server: Server) -> list[int]:
+    """The ids of the two web processes of an `up`, as soon as both are at rest."""
+
+    def both() -> list[int]:
+        pids = web_processes(server.pid)
+        return pids if len(pids) == 2 else []
+
+    pids: list[int] = wait_until(
+        both, f"There were never two web processes at rest; see {server.log}.", seconds=300
     )
-    lines = [line.split(maxsplit=1) for line in found.stdout.splitlines()]
-    pids = [int(pid) for pid, command in lines if "loci_site.server.web" in command]
-    before = [cpu_ms(pid) for pid in pids]
-    time.sleep(LOOK_S)
-    return [
-        pid
-        for pid, ms in zip(pids, before, strict=True)
-        if ms > STARTED_MS and cpu_ms(pid) - ms < LOOK_S * 50
-    ]
+    return pids
+
+
+def cpu_ms(pid: int) -> float:
+    """The CPU time that a process has used so far, in ms."""
+    spent = psutil.Process(pid).cpu_times()
+    return (spent.user + spent.system) * 1000
+
+
+def resident_mb(pid: int) -> float:
+    """The memory that a process holds now, in MB."""
+    return psutil.Process(pid).memory_info().rss / 2**20
 
 
 def bad_lines(log: Path) -> list[str]:
     """The lines of a log that report a fault."""
-    if not log.exists():
-        return []
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
     return [f"{log.name}:{n}: {line}" for n, line in enumerate(lines, 1) if any(w in line for w in BAD_WORDS)]
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -151,17 +179,6 @@ def free_port() -> int:
 
 
 def is_open(port: int) -> bool:
-    """Say whether somebody listens on this port of 127.0.0.1."""
+    """Whether something listens on this port of 127.0.0.1."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _wait_until_open(server: Server) -> None:
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            raise ProofError(f"The server ended with {server.process.returncode}; see {server.log}.")
-        if is_open(server.port):
-            return
-        time.sleep(0.02)
-    raise ProofError(f"The server did not open its port within {START_S} s; see {server.log}.")

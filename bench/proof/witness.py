@@ -1,6 +1,6 @@
 """What the database itself says, read by a process of its own in the home that LOCI_HOME names.
 
-`python -m bench.proof.witness prepare | token | browser | check | settle | files`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
+`python -m bench.proof.witness prepare | token | browser | check | settle`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
 """
 
 import json
@@ -25,8 +25,7 @@ from access.tokens import create_token, operator  # noqa: E402
 from loci_site.management.first_start import migrate_if_needed  # noqa: E402
 from maintenance.embeddings.backfill import embed_owed  # noqa: E402
 from memories.language.cleaning import content_hash  # noqa: E402
-from memories.models import Memory, Piece, Proposal  # noqa: E402
-from memories.queries.labels import is_doubted  # noqa: E402
+from memories.models import Memory, Piece  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
 from memories.store.search_columns import context_of, filter_tokens, thread_neighbours  # noqa: E402
 from storage.compiled_queries import fetch  # noqa: E402
@@ -66,18 +65,6 @@ def browser() -> dict[str, str]:
 def settle() -> dict[str, int]:
     """Make the vectors that are owed."""
     return {"still_owed": embed_owed(operator(), limit=1_000_000).still_owed}
-
-
-def files() -> dict[str, Any]:
-    """What is stored of watched folders: all texts ever, those in the Review, the runs that wrote them, doubts."""
-    rows = Memory.objects.filter(source__startswith="file:")
-    return {
-        "contents": "\n".join(Memory.objects.values_list("content", flat=True)),
-        "live": rows.filter(state="live").count(),
-        "queue": "\n".join(str(each) for each in Proposal.objects.values_list("arguments", flat=True)),
-        "runs": [str(run) for run in set(rows.values_list("run", flat=True))],
-        "disputed": rows.filter(is_doubted()).count(),
-    }
 
 
 def check() -> dict[str, Any]:
@@ -234,10 +221,8 @@ def main() -> None:
             print(json.dumps(browser()))
         case "settle":
             print(json.dumps(settle()))
-        case "files":
-            print(json.dumps(files()))
         case unknown:
-            sys.exit(f"{unknown} is none of prepare, token, browser, check, settle, files")
+            sys.exit(f"{unknown} is none of prepare, token, browser, check, settle")
 
 
 if __name__ == "__main__":

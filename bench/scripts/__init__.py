@@ -1,1 +1,1 @@
-"""How well recall finds facts in several scripts: `python -m bench.scripts`."""
+"""Programs that prepare a checkout or a release."""

@@ -10,12 +10,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from bench.proof.server import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STAGES_TO_RUN = ("build", "model")
@@ -103,13 +104,6 @@ def check_health(steps: list[tuple[str, str, str]], folder: Path) -> bool:
     finally:
         started.send_signal(signal.SIGTERM)
         started.wait(30)
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def main() -> None:

@@ -4,34 +4,21 @@ package-lock.json there names each version and its hash, which npm compares. The
 after another and unchanged, with their licence on top and one line that exports their functions as a module.
 """
 
-import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from bench.scripts import npm
 
 VENDOR = Path(__file__).resolve().parents[2] / "loci_site" / "static" / "loci" / "vendor"
 # In the order in which they need each other.
 PACKAGES = ("d3-dispatch", "d3-quadtree", "d3-timer", "d3-force")
 EXPORTS = "export const { forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } = globalThis.d3;\n"
-INSTALL_S = 300
 
 
 def main() -> None:
     """Install what the lock names, and write the file."""
-    npm = shutil.which("npm")
-    if npm is None:
-        sys.exit("npm is not here.")
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(VENDOR / name, folder)
-        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False
-        )
-        if done.returncode != 0:
-            sys.exit(f"npm ci failed:\n{done.stderr[-800:]}")
-        modules = Path(folder, "node_modules")
+        modules = npm.install(VENDOR, Path(folder))
         (VENDOR / "d3-force.js").write_text(joined(modules), encoding="utf-8")
 
 

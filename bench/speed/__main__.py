@@ -2,8 +2,8 @@
 
     python -m bench.speed --sizes 10k,100k --report docs/speed.md
 
-For each size a store of made-up memories is built once and kept under .proof/speed (see store.py), copied, and
-served by a real server. One client asks on one connection; then eight clients recall while two store.
+For each size a store of made-up memories is built once and kept under .proof/speed (see stores.py), copied, and
+served by a real server, on SQLite or PostgreSQL. One client asks on one connection; then eight clients recall while two store.
 
 Two bounds are measured in the same run, since a busy machine moves both sides: one forward of the encoder over a question
 (`encoder`), and one reading of all sign bits from memory (`bits`). The server's CPU time per call is given beside the
@@ -13,25 +13,36 @@ time on the clock: where others work on the machine, it says more.
 import argparse
 import json
 import random
-import subprocess
 import sys
 import time
-from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
-from bench.proof.home import Home
-from bench.proof.proof import REPOSITORY
-from bench.sizes import sizes
-from bench.speed.build import BUILT, build
-from bench.speed.calls import Agent, Timed, resident_mb, timed
-from bench.speed.load import Load, loads_on
-from bench.speed.report import put_into, report
-from bench.speed.serving import copied, served, until_ready
+from bench.proof.client import Client
+from bench.proof.home import Home, run
+from bench.proof.postgres.server import PostgresServer
+from bench.proof.report import put_between
+from bench.proof.server import resident_mb, running
+from bench.speed.load import Load, loads_on, store_new
+from bench.speed.report import BEGIN, END, report
+from bench.speed.stores import (
+    LOG,
+    Facts,
+    Timed,
+    ask,
+    copied,
+    postgres_server,
+    sizes,
+    timed,
+    until_ready,
+)
 from bench.speed.texts import typed_words
 
 CALLS, WARM_UP = 200, 20
@@ -74,114 +85,82 @@ def main() -> None:
     """Measure the sizes asked for, print the tables, write the report where asked."""
     options = _options()
     measured: list[dict[str, Any]] = []
-    for size in options.sizes:
-        measured.append(asdict(measure(size, calls=options.calls, load_s=options.load_s)))
-        print(report(measured[-1:]), flush=True)
+    with ExitStack() as stack:
+        postgres = stack.enter_context(postgres_server()) if options.postgresql else None
+        for size in options.sizes:
+            figures = measure(size, calls=options.calls, load_s=options.load_s, postgres=postgres)
+            measured.append(asdict(figures))
+            print(report(measured[-1:]), flush=True)
     if options.report:
-        tables = report(measured)
-        put_into(Path(options.report), tables)
+        put_between(Path(options.report), BEGIN, END, report(measured))
 
 
-def measure(size: int, *, calls: int, load_s: float) -> Measured:
+def measure(size: int, *, calls: int, load_s: float, postgres: PostgresServer | None) -> Measured:
     """Serve a copy of a store of this size and time the calls."""
-    built = build(size)
-    facts = json.loads((built / BUILT).read_text(encoding="utf-8"))
-    with copied(built) as home:
-        encoder_ms = _encoder_ms(home, facts["questions"]["main"][-40:])
-        with served(home) as server:
-            agent = Agent(server.port, facts["secret"])
-            agent.recall(facts["questions"]["main"][0], "main")
+    with copied(size, postgres=postgres) as (home, facts):
+        questions = json.dumps(facts["questions"]["main"][-40:])
+        encoder_ms = float(run([sys.executable, "-c", ENCODER], home.path, sent=questions))
+        with running(home, LOG) as server, Client(server.port, home.secret) as client:
+            ask(client, facts["questions"]["main"][0], "main")
             start_s = time.perf_counter() - server.began
-            until_ready(agent, facts, server.pid)
-            timings = _timings(agent, facts, server.pid, calls)
-            lag = _lag(server.port, home, facts)
-            loads = loads_on(server, facts, load_s) if load_s else []
+            until_ready(client, facts, server.pid)
+            timings = _timings(client, facts, server.pid, calls)
+            lag = _lag(client, home, facts)
+            held_mb = resident_mb(server.pid)
             return Measured(
                 memories=size,
                 encoder_ms=encoder_ms,
                 bits_ms=_bits_ms(size),
                 start_s=start_s,
-                resident_mb=resident_mb(server.pid),
+                resident_mb=held_mb,
                 calls={name: _figures(timing) for name, timing in timings.items()},
                 lag=lag,
-                loads=loads,
+                loads=loads_on(server, home, facts, load_s) if load_s else [],
             )
 
 
-def _timings(agent: Agent, facts: dict[str, Any], pid: int, calls: int) -> dict[str, Timed]:
+def _timings(client: Client, facts: Facts, pid: int, calls: int) -> dict[str, Timed]:
     found: dict[str, Timed] = {}
     for group, name in (("main", "whole store"), ("four", "group of 4 %")):
-        questions = facts["questions"][group][WARM_UP : WARM_UP + calls]
-        timed((_asking(agent, q, group) for q in facts["questions"][group][:WARM_UP]), pid=pid)
-        found[f"recall, {name}"] = timed((_asking(agent, q, group) for q in questions), pid=pid)
-        found[f"recall again, {name}"] = timed((_asking(agent, q, group) for q in questions), pid=pid)
-    dice = random.Random()  # a text that is stored already would only be confirmed
-    texts = [f"{text} Noted as {dice.random():.12f}." for text in facts["fresh"][:calls]]
-    found["recall again, after a store"] = _after_stores(
-        agent, facts["questions"]["main"][WARM_UP:], [f"{text} Beforehand." for text in texts[::3]], pid
-    )
-    found["store"] = timed((_storing(agent, text) for text in texts), pid=pid)
+        warm, asked = (
+            facts["questions"][group][:WARM_UP],
+            facts["questions"][group][WARM_UP : WARM_UP + calls],
+        )
+        timed((partial(ask, client, q, group) for q in warm), pid=pid)
+        found[f"recall, {name}"] = timed((partial(ask, client, q, group) for q in asked), pid=pid)
+        found[f"recall again, {name}"] = timed((partial(ask, client, q, group) for q in asked), pid=pid)
+    # Each after one memory was stored, which is not timed.
+    each: list[Timed] = []
+    for question, text in zip(facts["questions"]["main"][WARM_UP:], facts["fresh"][:calls:3], strict=False):
+        store_new(client, text)
+        each.append(timed([partial(ask, client, question, "main")], pid=pid))
+    times = tuple(time_ms for timing in each for time_ms in timing.times_ms)
+    found["recall again, after a store"] = Timed(times, sum(timing.cpu_ms for timing in each) / len(each))
+    found["store"] = timed((partial(store_new, client, text) for text in facts["fresh"][:calls]), pid=pid)
     for name, typed in typed_words(facts["fresh"], calls).items():
-        found[name] = timed((_typing(agent, part) for part in typed), pid=pid)
+        asked = [f"/api/suggest?q={quote(part)}" for part in typed]
+        found[name] = timed((lambda path=path: client.get(path).must(200) for path in asked), pid=pid)  # type: ignore[misc]
     return found
 
 
-def _after_stores(agent: Agent, questions: list[str], texts: list[str], pid: int) -> Timed:
-    """Time questions that were asked before, each after one memory was stored, which is not timed."""
-    each: list[Timed] = []
-    for question, text in zip(questions, texts, strict=False):
-        agent.store(text, "four")
-        each.append(timed([_asking(agent, question, "main")], pid=pid))
-    times = tuple(time_ms for timing in each for time_ms in timing.times_ms)
-    return Timed(times, sum(timing.cpu_ms for timing in each) / len(each))
-
-
-def _asking(agent: Agent, question: str, group: str) -> Callable[[], object]:
-    return lambda: agent.recall(question, group)
-
-
-def _typing(agent: Agent, typed: str) -> Callable[[], object]:
-    return lambda: agent.suggest(typed)
-
-
-def _storing(agent: Agent, text: str) -> Callable[[], object]:
-    return lambda: agent.store(text, "four")
-
-
-def _lag(port: int, home: Home, facts: dict[str, Any]) -> Lag:
+def _lag(client: Client, home: Home, facts: Facts) -> Lag:
     """Store through one process and ask in a second one until it is found."""
     dice, times, first = random.Random(), [], 0
-    with served(home) as second:
-        other = Agent(second.port, facts["secret"])
+    with running(home, LOG) as second, Client(second.port, home.secret) as other:
         until_ready(other, facts, second.pid)
-        agent = Agent(port, facts["secret"])  # the server has closed a connection that was idle so long
         for _ in range(LAG_STORES):
             word = f"zq{dice.getrandbits(60):x}"
-            stored = agent.store(f"The new code word for the harbour gate is {word}.", "four")["id"]
+            text = f"The new code word for the harbour gate is {word}."
+            stored = client.call("store_memory", content=text, group="four")["id"]
             began, asked, found = time.perf_counter(), 0, False
             while not found:
                 asked += 1
-                answer = other.recall(f"Which code word has the harbour gate, is it {word}?", "four")
+                answer = ask(other, f"Which code word has the harbour gate, is it {word}?", "four")
                 found = stored in {result["id"] for result in answer["results"]}
             times.append((time.perf_counter() - began) * 1000)
             first += asked == 1
-    all_ = Timed(tuple(times), 0.0)
+    all_ = Timed(tuple(times))
     return Lag(LAG_STORES, first, all_.at(0.5), all_.at(0.95))
-
-
-def _encoder_ms(home: Home, questions: list[str]) -> float:
-    """One forward of the encoder over a question, in ms of CPU time."""
-    command = [sys.executable, "-c", ENCODER]
-    done = subprocess.run(
-        command,
-        cwd=REPOSITORY,
-        env=home.environment,
-        input=json.dumps(questions),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout)
 
 
 def _bits_ms(size: int) -> float:
@@ -206,6 +185,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--calls", type=int, default=CALLS, help="calls of each kind; at most 500")
     parser.add_argument("--load-s", type=float, default=60, help="seconds of ten clients at once; 0 for none")
+    parser.add_argument(
+        "--postgresql", action="store_true", help="on a PostgreSQL of the wheel, not on SQLite"
+    )
     parser.add_argument("--report", help="put the tables between the marks of this page")
     return parser.parse_args()
 

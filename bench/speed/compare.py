@@ -2,112 +2,70 @@
 
 Each checkout serves a copy of the same store with one web process of its own code. Blocks of the same questions are
 asked in turn, so that whatever slows the machine slows all of them; then each stores the same number of new texts, and
-`--load-s` seconds of eight recalling and two storing clients follow. The table gives times in ms and, for each checkout
+`--load-s` seconds of eight recalling and two storing clients follow. The table shows times in ms and, for each checkout
 after the first, its ratio to the first.
 """
 
 import argparse
-import json
-import os
 import random
-import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from bench.proof.home import environment
-from bench.proof.server import is_open
-from bench.sizes import size
-from bench.speed.build import BUILT, build
-from bench.speed.calls import Agent, Timed, cpu_ms, resident_mb
-from bench.speed.load import Load, run_load
-from bench.speed.serving import until_ready
+from bench.proof.client import Client
+from bench.proof.home import Home
+from bench.proof.server import Server, resident_mb, running
+from bench.speed.load import Load, run_load, store_new
+from bench.speed.stores import LOG, Facts, Timed, ask, copied, size, timed, until_ready
 
 BLOCK = 20  # calls of one checkout before the next one's turn
 
 
+@dataclass
 class Side:
-    """One checkout, serving its copy of the store."""
+    """One checkout, serving its copy of the store, and what was timed: recalls and stores."""
 
-    def __init__(self, name: str, checkout: Path, home: Path, facts: dict[str, Any]) -> None:
-        self.name, self.checkout, self.home, self.facts = name, checkout, home, facts
-        self.recalls: list[float] = []
-        self.stores: list[float] = []
-        self.recall_cpu_ms = self.store_cpu_ms = 0.0
-        self.loads: list[Load] = []
+    name: str
+    home: Home
+    facts: Facts
+    server: Server
+    client: Client
+    recalls: list[Timed] = field(default_factory=list)
+    stores: list[Timed] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
 
-    @contextmanager
-    def served(self) -> Iterator[None]:
-        """Migrate the copy and start a web process."""
-        env = {**environment(self.home), "PYTHONPATH": str(self.checkout)}
-        migrate = [sys.executable, "manage.py", "migrate", "-v0", "--skip-checks"]
-        subprocess.run(migrate, cwd=self.checkout, env=env, check=True)
-        listener = socket.socket()
-        listener.bind(("127.0.0.1", 0))
-        listener.set_inheritable(True)
-        self.port = int(listener.getsockname()[1])
-        module = (
-            "loci_site.server.web" if (self.checkout / "loci_site/server").is_dir() else "loci_site.server"
-        )
-        env |= {"LOCI_HOST": "127.0.0.1", "LOCI_PORT": str(self.port)}
-        with (self.home / "bench.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, "--fd", str(listener.fileno())],
-                cwd=self.checkout, env=env, stdout=log, stderr=log, pass_fds=[listener.fileno()],
-            )  # fmt: skip
-        try:
-            while not is_open(self.port):
-                if process.poll() is not None:
-                    raise RuntimeError((self.home / "bench.log").read_text())
-                time.sleep(0.05)
-            self.pid = process.pid
-            self.agent = Agent(self.port, self.facts["secret"])
-            until_ready(self.agent, self.facts, self.pid)
-            yield
-        finally:
-            process.terminate()
-            process.wait(timeout=60)
-            listener.close()
-
-    def ask(self, questions: list[str], *, is_timed: bool = True) -> None:
+    def ask(self, questions: list[str]) -> None:
         """Ask a block of questions."""
-        before = cpu_ms(self.pid)
-        for question in questions:
-            began = time.perf_counter()
-            self.agent.recall(question, "main")
-            if is_timed:
-                self.recalls.append((time.perf_counter() - began) * 1000)
-        self.recall_cpu_ms += (cpu_ms(self.pid) - before) * is_timed
+        calls = [partial(ask, self.client, question, "main") for question in questions]
+        self.recalls.append(timed(calls, pid=self.server.pid))
 
     def store(self, texts: list[str]) -> None:
         """Store a block of texts."""
-        before = cpu_ms(self.pid)
-        for text in texts:
-            began = time.perf_counter()
-            self.agent.store(text, "four")
-            self.stores.append((time.perf_counter() - began) * 1000)
-        self.store_cpu_ms += cpu_ms(self.pid) - before
+        calls = [partial(store_new, self.client, text) for text in texts]
+        self.stores.append(timed(calls, pid=self.server.pid))
 
-    def load_for(self, seconds: float, questions: list[str]) -> None:
+    def load(self, seconds: float) -> None:
         """Ten clients at once."""
-        self.loads.append(run_load([self], self.facts, questions, seconds))
+        questions = self.facts["questions"]["main"]
+        pids = [self.server.pid]
+        self.loads.append(run_load(self.server.port, pids, self.home, self.facts, questions, seconds))
 
     def figures(self) -> dict[str, float]:
         """What was measured, by row."""
-        recalls, stores = Timed(tuple(self.recalls), 0.0), Timed(tuple(self.stores), 0.0)
+        recalls, stores = _all(self.recalls[1:]), _all(self.stores)  # the first block warms up
         found = {
             "recall p50": recalls.at(0.5),
             "recall p95": recalls.at(0.95),
-            "recall CPU": self.recall_cpu_ms / len(self.recalls),
+            "recall CPU": recalls.cpu_ms,
             "store p50": stores.at(0.5),
-            "store CPU": self.store_cpu_ms / len(self.stores),
-            "RSS, MB": resident_mb(self.pid),
+            "store CPU": stores.cpu_ms,
+            "RSS, MB": resident_mb(self.server.pid),
         }
         if self.loads:
             seconds = sum(load.seconds for load in self.loads)
@@ -120,58 +78,59 @@ class Side:
         return found
 
 
+def _all(blocks: list[Timed]) -> Timed:
+    times = tuple(time_ms for block in blocks for time_ms in block.times_ms)
+    return Timed(times, mean(block.cpu_ms for block in blocks))
+
+
+@contextmanager
+def side(name: str, checkout: Path, count: int) -> Iterator[Side]:
+    """A copy of the store, migrated and served by the code of a checkout."""
+    with copied(count, name) as (home, facts):
+        own = {"PYTHONPATH": str(checkout)}
+        migrate = [sys.executable, "manage.py", "migrate", "-v0", "--skip-checks"]
+        subprocess.run(migrate, cwd=checkout, env=home.environment | own, check=True)
+        with (
+            running(home, LOG, checkout=checkout, variables=own) as server,
+            Client(server.port, home.secret) as client,
+        ):
+            until_ready(client, facts, server.pid)
+            yield Side(name, home, facts, server, client)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure and print the table."""
     options = parse_options(arguments)
-    built = Path(options.store) if options.store else build(options.size)
-    facts = json.loads((built / BUILT).read_text(encoding="utf-8"))
     with ExitStack() as stack:
-        sides = []
-        for name, _, checkout in (pair.partition("=") for pair in options.checkouts):
-            home = built.with_name(f"{built.name}.{name}")
-            shutil.rmtree(home, ignore_errors=True)
-            shutil.copytree(built, home, symlinks=True)
-            stack.callback(shutil.rmtree, home, ignore_errors=True)
-            side = Side(name, Path(checkout).absolute(), home, facts)
-            stack.enter_context(side.served())
-            sides.append(side)
-        run(sides, facts, calls=options.calls, load_s=options.load_s)
+        named = (pair.partition("=") for pair in options.checkouts)
+        sides = [stack.enter_context(side(name, Path(at).absolute(), options.size)) for name, _, at in named]
+        measure(sides, calls=options.calls, load_s=options.load_s)
         print_table(sides)
 
 
-def run(sides: list[Side], facts: dict[str, Any], *, calls: int, load_s: float) -> None:
+def measure(sides: list[Side], *, calls: int, load_s: float) -> None:
     """Blocks in turn, each time beginning with another side."""
-    questions, dice = facts["questions"]["main"], random.Random()
-    for side in sides:
-        side.ask(questions[:BLOCK], is_timed=False)
-    asked = questions[BLOCK : BLOCK + calls]
-    for turn, at in enumerate(range(0, len(asked), BLOCK)):
-        for side in turned(sides, turn):
-            side.ask(asked[at : at + BLOCK])
-    for turn in range(max(calls // BLOCK // 2, 1)):
-        for side in turned(sides, turn):
-            side.store(
-                [f"{dice.choice(facts['fresh'])} Noted as {dice.random():.12f}." for _ in range(BLOCK)]
-            )
-    if load_s:
-        for turn in range(2):
-            for side in turned(sides, turn):
-                side.load_for(load_s / 2, questions)
-
-
-def turned(sides: list[Side], turn: int) -> list[Side]:
-    """The sides in order, beginning with another one each turn."""
-    start = turn % len(sides)
-    return sides[start:] + sides[:start]
+    facts = sides[0].facts
+    questions = facts["questions"]["main"][: BLOCK + calls]
+    turns: list[tuple[Any, Any]] = [
+        (Side.ask, questions[at : at + BLOCK]) for at in range(0, len(questions), BLOCK)
+    ]
+    turns += [
+        (Side.store, random.choices(facts["fresh"], k=BLOCK)) for _ in range(max(calls // BLOCK // 2, 1))
+    ]
+    turns += [(Side.load, load_s / 2)] * (2 if load_s else 0)
+    for turn, (work, what) in enumerate(turns):
+        start = turn % len(sides)
+        for each in sides[start:] + sides[:start]:
+            work(each, what)
 
 
 def print_table(sides: list[Side]) -> None:
     """A row a figure, a column a side."""
     first, *others = sides
-    base = first.figures()
+    base, figures = first.figures(), [side.figures() for side in others]
     print("| | " + " | ".join([first.name, *(f"{s.name} | ×" for s in others)]) + " |")
     print("|" + "---|" * (2 + 2 * len(others)))
-    figures = [side.figures() for side in others]
     for name, value in base.items():
         cells = [f"{value:.2f}"]
         for found in figures:
@@ -188,14 +147,10 @@ def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
         "checkouts", nargs="+", metavar="NAME=FOLDER", help="checkouts, the first is the base"
     )
     parser.add_argument("--size", type=size, default="10k", help="memories in the store, such as 10k or 100k")
-    parser.add_argument(
-        "--store", help="a built store to use instead, such as one that the base's code built"
-    )
     parser.add_argument("--calls", type=int, default=200, help="questions for each checkout")
     parser.add_argument("--load-s", type=float, default=0, help="seconds of ten clients at once; 0 for none")
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     main(sys.argv[1:])

@@ -1,30 +1,19 @@
-"""Several clients at once: eight that recall and two that store, on one web process and on as many as `up` runs."""
+"""Several clients at once: eight that recall and two that store, on one web process and on the two of an `up`."""
 
 import random
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
 
-from bench.speed.calls import Agent, Timed, cpu_ms, resident_mb
-from bench.speed.serving import Serving, served, until_idle
-from loci_site.server.capacity import count_web_processes
+from bench.proof.client import GONE, Client, Refused
+from bench.proof.clients.traffic import together
+from bench.proof.home import Home
+from bench.proof.server import Server, both_web_processes, cpu_ms, resident_mb, running
+from bench.speed.stores import LOG, Facts, Timed, ask, until_idle
 
 READERS, WRITERS = 8, 2
 WARM_S = 3.0
-Facts = dict[str, Any]
-
-
-class Server(Protocol):
-    """A web process that listens."""
-
-    @property
-    def port(self) -> int: ...
-
-    @property
-    def pid(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -45,68 +34,60 @@ class Load:
     resident_mb: tuple[float, ...]
 
 
-def loads_on(server: Serving, facts: Facts, seconds: float) -> list[Load]:
-    """Measure with the process alone, and beside as many as `up` would run here."""
+def loads_on(server: Server, home: Home, facts: Facts, seconds: float) -> list[Load]:
+    """Measure with the process alone, and with the two web processes of an `up`."""
     questions = facts["questions"]["main"]
     half = len(questions) // 2  # each measurement has its own: what was asked before is known
-    loads = [run_load([server], facts, questions[:half], seconds)]
-    with ExitStack() as stack:
-        all_ = [server]
-        while len(all_) < count_web_processes(0):
-            all_.append(stack.enter_context(served(server.home, beside=server)))
-        if len(all_) > 1:
-            _warm_up(all_, facts)
-            loads.append(run_load(all_, facts, questions[half:], seconds))
-    return loads
+    alone = run_load(server.port, [server.pid], home, facts, questions[:half], seconds)
+    server.stop()
+    with running(home, LOG, supervised=True) as up:
+        pids = both_web_processes(up)
+        run_load(up.port, pids, home, facts, facts["questions"]["four"], WARM_S)
+        for pid in pids:
+            until_idle(pid)
+        return [alone, run_load(up.port, pids, home, facts, questions[half:], seconds)]
 
 
-def _warm_up(servers: list[Serving], facts: Facts) -> None:
-    """Ask until each process has the model and the vectors; who answers is left to the socket that they share."""
-    for server in servers:
-        until_idle(server.pid)  # it begins when its model is there
-    until = time.perf_counter() + WARM_S
-    while time.perf_counter() < until:
-        run_load(servers, facts, facts["questions"]["four"], 0.2)
-    for server in servers:
-        until_idle(server.pid)
-
-
-def run_load(servers: Sequence[Server], facts: Facts, questions: list[str], seconds: float) -> Load:
-    """Ten clients at once for so many seconds, on the socket of the first server."""
+def run_load(
+    port: int, pids: Sequence[int], home: Home, facts: Facts, questions: list[str], seconds: float
+) -> Load:
+    """Ten clients at once for so many seconds."""
     until = time.perf_counter() + seconds
-    times: list[float] = []
-    stores: list[float] = []
+    times: dict[bool, list[float]] = {True: [], False: []}
     errors: list[str] = []
 
-    def work(number: int) -> None:
-        agent, dice = Agent(servers[0].port, facts["secret"]), random.Random()
-        while time.perf_counter() < until:
-            began = time.perf_counter()
-            try:
-                if number < READERS:
-                    agent.recall(dice.choice(questions), "main")
-                else:
-                    agent.store(f"{dice.choice(facts['fresh'])} Noted as {dice.random():.12f}.", "four")
-            except (RuntimeError, OSError) as error:
-                errors.append(str(error))
-            (times if number < READERS else stores).append((time.perf_counter() - began) * 1000)
+    def work(is_reader: bool) -> None:
+        dice = random.Random()
+        with Client(port, home.secret) as client:
+            while time.perf_counter() < until:
+                began = time.perf_counter()
+                try:
+                    if is_reader:
+                        ask(client, dice.choice(questions), "main")
+                    else:
+                        store_new(client, dice.choice(facts["fresh"]))
+                except (Refused, *GONE) as error:
+                    errors.append(str(error))
+                times[is_reader].append((time.perf_counter() - began) * 1000)
 
-    before = sum(cpu_ms(server.pid) for server in servers)
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(READERS + WRITERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    all_ = Timed(tuple(times), 0.0)
-    used = sum(cpu_ms(server.pid) for server in servers) - before
+    before = sum(map(cpu_ms, pids))
+    errors += together([*[partial(work, True)] * READERS, *[partial(work, False)] * WRITERS])
+    used = sum(map(cpu_ms, pids)) - before
+    recalls = Timed(tuple(times[True]))
     return Load(
-        len(servers),
-        seconds,
-        len(times),
-        len(stores),
-        all_.at(0.5),
-        all_.at(0.95),
-        len(errors),
-        used / 1000 / seconds,
-        tuple(resident_mb(server.pid) for server in servers),
+        processes=len(pids),
+        seconds=seconds,
+        recalls=len(times[True]),
+        stores=len(times[False]),
+        p50_ms=recalls.at(0.5),
+        p95_ms=recalls.at(0.95),
+        errors=len(errors),
+        cores=used / 1000 / seconds,
+        resident_mb=tuple(map(resident_mb, pids)),
     )
+
+
+def store_new(client: Client, text: str) -> str:
+    """Store a text that was never stored: one that is there would only be confirmed. Its id."""
+    said = f"{text} Noted as {random.random():.12f}."
+    return str(client.call("store_memory", content=said, group="four")["id"])

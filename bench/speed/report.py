@@ -2,7 +2,6 @@
 
 import os
 import platform
-from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
@@ -28,15 +27,6 @@ def report(sizes: list[Json]) -> str:
         f"{cores} cores, {platform.machine()}, Python {platform.python_version()}; load average {load:.1f}"
     )
     return "\n".join([f"Machine: {machine}.\n", *(part for size in sizes for part in _size(size))])
-
-
-def put_into(page: Path, tables: str) -> None:
-    """Put the tables between the page's two marks; its own words stay."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"{page} lacks the lines '{BEGIN}' and '{END}'; nothing was written.")
-    page.write_text(f"{before}{BEGIN}\n{tables.strip()}\n{END}{after}", encoding="utf-8")
 
 
 def _size(m: Json) -> list[str]:

@@ -1,7 +1,7 @@
 """Fills the store that LOCI_HOME names with made-up memories: `python -m bench.speed.store COUNT SEED_VECTORS`.
 
 Rows are written straight into the tables, as an import writes them, and the triggers feed both indexes from them; there are no audit rows, since
-what is measured is reading. Prints JSON: a token, and questions about each of the two groups that are measured.
+what is measured is reading. Prints JSON: questions about each of the two groups that are measured.
 
 Vectors: SEEDS texts are embedded for real and kept in the file SEED_VECTORS. A memory's vector is a mixture of two of
 its topic's and noise, so that there are near ones and far ones as in real text.
@@ -24,12 +24,10 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 
 # Only after Django is set up can these be imported.
 from django.conf import settings  # noqa: E402
-from django.contrib.auth.models import User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
 from access.groups import create_group  # noqa: E402
-from access.tokens import create_token, operator  # noqa: E402
+from access.tokens import operator  # noqa: E402
 from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
@@ -53,11 +51,6 @@ Vectors = NDArray[np.float32]
 def main() -> None:
     """Fill the store and print what a measurement needs to know of it."""
     count, seed_file = int(sys.argv[1]), Path(sys.argv[2])
-    call_command("migrate", verbosity=0)
-    user, _ = User.objects.get_or_create(username="bench", defaults={"is_superuser": True})
-    secret = create_token(
-        operator(), user=user, name="speed", scopes=("read", "write", "create-group")
-    ).secret
     vocabulary = load_vocabulary(model_folder(settings.LOCI.home).tokenizer)
     seeds = seed_vectors(vocabulary, seed_file)
     groups = make_groups()
@@ -73,7 +66,7 @@ def main() -> None:
         for slug in (MAIN, FOUR)
     }
     fresh = [text for text, _ in make_texts(vocabulary, 500, seed=count + 1)]
-    json.dump({"secret": secret, "questions": questions, "fresh": fresh}, sys.stdout)
+    json.dump({"questions": questions, "fresh": fresh}, sys.stdout)
 
 
 def seed_vectors(vocabulary: Vocabulary, file: Path) -> list[Vectors]:

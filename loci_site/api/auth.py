@@ -10,11 +10,11 @@ from ninja.utils import check_csrf
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
+from access.limits.throttle import check_write_rate
 from access.limits.turns import remember_person
-from access.limits.write_rate import check_write_rate
 from access.sign_in.client_address import address_of
+from access.sign_in.lockouts import count_failed_token
 from access.tokens import actor_for_secret, actor_for_user
-from access.tokens.throttle import count_failed_token
 from loci_site.api.errors import CsrfMissing
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -292,6 +292,20 @@ class Access:
     write_burst: int = key(
         200, "Changes that a person may make at once.", unit="changes", low=1, high=10_000_000
     )
+    group_memories: int = key(
+        0,
+        "Live memories that a group may hold, unless it has a limit of its own. 0: no limit.",
+        unit="memories",
+        low=0,
+        high=1_000_000_000_000,
+    )
+    group_bytes: int = key(
+        0,
+        "Text that the live memories of a group may hold in UTF-8, unless it has a limit of its own. 0: no limit.",
+        unit="bytes",
+        low=0,
+        high=1_000_000_000_000,
+    )
     oauth: bool = key(
         False,
         "Whether programs may request access from a person through OAuth 2.1 (MCP only).",

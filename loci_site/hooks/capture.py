@@ -12,7 +12,7 @@ from typing import Final
 
 from access.actor import Actor
 from access.errors import LociError
-from access.limits.write_rate import left_of
+from access.limits.throttle import left_of
 from access.models import CaptureRule
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookSession

@@ -15,8 +15,8 @@ from django.views.decorators.csrf import csrf_exempt
 from access.actor import Actor, Via
 from access.errors import LociError, NotAuthenticated, TooManyAttempts
 from access.sign_in.client_address import address_of
+from access.sign_in.lockouts import count_failed_token
 from access.tokens import actor_for_secret
-from access.tokens.throttle import count_failed_token
 from loci_site.hooks.capture import capture_of, keep_captures
 from loci_site.hooks.checkpoint import end_or_compact, note_answer
 from loci_site.hooks.events import HookCall, HookEvent, read_call, render_answer

@@ -24,7 +24,6 @@ NEEDING_TABLES = frozenset(
         "connect",
         "context",
         "createsuperuser",
-        "evaluate",
         "export",
         "disconnect",
         "group",

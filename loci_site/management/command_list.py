@@ -65,7 +65,7 @@ GROUPS: Final = {
         "move",
     ),
     "Maintenance": ("compact", "cleanup", "guard", "retention", "reembed", "runs"),
-    "Measure and develop": ("evaluate", "reference"),
+    "Develop": ("reference",),
 }
 NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory and logs it."
 READ_IN: Final = "Use 'loci import FILE' for a file of 'loci export', and 'loci restore' for a backup."

@@ -27,7 +27,7 @@ from pydantic import AnyUrl
 from access.actor import READ, Actor
 from access.errors import InvalidInput, LociError, NotFound, NotPermitted
 from access.groups.guarding import safe_label
-from access.limits.write_rate import check_write_rate
+from access.limits.throttle import check_write_rate
 from loci_site import __version__
 from loci_site.mcp import prompts, resources
 from loci_site.mcp.arguments import check_names, drop_nulls, split_key

@@ -12,9 +12,9 @@ from oauth2_provider.views import DynamicClientRegistrationManagementView, Dynam
 
 from access.actor import Via
 from access.errors import InvalidInput
+from access.limits.throttle import wait_s
 from access.sign_in.client_address import address_of, network_of
-from access.sign_in.throttle import count_try, wait_s
-from access.tokens.throttle import registration_rule, token_rule
+from access.sign_in.lockouts import count_try, registration_limit, token_limit
 from access.unstorable_text import refuse_unstorable
 from loci_site.config import is_loopback
 from loci_site.oauth.token_endpoint import too_many
@@ -30,10 +30,10 @@ class RegistrationView(DynamicClientRegistrationView):  # type: ignore[misc]  # 
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Register a program or refuse it; every attempt counts."""
-        rule, network = registration_rule(), network_of(address_of(request))
-        if waits := wait_s(rule, network):
+        limit, network = registration_limit(), network_of(address_of(request))
+        if waits := wait_s(limit, network):
             return too_many("Too many programs have registered from this address.", wait_s=waits)
-        count_try(rule, network, via=Via.MCP)
+        count_try(limit, network, via=Via.MCP)
         if error := find_registration_error(request.body):
             body = {"error": "invalid_client_metadata", "error_description": error}
             return JsonResponse(body, status=400)
@@ -53,7 +53,7 @@ class RegisteredView(DynamicClientRegistrationManagementView):  # type: ignore[m
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         if response.status_code not in (401, 403):
             return response
-        waits = count_try(token_rule(), network_of(address_of(request)), via=Via.MCP)
+        waits = count_try(token_limit(), network_of(address_of(request)), via=Via.MCP)
         return (
             too_many("Too many invalid tokens came from this address.", wait_s=waits) if waits else response
         )

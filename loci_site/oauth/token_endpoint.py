@@ -10,9 +10,9 @@ from oauth2_provider.models import AccessToken
 from oauth2_provider.views import RevokeTokenView, TokenView
 
 from access.actor import Via
+from access.limits.throttle import clear_attempts, wait_s
 from access.sign_in.client_address import address_of, network_of
-from access.sign_in.throttle import clear_attempts, count_try, wait_s
-from access.tokens.throttle import program_rules
+from access.sign_in.lockouts import count_try, program_limits
 
 MAX_ID_CHARS = 200
 REPLACED = {
@@ -56,7 +56,7 @@ def throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) -
 
     A program's failures lock that program at that address; only many failures together lock the whole address.
     """
-    (own, shared), network = program_rules(), network_of(address_of(request))
+    (own, shared), network = program_limits(), network_of(address_of(request))
     program = claimed_client_id(request)
     if waits := max(wait_s(own, program, network), wait_s(shared, network)):
         return too_many("Too many requests from this address failed.", wait_s=waits)

@@ -17,7 +17,7 @@ from memories.lifecycle.retract import HISTORY_STATES
 from memories.lifecycle.verbs import reject, retract
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.store.withdrawn.tombstones import find_tombstones
-from memories.types import State, Trust
+from memories.types import WITHDRAWN_TRUSTS, State
 
 REASON = "withdrawn after the backup was made"
 BATCH_ROWS = 1000
@@ -113,7 +113,7 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
     for group in groups.values():
         rows = list(
             Memory.objects.filter(group=group, state=State.LIVE)
-            .exclude(trust=Trust.REJECTED)
+            .exclude(trust__in=WITHDRAWN_TRUSTS)
             .order_by("key")
             .values_list("id", "content")
         )

@@ -51,6 +51,11 @@ def last_of(order: Sequence[str]) -> Strictest:
     return lambda now, then: max(now, then, key=order.index)
 
 
+def least_limit(now: int, then: int) -> int:
+    """The smaller limit; 0 means none."""
+    return min(now, then) or max(now, then)
+
+
 def narrowest_scope(now: str, then: str) -> str:
     """The rule that keeps memories in the group; what another one means depends on the instance's."""
     return now if now == ScopeRule.GROUP else then
@@ -147,6 +152,8 @@ TABLES: Final = (
         StrictField("archived", either, "group stays archived", "groups stay archived"),
         StrictField("policy", last_of(CandidatePolicy.values), "group keeps its policy", "groups keep their policies"),
         StrictField("policy_confidence", max, "group keeps its limit of confidence", "groups keep their limits of confidence"),
+        StrictField("max_memories", least_limit, "group keeps its limit of memories", "groups keep their limits of memories"),
+        StrictField("max_bytes", least_limit, "group keeps its limit of bytes", "groups keep their limits of bytes"),
         StrictField("guard", strictest_guard, "group keeps its guard rules", "groups keep their guard rules"),
         StrictField("default_scope", narrowest_scope, "group keeps its default scope", "groups keep their default scopes"),
         StrictField("captures", last_of([CaptureRule.LIVE, CaptureRule.REVIEW]), "group keeps its rule for captures", "groups keep their rules for captures"),

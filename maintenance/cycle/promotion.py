@@ -33,13 +33,11 @@ from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.policy import policy_doubt
 from memories.store.withdrawn.marks import find_withdrawn
-from memories.types import Scope, State, Trust, Type
+from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 EVIDENCE_REASON: Final = "states the same"
 NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
 FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
-# Facts that a person rejected or hid are not proposed again.
-SETTLED = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ def is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> 
     scope = Scope.GROUP if turn.group.private else event.scope
     return (
         find_withdrawn(turn.group, scope, event.content) is not None
-        or find_facts_with_text(turn, event.content).filter(trust__in=SETTLED).exists()
+        or find_facts_with_text(turn, event.content).filter(trust__in=WITHDRAWN_TRUSTS).exists()
     )
 
 
@@ -220,7 +218,7 @@ def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
         for neighbour in neighbours
         if neighbour.is_same
         and neighbour.memory.group_id == turn.group.key
-        and neighbour.memory.trust not in SETTLED
+        and neighbour.memory.trust not in WITHDRAWN_TRUSTS
     ][:1]
 
 

@@ -23,7 +23,7 @@ from memories.store.pieces import indexed_model, read_index_state
 from memories.store.search_columns import context_of
 from memories.store.threads import stale_rows
 from memories.store.withdrawn.tombstones import missing_keys
-from memories.types import State, Trust
+from memories.types import WITHDRAWN_TRUSTS, State
 from relations.models import EntityAlias, Relation, RelationEvidence
 from storage.dialect import dialect
 
@@ -110,7 +110,7 @@ def check_orphans() -> Finding:
             Q(source__root__isnull=False) | Q(target__root__isnull=False)
         ),
         gettext("{count} relations point to a version that is not a root"): Relation.objects.filter(
-            Q(subject__root__isnull=False) | Q(object__root__isnull=False)
+            Q(subject__root__isnull=False) | Q(object__root__isnull=False), retired_at=None
         ),
         gettext(
             "{count} pieces of evidence point to a version that is not a root"
@@ -268,13 +268,13 @@ def check_clock() -> Finding:
 
 
 def check_heads() -> Finding:
-    """No chain has more than one live version, except a rejected plan, whose predecessor counts again."""
-    counting = Memory.objects.exclude(trust__in=[Trust.REJECTED, Trust.QUARANTINED])
-    later = counting.filter(state=State.LIVE, root__isnull=False)
+    """No chain has more than one live version, but for a plan that a person rejected: what it was to replace counts."""
+    live = Memory.objects.filter(state=State.LIVE).exclude(trust__in=WITHDRAWN_TRUSTS)
+    later = live.filter(root__isnull=False)
     many = later.values("root").annotate(count=Count("pk")).filter(count__gt=1)
     doubled = {
         int(root or 0)
-        for rows in (many, later.filter(root__in=counting.filter(state=State.LIVE)))
+        for rows in (many, later.filter(root__in=live))
         for root in rows.values_list("root", flat=True)
     }
     if doubled:

@@ -239,6 +239,8 @@ def group_json(actor: Actor, group: Group) -> dict[str, Any]:
         "archived": group.archived,
         "default_scope": group.default_scope,
         "captures": group.captures,
+        "max_memories": group.max_memories,
+        "max_bytes": group.max_bytes,
         "guard": group.guard if actor.may(ADMIN, group.key) else without_words(group.guard),
         "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,

@@ -17,7 +17,7 @@ from access.actor import Actor
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import NotPermitted
-from access.limits.write_rate import writes_left, written_by
+from access.limits.throttle import writes_left, written_by
 from access.models import ApiToken, AuditEntry
 from memories.models import RecallLog
 

@@ -36,6 +36,15 @@ class RelationEnds(NamedTuple):
         return self._replace(proofs=tuple(proof for proof in self.proofs if proof.key not in hidden))
 
 
+class Said(NamedTuple):
+    """What a relation states, as withdrawn texts are compared with it."""
+
+    key: int
+    content: str
+    group_id: int
+    created_at: datetime
+
+
 @dataclass(frozen=True)
 class RelationLine:
     """A relation as a line to read; `evidence` are the ids of memories that prove it and are visible."""
@@ -46,6 +55,7 @@ class RelationLine:
     confidence: float
     since: datetime  # when it began to be true, else when it was stored
     author: str
+    said: Said
     evidence: tuple[UUID, ...] = ()
 
     @property
@@ -96,8 +106,19 @@ def to_line(relation: Relation, ends: RelationEnds) -> RelationLine:
         relation.confidence,
         relation.valid_from or relation.created_at,
         relation.author_name,
+        Said(
+            relation.key,
+            statement_of(ends.subject, relation.predicate, ends.object),
+            relation.group_id,
+            relation.created_at,
+        ),
         tuple(dict.fromkeys(proof.id for proof in ends.proofs)),
     )
+
+
+def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
+    """A relation as a sentence: "Ledger owned by team Payments"."""
+    return f"{subject.content} {predicate.replace('_', ' ')} {object_.content}"
 
 
 def shorten(text: str) -> str:

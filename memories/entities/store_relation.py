@@ -24,6 +24,7 @@ from access.models import AuditEntry, Group
 from guard import Door
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.draft.checks import check_zone
+from memories.entities.lines import statement_of
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
@@ -106,6 +107,8 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
+        said = statement_of(subject, draft.predicate, object_)
+        refuse_withdrawn_texts(actor, group, said, field="predicate")
         relation, outcome, why, changed = write_relation(actor, draft, group, subject, predicate, object_)
         added = [memory for memory in evidence if add_evidence(relation, memory)]
         audit.append(

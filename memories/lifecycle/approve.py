@@ -86,4 +86,4 @@ def join_chain(actor: Actor, old: Memory, memory: Memory) -> None:
         row.refresh_from_db()
         payload = {"changes": changes(before, snapshot(row))}
         audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
-    move_references(root, old.root_key)
+    move_references(root, old.root_key, joins=True)

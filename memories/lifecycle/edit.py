@@ -312,7 +312,8 @@ def queue_edit(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: EditDoubt, now: datetime
 ) -> EditResult:
     """Write the new text as a candidate that replaces the old one on approval."""
-    trust = Trust.QUARANTINED if doubt.guard else Trust.CANDIDATE
+    is_held = doubt.guard or (old.trust == Trust.QUARANTINED and prepared.draft.content == old.content)
+    trust = Trust.QUARANTINED if is_held else Trust.CANDIDATE
     new = insert_version(actor, prepared, old.group, trust=trust, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
     note_doubt(actor, new, doubt)

@@ -17,10 +17,7 @@ from access.groups.locks import hold_groups
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED
 from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
-from memories.lifecycle.move_references import (
-    move_references,
-    moves_to_json,
-)
+from memories.lifecycle.move_references import move_references
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
@@ -164,7 +161,7 @@ def unite(
     update_if_unchanged(survivor, {**united_fields(source, survivor), "updated_at": timezone.now()})
     survivor.refresh_from_db()
     refresh_around([survivor])  # tags are searched as words
-    moves = move_references(source.root_key, into.root_key)
+    rows = move_references(source.root_key, into.root_key)
     differences = changes(before, snapshot(survivor))
     audit.append(
         actor,
@@ -178,11 +175,10 @@ def unite(
     payload = {
         "into": str(survivor.id),
         "former": str(into.id) if is_new_version else None,
-        "moved": moves_to_json(moves),
+        "moved": rows,
         "united": {name: differences[name] for name in UNITED if name in differences},
         "access_count": source.access_count,
     }
-    rows = len({(move.table, move.key) for move in moves})
     consequences = [gettext("the survivor gets a new version")] if is_new_version else []
     consequences += dates
     if rows:

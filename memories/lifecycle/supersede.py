@@ -10,7 +10,7 @@ from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.audit.retry import one_change
 from access.errors import Conflict
-from memories.lifecycle.move_references import move_references, moves_to_json
+from memories.lifecycle.move_references import move_references
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, change_fields, find_head, require_right, require_state
 from memories.models import Memory
@@ -54,10 +54,10 @@ def carry_out_supersede(actor: Actor, old: Memory, by: Memory, *, reason: str, d
     new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
 
     def follow_up() -> DerivedChanges:
-        moves = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else []
+        moved = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else 0
         gone = withdraw_replaced(actor, old)
         bring_plan_forward(actor, old, by, now)
-        return DerivedChanges(gone, payload={"by": str(by.id), "moved": moves_to_json(moves)})
+        return DerivedChanges(gone, payload={"by": str(by.id), "moved": moved})
 
     begins = (
         ""

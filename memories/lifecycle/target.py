@@ -213,7 +213,7 @@ def barred_line(memory: Memory) -> str:
 
 
 def is_rejection_of(mark: Tombstone, memory: Memory) -> bool:
-    """True if the tombstone was laid by rejecting this memory."""
+    """True if the tombstone was laid by rejecting or quarantining this memory."""
     if mark.kind != TombstoneKind.REJECTED:
         return False
     return any(mark.memory_id == version.id for version in versions_of(memory))
@@ -256,7 +256,7 @@ def change_fields(
     A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does.
 
     Raises:
-        Conflict: somebody else changed the memory meanwhile; nothing was done.
+        Conflict: the memory was changed meanwhile; nothing was done.
     """
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)

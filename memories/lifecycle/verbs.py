@@ -206,7 +206,7 @@ def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 @one_change
 def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Keep a text away from agents: no answer, pack or context contains it; people see it marked. For curators.
+    """Keep a text away from agents: no answer, pack or context contains it, and it is barred as by reject. For curators.
 
     Use it for text that may do harm when read: instructions to a model, secrets. Approving the memory reverses it.
     """
@@ -290,6 +290,8 @@ def _set_trust(
         return DerivedChanges(consequences=follow_up(actor, memory) if follow_up is not None else ())
 
     consequences = rejection_lines(memory, same) if is_rejected else (consequence,)
+    if trust == Trust.QUARANTINED:
+        consequences = (consequence, barred_line(memory), *also_left_out(memory))
     return change_fields(
         actor, memory, Operation.TRUST, {"trust": trust}, consequences,
         reason=reason, dry_run=dry_run, follow_up=run_follow_up, settles=True,

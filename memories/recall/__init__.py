@@ -50,7 +50,7 @@ from memories.store.pieces import available_encoder, one_index_state, read_index
 from memories.store.withdrawn.left_out import find_left_out
 from storage.postgresql.replica import database_of, leave_alone, reading_from
 
-__all__ = ["Item", "RecallRequest", "RecallResult", "rank", "rank_keys", "recall"]
+__all__ = ["Item", "RecallRequest", "RecallResult", "rank", "recall"]
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
 MAX_QUERY_CHARS = 4000
@@ -145,17 +145,10 @@ def rank(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> list[tuple[Memory, float]]:
     """The memories inside the Visibility that may answer the question, best first, with their scores."""
-    ranked = rank_keys(question, visibility, mode=mode, trace=trace)
+    ranked = find_ranking(question, visibility, mode=mode, trace=trace).scores
     rows = read_visible([key for key, _ in ranked], visibility, trace)
     hidden = find_left_out(rows.values(), visibility)
     return [(rows[key], score) for key, score in ranked if key in rows and key not in hidden]
-
-
-def rank_keys(
-    question: Question, visibility: Visibility, *, mode: str, trace: Trace
-) -> list[tuple[int, float]]:
-    """rank() by the memories' keys, without reading whole rows."""
-    return find_ranking(question, visibility, mode=mode, trace=trace).scores
 
 
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:

@@ -282,17 +282,17 @@ def requested_lines(
 ) -> tuple[tuple[RelationLine, ...], int]:
     """The relations that a question asks for as lines, within half of the budget, and their tokens.
 
-    None for a request with filters: a relation has no type, tag or date of a memory. Relations of texts that the group has
-    withdrawn are left out, and withdrawn proofs are not named.
+    None for a request with filters: a relation has no type, tag or date of a memory. Relations that state or join
+    texts that the group has withdrawn are left out, and withdrawn proofs are not named.
     """
     is_filtered = narrowing != Narrowing(as_of=narrowing.as_of, known_at=narrowing.known_at)
     if is_filtered or not requested:
         return (), 0
     hidden = find_left_out([row for ends in requested.values() for row in ends.memories], visibility)
     shown, spent = list[RelationLine](), 0
-    for line in read_lines({key: ends for key, each in requested.items() if (ends := each.without(hidden))})[
-        :MAX_RELATION_LINES
-    ]:
+    lines = read_lines({key: ends for key, each in requested.items() if (ends := each.without(hidden))})
+    withdrawn = find_left_out([line.said for line in lines], visibility)
+    for line in [line for line in lines if line.said.key not in withdrawn][:MAX_RELATION_LINES]:
         cost = count_tokens(f"{escape(line.show(group))}\n", encoder)
         cost += 0 if shown else count_tokens(f"{fence_relations([])}\n", encoder)
         if spent + cost <= token_budget // 2:

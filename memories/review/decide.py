@@ -29,7 +29,7 @@ from memories.review.links import close_link, visible_links
 from memories.review.proposals import approve_proposal, reject_proposal
 from memories.review.sensitive import OLD_VERSION, keep_text, mask_values
 from memories.types import Trust
-from storage.changes import current_change
+from storage.changes import apart, current_change
 
 MAX_AT_ONCE: Final = 500
 
@@ -104,7 +104,7 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
     Raises:
         InvalidInput: the verb does not exist, or one of its arguments is missing.
         NotFound, NotPermitted: the actor may not see one of the memories, or may not decide about it.
-        Conflict: somebody else decided meanwhile, or the verb does not fit.
+        Conflict: another person decided meanwhile, or the verb does not fit.
     """
     require_person(actor, "review")
     check_choice(decision.verb, list(CHOICES), field="verb")
@@ -143,7 +143,8 @@ def decide_many(
     done, failed = list[DecisionResult](), list[tuple[UUID, str]]()
     for decision in decisions:
         try:
-            done.append(decide(actor, decision, dry_run=dry_run))
+            with apart():  # each can be taken back without the others
+                done.append(decide(actor, decision, dry_run=dry_run))
         except LociError as refusal:
             id_ = decision.proposal or decision.id or decision.link
             failed.append((parse_id(id_), str(refusal)))

@@ -16,12 +16,12 @@ from memories.models import Link, LinkKind, Memory, Piece
 from memories.search.base import Vector
 from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model
-from memories.types import State, Trust, Type
+from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
 PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 
 # Rejected and quarantined memories have been decided about.
-DECIDABLE = frozenset(Trust.values) - {Trust.REJECTED, Trust.QUARANTINED}
+DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: s
     now = timezone.now()
     waiting = Proposal.objects.filter(pk=proposal.pk, status=ProposalStatus.WAITING)
     if waiting.update(status=status, closed_at=now, closed_by=actor.name) != 1:
-        raise Conflict("Somebody else decided about this proposal just now.", hint="Nothing was changed.")
+        raise Conflict("Another person decided about this proposal just now.", hint="Nothing was changed.")
     return log_proposal(actor, proposal, status.value, reason=reason)
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.groups import entered_groups, find_group
+from access.limits.quota import use_of
 from access.models import Group
 from memories.browse.feedback import feedback_in
 from memories.embedding import model_status
@@ -27,7 +28,7 @@ EXTRA_LINES: dict[str, Callable[[], dict[str, str]]] = {}
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts of memories by kind, and of work that waits. `group` is empty for all groups together.
+    """Counts of memories by kind, and of work that waits. `group` and `use` are empty for all groups together.
 
     `waiting` counts the cards of the Review: candidates, proposals, conflicts and all else that a person has to decide.
     """
@@ -52,6 +53,7 @@ class Stats:
     feedback_used: int
     feedback_wrong: int
     findings: dict[str, int]
+    use: dict[str, float]
     last_stored: str
     model: str
     model_state: str
@@ -98,6 +100,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         feedback_used=feedback.used,
         feedback_wrong=feedback.wrong,
         findings=count_findings(live),
+        use=use_of(found).as_json() if found else {},
         last_stored=totals["newest"].isoformat() if totals["newest"] else "",
         model=status.model_id,
         model_state=status.state,

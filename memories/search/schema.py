@@ -14,9 +14,9 @@ SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 # In the folder of a database's vendor, or beside the folders where all databases run the same; some have not all.
 FILES = (
     "extensions.sql", "letters.sql", "words.sql", "rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql",
-    "vectors.sql", "withdrawn.sql", "withdrawn_rows.sql", "statistics.sql",
+    "vectors.sql", "group_use.sql", "withdrawn.sql", "withdrawn_rows.sql", "statistics.sql",
 )  # fmt: skip
-FILL_SEARCH_ROWS = ("fill_search_rows.sql",)
+FILL_SEARCH_ROWS, FILL_GROUP_USE = ("fill_search_rows.sql",), ("fill_group_use.sql",)
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # Objects that a database must have, for the check and `doctor`.
 _CREATES = re.compile(
@@ -119,6 +119,11 @@ def words_sql(row: str, *, vendor: str) -> str:
 def fill_search_rows(connection: BaseDatabaseWrapper) -> None:
     """Write the search's rows and sums anew from the memories; in the caller's transaction."""
     run_files(connection, FILL_SEARCH_ROWS)
+
+
+def fill_group_use(connection: BaseDatabaseWrapper) -> None:
+    """Count what each group holds from the memories; in the caller's transaction."""
+    run_files(connection, FILL_GROUP_USE)
 
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:

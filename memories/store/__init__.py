@@ -21,6 +21,7 @@ from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
+from access.limits.quota import GroupRoom
 from access.models import Group
 from memories.draft import Draft
 from memories.draft.checks import check_ahead
@@ -51,7 +52,7 @@ from memories.store.writes.doubts import (
     settle_doubts,
     settle_replaced,
 )
-from memories.store.writes.executor import Executor, insert_version
+from memories.store.writes.executor import Executor, insert_version, live_texts
 from memories.store.writes.findings import record_findings
 from memories.store.writes.links import link, link_neighbours, link_successor
 from memories.store.writes.plans import (
@@ -152,7 +153,7 @@ def store(actor: Actor, draft: Draft) -> StoreResult:
     Raises:
         InvalidInput, TooLarge: the draft is invalid; `field` names the part.
         SensitiveText: it holds what the group's policy refuses, such as a password.
-        GroupRequired, GroupNotFound, NotPermitted: the group cannot be used. Nothing is written on any error.
+        GroupRequired, GroupNotFound, NotPermitted, GroupFull: the group cannot be used. Nothing is written on any error.
     """
     check_ahead(draft.expires_at, field="expires_at")
     return store_prepared(actor, prepare_store(actor, draft))
@@ -245,10 +246,11 @@ def decide_and_write(
 ) -> list[Decision | LociError]:
     """Decide each draft and hand its writes to the executor; a decision or an error for each."""
     contexts, existing = look_up_stored(drafts)
-    decisions: list[Decision | LociError] = []
+    decisions, room = list[Decision | LociError](), GroupRoom()
     for context in contexts:
         try:
             decision = decide_draft(actor, add_existing(context, existing), now=now)
+            room.take(context.group, *live_texts(decision.writes))
         except LociError as error:
             decisions.append(error)
             continue

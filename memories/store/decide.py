@@ -36,7 +36,7 @@ from memories.store.writes.executor import (
     Write,
 )
 from memories.store.writes.rows import new_row
-from memories.types import Scope, State, Trust, Type
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
 
@@ -127,7 +127,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
         return decide_new(actor, context, now=now)
     if has_lapsed(exact, now):
         return decide_new(actor, context, now=now, lapsed=exact)
-    if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
+    if exact.trust in WITHDRAWN_TRUSTS:
         why = f"this text is {exact.trust} here; a curator can change that"
         log = AuditEvent(Operation.REFUSE, exact.id, context.group.id, payload={"why": exact.trust})
         return Decision(Outcome.REFUSED, exact, why, writes=(Log(log),))
@@ -145,7 +145,7 @@ def refuse_withdrawn(actor: Actor, context: WriteContext, withdrawn: Withdrawn) 
         context.group.id,
         payload={"why": mark.kind if withdrawn.is_own else "withdrawn in another group"},
     )
-    exact = context.exact if context.exact is not None and context.exact.trust == Trust.REJECTED else None
+    exact = context.exact if context.exact is not None and context.exact.trust in WITHDRAWN_TRUSTS else None
     return Decision(Outcome.REFUSED, exact, withdrawn.describe(actor), writes=(Log(log),))
 
 
@@ -221,7 +221,9 @@ def keep_wording(
     actor: Actor, context: WriteContext, into: Memory, *, after: Memory | None = None, now: datetime
 ) -> KeepWording:
     """The write that keeps the draft's wording as a row merged into a memory."""
-    row = new_draft_row(actor, context, into.group, trust=Trust.ACTIVE, now=now)
+    # Restored, it counts no more than that memory did.
+    trust = Trust.ACTIVE if into.trust in VISIBLE_TRUSTS else into.trust
+    row = new_draft_row(actor, context, into.group, trust=trust, now=now)
     row.scope, row.state = into.scope, State.MERGED
     row.state_changed_at = row.retired_at = now
     return KeepWording(row, context.prepared, into, after)

@@ -17,7 +17,7 @@ from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with, fold_starts_with_any
 from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
-from memories.queries.visibility import is_outlasting
+from memories.queries.visibility import has_begun, is_outlasting
 from memories.types import State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
@@ -387,6 +387,8 @@ class Existing:
     def note_superseded(self, old: Memory, new: Memory) -> None:
         """Record that `new` supersedes `old`."""
         self._successors[old.pk] = new
+        if not has_begun(new, timezone.now()):
+            return  # it counts until then
         live = self._live.get(text_key(old))
         if live is not None and live.pk == old.pk:
             del self._live[text_key(old)]

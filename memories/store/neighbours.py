@@ -22,7 +22,7 @@ from memories.queries.by_key import read_memories
 from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
 from memories.search.base import Vector, search_index
 from memories.store.pieces import as_vector
-from memories.types import Scope, State, Trust, Type
+from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
 PROBE_LIMIT = 16
@@ -39,8 +39,6 @@ _LATER = CompiledQuery(
 )
 # Rejected memories are found among the withdrawn texts instead.
 _PROBED_TRUSTS = frozenset(Trust.values) - {Trust.REJECTED}
-# Rejected and quarantined memories are ignored here.
-_IGNORED_TRUSTS = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 class NextStep(StrEnum):
@@ -242,7 +240,7 @@ def compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighbo
 
 def can_conflict(text: ComparedText, memory: Memory) -> bool:
     """True if the two could contradict: the memory counts, neither is an event, and their times overlap."""
-    if text.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _IGNORED_TRUSTS:
+    if text.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in WITHDRAWN_TRUSTS:
         return False
     ends_before = (
         text.valid_from is not None and memory.valid_to is not None and memory.valid_to <= text.valid_from
@@ -256,7 +254,7 @@ def can_conflict(text: ComparedText, memory: Memory) -> bool:
 def may_be_duplicate(text: ComparedText, neighbour: Neighbour) -> bool:
     """True if shared words make a duplicate likely at a cosine that alone does not."""
     memory = neighbour.memory
-    if memory.state != State.LIVE or memory.trust in _IGNORED_TRUSTS or text.type == Type.EPISODIC:
+    if memory.state != State.LIVE or memory.trust in WITHDRAWN_TRUSTS or text.type == Type.EPISODIC:
         return False
     if neighbour.comparison.sameness is Sameness.DIFFERENT:
         return False

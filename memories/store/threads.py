@@ -13,7 +13,7 @@ from access.models import Group
 from memories.draft import MAX_POSITION, Draft
 from memories.models import Memory, Thread
 from memories.store.search_columns import context_of
-from memories.types import State, Trust
+from memories.types import VISIBLE_TRUSTS, State, Trust
 from storage.compiled_queries import CompiledQuery
 
 Line = tuple[int, str]  # a thread's key and a scope: only memories of one line are neighbours
@@ -68,11 +68,11 @@ def keeps_place(old: Memory, draft: Draft, group: Group) -> bool:
 def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory | None) -> None:
     """Put an unsaved memory in the place of the one it `replaces`, unless the draft names another.
 
-    A candidate waits at the end of the thread; approving it moves it to the place.
+    What waits for a curator stands at the end of the thread; approving it moves it to the place.
     """
     if replaces is None or not keeps_place(replaces, draft, group):
         take_draft_place(memory, draft, group)
-    elif memory.trust == Trust.CANDIDATE:
+    elif memory.trust not in VISIBLE_TRUSTS:
         take_draft_place(memory, replace(draft, position=None), group)
     else:
         memory.thread, memory.position = replaces.thread, replaces.position

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.store.withdrawn.marks import find_all_withdrawn
-from memories.types import VISIBLE_TRUSTS, State, Trust, Type
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, State, Trust, Type
 
 
 def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
@@ -17,7 +17,7 @@ def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
     found = {}
     withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
     for at, (row, match) in enumerate(zip(rows, withdrawn, strict=True)):
-        is_live = row.state == State.LIVE and row.trust != Trust.REJECTED
+        is_live = row.state == State.LIVE and row.trust not in WITHDRAWN_TRUSTS
         if match and match.is_refused and (match.tombstone.kind == TombstoneKind.PURGED or is_live):
             where = "here" if match.is_own else "in another group, for all groups"
             found[at] = f"its text was {match.tombstone.kind} {where}; a curator can lift that"

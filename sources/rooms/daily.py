@@ -16,7 +16,7 @@ from access.audit.chains import OWN, group_chain
 from access.audit.operations import Operation
 from access.models import AuditEntry, Group
 from memories.models import Memory
-from memories.types import Trust
+from memories.types import WITHDRAWN_TRUSTS, Trust
 from sources.exporting.atomic_file import replace_bytes, replace_file
 from sources.watching.folders import SOURCE
 
@@ -25,7 +25,6 @@ FOLDER, LAST = "daily", ".last"
 TEXT_CHARS: Final = 200
 ROWS_AT_ONCE: Final = 500
 _ID: Final = re.compile(r"<!-- ([0-9a-f-]{36}) -->")
-HIDDEN: Final = (Trust.QUARANTINED, Trust.REJECTED)
 
 
 def write_daily(room: Path, group: Group) -> int:
@@ -46,7 +45,11 @@ def write_daily(room: Path, group: Group) -> int:
     written = 0
     for at in range(0, len(stored), ROWS_AT_ONCE):
         ids = [id_ for id_ in stored[at : at + ROWS_AT_ONCE] if id_ is not None]
-        found = Memory.objects.filter(id__in=ids).exclude(source__startswith=SOURCE).exclude(trust__in=HIDDEN)
+        found = (
+            Memory.objects.filter(id__in=ids)
+            .exclude(source__startswith=SOURCE)
+            .exclude(trust__in=WITHDRAWN_TRUSTS)
+        )
         written += _add_lines(folder, list(found.order_by("key")))
     if end != last:
         _note_last(folder, end)

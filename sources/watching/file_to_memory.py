@@ -17,7 +17,7 @@ from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.versions import heads_of
 from memories.review.instructions import propose_instructions
 from memories.store.bulk import store_many
-from memories.types import Scope, State, Trust
+from memories.types import WITHDRAWN_TRUSTS, Scope, State
 from sources.importing.formats.notes.instructions import instruction_text, is_instruction
 from sources.importing.reading.values import ref_of
 from sources.models import WatchedFile, WatchedFolder, WatchedSection
@@ -25,7 +25,6 @@ from sources.watching.folders import SOURCE
 from sources.watching.missing import confirm_again
 from sources.watching.note_text import NoteText, SectionText
 
-HIDDEN = (Trust.REJECTED, Trust.QUARANTINED)
 ROWS_AT_ONCE = 500
 
 
@@ -81,7 +80,7 @@ def _bring_into_step(
     row.ref = section.ref
     is_new_text = section.body_hash != row.body_hash
     says_more = is_new_text or section.labels_hash != row.labels_hash
-    is_withdrawn = head is None or head.state != State.LIVE or head.trust in HIDDEN
+    is_withdrawn = head is None or head.state != State.LIVE or head.trust in WITHDRAWN_TRUSTS
     if is_withdrawn or not row.is_own:
         if row.memory is None and not is_new_text:
             outcome.blame(

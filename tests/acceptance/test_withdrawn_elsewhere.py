@@ -48,6 +48,14 @@ def test_a_relation_does_not_say_it(told: House, field: str, text: str) -> None:
     assert not Memory.objects.filter(state="live").exists()
 
 
+def test_both_ends_and_the_predicate_together_do_not_say_it(told: House) -> None:
+    subject, object_ = TEXT.split(" hangs behind ")
+    body = {"subject": subject, "predicate": "hangs_behind", "object": object_, "group": "ledger"}
+    refusal(told, "/relations", "predicate", **body)
+    assert not Relation.objects.exists()
+    assert not Memory.objects.filter(state="live").exists()
+
+
 def test_a_relation_beside_it_is_stored(told: House) -> None:
     send(told, "/relations", 201, subject="Boathouse", predicate="is at", object="Lake", group="ledger")
 
@@ -88,6 +96,7 @@ LABELS: dict[str, tuple[dict[str, Any], str]] = {
     "source": ({"source": TEXT}, "source"),
     "source_ref": ({"source": "log", "source_ref": TEXT}, "source_ref"),
     "tags": ({"tags": ["tea", TEXT]}, "tags[1]"),
+    "anchor_commit": ({"anchor_commit": TEXT}, "anchor_commit"),
 }
 
 

@@ -17,7 +17,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright  # noqa: E402
 
-from bench.demo.browser import NAMES  # noqa: E402 - after it is known that there is a browser to drive
+from bench.demo.words import BROWSERS  # noqa: E402 - after it is known that there is a browser to drive
 from tests.browser.serving import Site, seed_home, serving  # noqa: E402
 from tests.browser.watching import Guard, grave_faults  # noqa: E402
 
@@ -40,7 +40,7 @@ def driver() -> Iterator[Playwright]:
 @pytest.fixture(scope="package")
 def chromium(driver: Playwright) -> Iterator[Browser]:
     """One browser for all files."""
-    program = next(filter(None, map(shutil.which, (WITHOUT_WINDOW, *NAMES))), None)
+    program = next(filter(None, map(shutil.which, (WITHOUT_WINDOW, *BROWSERS))), None)
     if program is None:
         pytest.skip(f"no Chromium was found; on Debian: apt-get install {WITHOUT_WINDOW}")
     browser = driver.chromium.launch(executable_path=program, args=SWITCHES)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Playwright, expect
 
 from bench.agents.extension.browser import Chrome, chrome
 from bench.agents.extension.replicas import Replicas, serving_replicas
-from bench.demo.browser import NAMES
+from bench.demo.words import BROWSERS
 from tests.browser.serving import Site
 
 Check = Callable[[Page], None]
@@ -26,7 +26,7 @@ def replicas() -> Iterator[Replicas]:
 
 @pytest.fixture
 def browser(driver: Playwright, replicas: Replicas, tmp_path: Path) -> Iterator[Chrome]:
-    if not any(map(shutil.which, NAMES)):
+    if not any(map(shutil.which, BROWSERS)):
         pytest.skip("no Chromium with extensions was found; on Debian: apt-get install chromium")
     with chrome(driver, tmp_path, replicas) as browser:
         yield browser

@@ -34,8 +34,6 @@ RICH: Final = {
     "expires_at": 30,
 }
 PLAN: Final = {"supersedes": "port", "valid_from": 30}
-BY_VERSION: Final = "a former version comes back as its text on the current row, with that row's fields"
-ENDED: Final = "a job ends a plan and leaves the end that it set"
 FOUND: Final[dict[str, Found]] = {
     # Retention and purge.
     "retention follows a wording to the source's chain": found(
@@ -87,7 +85,7 @@ FOUND: Final[dict[str, Found]] = {
     ),
     "a quarantined text is stored with another type": found(
         "store by an agent makes a text active",
-        "what a person put in quarantine bars only the same type",
+        "",
         ("agent", "store", "port", {}),
         ("curator", "quarantine", "port"),
         ("agent", "store", "port", {"type": "procedural"}),
@@ -95,7 +93,7 @@ FOUND: Final[dict[str, Found]] = {
     ),
     "a quarantined event is stored again": found(
         "store by an agent makes a text active",
-        "an event is a row of its own each time, whatever became of the same text before",
+        "",
         ("agent", "store", "altos", {}),
         ("curator", "quarantine", "altos"),
         ("agent", "store", "altos", {}),
@@ -176,7 +174,7 @@ FOUND: Final[dict[str, Found]] = {
     ),
     "undo of moving a plan leaves a hole": found(
         "the context pack shows what is hidden",
-        "the pack shows a fact that counts until its plan's day, and recall's Visibility does not have it",
+        "",
         ("agent", "store", "port", {}),
         ("agent", "store", "port2", PLAN),
         ("agent", "edit", "port2", {"valid_from": -1}),
@@ -269,11 +267,107 @@ FOUND: Final[dict[str, Found]] = {
     # What the doctor sees.
     "a decided link keeps the end of a chain that was joined": found(
         "the doctor: orphans",
-        "the candidate joins the chain that it replaces, and its link goes on pointing to its former root",
+        "",
         ("curator", "store", "altos", {}),
         ("import", "import", {"line 1": "garage"}, "ledger"),
         ("agent", "store", "altos", {"supersedes": "altos"}),
         ("curator", "review link", "supersede", 0),
+        policy="agents",
+    ),
+    # What ten thousand histories found.
+    "a text in quarantine takes no place in a thread": found(
+        "store fails with IntegrityError",
+        "",
+        ("agent", "store", "Bruno", {"thread": "t"}),
+        ("agent", "store", "order", {"supersedes": "Bruno"}),
+    ),
+    "an import finds what counts until a plan's day": found(
+        "retract fails with IntegrityError",
+        "",
+        ("curator", "store", "port", {"valid_from": 30}),
+        ("import", "import", {"line 1": "port2"}, "ledger"),
+        ("import", "import", {"line 1": "port", "line 2": "port2"}, "ledger"),
+        ("agent", "retract", "port"),
+    ),
+    "an edit of the type opens a quarantine": found(
+        "undo of retract leaves less trust",
+        "",
+        ("agent", "store", "order", {}),
+        ("second", "edit", "order/first", {"type": "procedural"}),
+        ("agent", "retract", "order"),
+        ("", "undo", 0),
+    ),
+    "what was rejected comes back in quarantine": found(
+        "undo of edit leaves less trust",
+        "",
+        ("curator", "store", "order", {}),
+        ("curator", "reject", "order"),
+        ("agent", "edit", "order", {"type": "procedural"}),
+        ("", "undo", 0),
+    ),
+    "a tombstone that grew stronger gets its memory back": found(
+        "undo of retract leaves a tombstone",
+        "",
+        ("agent", "store", "altos2", {}),
+        ("curator", "reject", "altos2"),
+        ("agent", "edit", "altos2", {"type": "semantic"}),
+        ("second", "retract", "altos2/first"),
+        ("", "undo", 0),
+    ),
+    "an undo hides what another agent changed since": found(
+        "undo of restore takes back what others did since",
+        "",
+        ("agent", "store", "port", {}),
+        ("curator", "store", "PORT", {"supersedes": "port"}),
+        ("second", "restore", "port"),
+        ("agent", "edit", "PORT", {"anchor_commit": "abc1234"}),
+        ("second", "undo", 1),
+    ),
+    "the undo of one decision takes back many": found(
+        "undo of review quarantine is offered and refused",
+        "",
+        ("second", "store", "run", {}),
+        ("curator", "store", "altos2", {}),
+        ("curator", "review many", "quarantine", "run", "altos2"),
+        ("", "undo", 0),
+    ),
+    "a wording of a candidate counts when it is restored": found(
+        "restore by an agent makes a text active",
+        "",
+        ("curator", "store", "port", {}),
+        ("import", "import", {"line 1": "port"}, "ledger"),
+        ("agent", "forget", "port"),
+        ("agent", "restore", "port"),
+        policy="all",
+    ),
+    "a plan that is withdrawn with its wording leaves a hole": found(
+        "retract ends a plan and not the end of what it was to replace",
+        "",
+        ("agent", "store", "nas", {}),
+        ("second", "edit", "nas", {"type": "procedural"}),
+        ("agent", "store", "nas", {"supersedes": "nas", "valid_from": 5}),
+        ("import", "import", {"line 1": "nas"}, "ledger"),
+        ("second", "retract", "nas"),
+    ),
+    "an undo of an undo meets the version that carried it on": found(
+        "undo of undo of undo of store is offered and refused",
+        "",
+        ("curator", "store", "Anna", {}),
+        ("agent", "store", "Anna", {}),
+        ("agent", "edit", "Anna/first", {"type": "episodic"}),
+        ("", "undo", 1),
+        ("agent", "undo", 0),
+        ("", "undo", 0),
+    ),
+    "a candidate that is retracted takes a copy that counts with it": found(
+        "undo of retract is offered and refused",
+        "",
+        ("second", "store", "port", {}),
+        ("agent", "edit", "port", {"type": "procedural"}),
+        ("agent", "store", "port", {}),
+        ("curator", "approve", "port/first"),
+        ("agent", "retract", "port", "Anna"),
+        ("", "undo", 0),
         policy="agents",
     ),
     # Crashes.

@@ -166,8 +166,8 @@ def closed(rows: Rows, name: tuple[Any, ...], value: Any, now: datetime) -> Any:
     if table == "link":
         is_open = value == "open" and all(rows.standing(root, now) for root in roots)
         return value if is_open else None
-    if table == "proposal":
-        return value if value == "waiting" else None
+    if table in ("proposal", "doubt"):
+        return value if value in ("waiting", "open") else None
     return value
 
 
@@ -182,10 +182,9 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     if any(is_used_since(undone.after, now, root) for root in roots):
         return
     returning = [row for root in roots for row in undone.before.standing(root, now.at)]
-    if {row["fold_hash"] for row in returning} & (now.barred - (undone.after.barred - undone.before.barred)):
+    since = now.barred_by(now.tombstones - (undone.after.tombstones - undone.before.tombstones))
+    if since & {row["fold_hash"] for row in returning}:
         return  # a text that is withdrawn elsewhere does not come back
-    if returning and now.has_purged and not undone.after.has_purged:
-        return
     if any(is_live_elsewhere(row, undone.after, now) for row in returning):
         return  # nor one that was stored anew
     about = {
@@ -252,9 +251,17 @@ def hidden_row(world: World, who: str, group: str, row: Row, barred: set[Any]) -
 
 
 def nothing_hidden_is_shown(world: World, after: Rows) -> Iterator[Fault]:
-    """No answer, pack or brief contains a text that none of the rows which recall may return has."""
+    """No answer, pack or brief contains a text that none of the rows has which recall may return, now or on a plan's day."""
+    plans = [
+        row["content"]
+        for row in after.memories.values()
+        if (row["state"], row["group_id"]) == ("live", world.groups["ledger"].key)
+        and row["trust"] in COUNTING
+        and row["valid_from"] is not None
+        and row["valid_from"] > after.at
+    ]
     for who in ("agent", "curator"):
-        visible = " ".join(world.may_recall(who, "ledger").values())
+        visible = " ".join([*plans, *world.may_recall(who, "ledger").values()])
         hidden = {row["content"] for row in after.memories.values() if row["content"] not in visible}
         for place, text in world.shown(who, "ledger").items():
             for content in hidden:
@@ -306,9 +313,11 @@ def kind_of(who: str) -> str:
 
 
 def note_decision(ceilings: dict[tuple[int, str], int], name: tuple[int, str], old: Row, row: Row) -> None:
-    """A person's step sets how far the text may be trusted from now on; a second row of the text does not lower the first."""
-    if row["state"] == "live":
-        ceilings[name] = max(rank(row["trust"]), -1 if old["state"] else ceilings.get(name, -1))
+    """A person's decision sets how far the text may be trusted from now on; a new row that waits lowers nothing."""
+    if row["state"] == "live" and (old["state"] or row["trust"] in COUNTING):
+        ceilings[name] = rank(row["trust"])
+    elif row["state"] == "live":
+        ceilings[name] = max(rank("candidate"), ceilings.get(name, 0))
     elif row["state"] == "retracted":
         # An agent may store it again as a candidate where it does not match exactly.
         ceilings[name] = rank("candidate")
@@ -348,7 +357,8 @@ def named_roots(step: Step, before: Rows) -> set[int]:
         return set()
     row = (min if which else max)(rows, key=lambda row: row["key"])
     # A wording is named by the memory that it became part of, and a text by each memory that has it.
-    same = [each for each in rows if each["group_id"] == row["group_id"]]
+    texts = [each for each in before.memories.values() if each["fold_hash"] == row["fold_hash"]]
+    same = [each for each in texts if each["group_id"] == row["group_id"]]
     return {root_of(head_of(before, each) or each) for each in same} | {root_of(each) for each in same}
 
 

@@ -8,8 +8,11 @@ from typing import Any
 
 from access.audit import OWN
 from access.models import AuditEntry
+from memories.language.dress import fold_hash, undressed
 from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Proposal, Tombstone
+from memories.store.withdrawn.tombstones import read_keys, tombstone_hmac
 from relations.models import Relation, RelationEvidence
+from tests.changes.world import TEXTS
 
 # The worst first. What is not named here (such as a doubt, which is a row of its own) does not lower trust.
 TRUST_ORDER = ("quarantined", "rejected", "candidate", "active", "verified")
@@ -110,14 +113,21 @@ class Rows:
 
     @cached_property
     def barred(self) -> set[str]:
-        """The texts, folded, that a tombstone in force bars somewhere."""
-        marks = {name[2][0] for name in self.others if name[0] == "tombstone"}
-        return {row["fold_hash"] for row in self.memories.values() if row["id"] in marks}
+        """The texts, folded, that a tombstone in force bars somewhere; also those of memories that are gone."""
+        return self.barred_by(self.tombstones)
 
     @cached_property
-    def has_purged(self) -> bool:
-        """True if a text was purged; which one no row tells."""
-        return any(name[0] == "tombstone" and name[2][1] == "purged" for name in self.others)
+    def tombstones(self) -> set[tuple[Any, ...]]:
+        """The names of the tombstones in force."""
+        return {name for name in self.others if name[0] == "tombstone"}
+
+    def barred_by(self, tombstones: set[tuple[Any, ...]]) -> set[str]:
+        """The texts, folded, that some of the tombstones bar."""
+        marks, keys = {name[2][3] for name in tombstones}, read_keys()
+        bare = {
+            undressed(text) for text in TEXTS.values() for key in keys if tombstone_hmac(key, text) in marks
+        }
+        return {fold_hash(text) for text in TEXTS.values() if undressed(text) in bare}
 
     def refs(self, root: int) -> set[tuple[str, str]]:
         """The sources and references under which imports find the chain."""
@@ -161,6 +171,8 @@ def other_rows(memories: dict[int, Row]) -> Iterable[tuple[tuple[Any, ...], Any]
             ("tombstone", about, (mark["memory_id"], mark["kind"], mark["group_id"], mark["hmac"])),
             "stands",
         )
+    for doubt in Doubt.objects.values("key", "memory_id", "status"):
+        yield ("doubt", (roots.get(doubt["memory_id"], 0),), doubt["key"]), doubt["status"]
     for proposal in Proposal.objects.values("id", "memory_id", "status"):
         about = (roots.get(proposal["memory_id"] or 0, 0),)
         yield ("proposal", about, proposal["id"]), proposal["status"]

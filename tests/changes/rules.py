@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from memories.language.dress import fold_hash
 from memories.types import RELATION_SOURCE
 from tests.changes.faults import Fault, shown_row
 from tests.changes.rows import COUNTING, Rows, root_of
@@ -106,13 +107,13 @@ def file_is_followed(world: World, step: Step, after: Rows) -> Iterator[Fault]:
             for row in after.memories.values()
         )
         current = [
-            row for row in rows if row["state"] == "live" and row["group_id"] == world.groups[step[3]].key
+            row
+            for row in rows
+            if (row["state"], row["group_id"]) == ("live", world.groups[step[3]].key)
+            and row["trust"] in COUNTING
         ]
-        is_barred = after.has_purged or any(
-            row["content"] == TEXTS[text] and row["fold_hash"] in after.barred
-            for row in after.memories.values()
-        )
+        is_barred = fold_hash(TEXTS[text]) in after.barred
         if rows and not is_waiting and not is_barred and all(row["author_name"] == by_import for row in rows):
             for row in current:
-                if row["content"] != TEXTS[text] and row["trust"] != "candidate":
+                if row["content"] != TEXTS[text]:
                     yield Fault("import does not follow its file", shown_row(row))

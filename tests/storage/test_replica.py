@@ -3,7 +3,7 @@
 import pytest
 from django.db import DEFAULT_DB_ALIAS
 
-from access.limits.write_rate import has_just_written, now_us
+from access.limits.throttle import has_just_written, now_us
 from access.models import PersonWrites
 from storage.postgresql import replica
 from storage.postgresql.replica import REPLICA, database_of, leave_alone

@@ -49,6 +49,7 @@ YES_NO = {"yes": True, "no": False}
 INSTANCE = "instance"  # the word for no rule of the group's own
 CHANGEABLE = (
     "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
+    "max_memories", "max_bytes",
 )  # fmt: skip
 Act = Callable[[dict[str, Any]], str]
 
@@ -143,6 +144,12 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     action.add_argument(
         "--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"
+    )
+    action.add_argument(
+        "--max-memories", type=int, metavar="N", help="most live memories; 0: the instance's limit"
+    )
+    action.add_argument(
+        "--max-bytes", type=int, metavar="N", help="most bytes of their text; 0: the instance's limit"
     )
     action.add_argument("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora")
     add_dry_run(action)
@@ -240,6 +247,8 @@ def update(options: dict[str, Any]) -> str:
         guard=options.get("guard"),
         default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
         captures=options.get("captures"),
+        max_memories=options.get("max_memories"),
+        max_bytes=options.get("max_bytes"),
     )
     before = find_group(actor, slug)
     with transaction.atomic():

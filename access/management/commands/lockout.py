@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from access.errors import Conflict, NotFound
 from access.management.acting import ActingCommand
 from access.models import Attempts
-from access.sign_in.throttle import active_locks, lift_lock
+from access.sign_in.lockouts import active_locks, lift_lock
 from access.tokens import operator
 
 EXAMPLES: Final = """\
@@ -20,7 +20,7 @@ examples:
 
 
 class Command(ActingCommand):
-    """Parses, calls a function of access.sign_in.throttle, renders."""
+    """Parses, calls a function of access.sign_in.lockouts, renders."""
 
     help = "List the locks after too many failed attempts, or lift one."
 

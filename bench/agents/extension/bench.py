@@ -2,11 +2,8 @@
 
 import json
 import statistics
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +13,8 @@ from playwright.sync_api import Page, Playwright, expect, sync_playwright
 
 from bench.agents.extension.browser import Chrome, chrome
 from bench.agents.extension.replicas import Replicas, serving_replicas
-from bench.proof.home import Home, make_home, run
+from bench.proof.client import Client
+from bench.proof.home import Home, make_home
 from bench.proof.proof import Workshop
 from bench.proof.server import Server, free_port, start
 
@@ -28,7 +26,6 @@ PERSON = (
     "token = create_token(operator(), user=user, name='look', scopes=('read', 'write', 'curate', 'admin')).secret; "
     "print('PERSON', json.dumps({'code': code, 'token': token}))"
 )
-LONGEST_S = 60
 SEARCH_MS = 50
 
 
@@ -64,7 +61,7 @@ class Bench:
 
     def code(self) -> str:
         """A new code, as My account shows it."""
-        text = run([sys.executable, "manage.py", "shell", "-c", PERSON], self.home.path)
+        text = self.home.manage("shell", "-c", PERSON)
         person = json.loads(text.rpartition("PERSON ")[2])
         self.token = person["token"]
         return str(person["code"])
@@ -89,35 +86,21 @@ class Bench:
 
     def call(self, method: str, path: str) -> Any:
         """Call the REST API as the person."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        request = urllib.request.Request(f"{self.url}/api/{path}", method=method, headers=headers)
-        with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
-            return json.load(answer)
+        with Client(self.port, self.token) as client:
+            return client.send(method, f"/api/{path}").must()
 
     def time_searches(self, questions: tuple[str, ...]) -> None:
         """Measure the panel's questions in the browser, and over HTTP without one."""
-        took = []
-        for letters in questions:
-            begun = time.perf_counter()
-            self.browser.ask("search", query=letters)
-            took.append((time.perf_counter() - begun) * 1000)
-        served = [self.search_ms(letters) for letters in questions]
+        took = [took_ms(self.browser.ask, "search", query=letters) for letters in questions]
+        with Client(self.port, self.token) as client:
+            asked = [client.post("/api/captures/search", {"query": letters}) for letters in questions]
+        served = [answer.seconds * 1000 for answer in asked]
         self.numbers["search from the extension, ms (median)"] = round(statistics.median(took), 1)
         self.numbers["search from the extension, ms (95 %)"] = round(sorted(took)[int(0.95 * len(took))], 1)
         self.numbers["search over HTTP alone, ms (median)"] = round(statistics.median(served), 1)
         self.check(
             statistics.median(took) <= SEARCH_MS, f"half of the searches take more than {SEARCH_MS} ms"
         )
-
-    def search_ms(self, letters: str) -> float:
-        """How long the server takes for a question of the panel, asked without a browser."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        body = json.dumps({"query": letters}).encode()
-        request = urllib.request.Request(f"{self.url}/api/captures/search", data=body, headers=headers)
-        begun = time.perf_counter()
-        with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
-            answer.read()
-        return (time.perf_counter() - begun) * 1000
 
     def turns(self, id_: str) -> list[Any]:
         """The turns of a conversation as the server has them."""
@@ -170,14 +153,8 @@ def bench(workshop: Workshop, folder: Path) -> Iterator[Bench]:
             at.end_server()
 
 
-def status_of(url: str, headers: dict[str, str], body: Any) -> int:
-    """The status of a POST that may be refused."""
-    sent = urllib.request.Request(
-        url, data=json.dumps(body).encode(), headers=headers | {"Content-Type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(sent, timeout=LONGEST_S) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code
+def took_ms(call: Callable[..., object], *words: Any, **more: Any) -> float:
+    """How long a call takes, in ms."""
+    begun = time.perf_counter()
+    call(*words, **more)
+    return (time.perf_counter() - begun) * 1000

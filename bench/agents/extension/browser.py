@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Frame, Page, Playwright, Worker
 
 from bench.agents.extension.replicas import SITES, Replicas
-from bench.demo.browser import NAMES
+from bench.demo.words import BROWSERS
 
 EXTENSION = Path(__file__).resolve().parents[3] / "extension"
 WAIT_MS = 20_000
@@ -82,11 +82,13 @@ class Chrome:
         """The search panel over a page, opened with its key; its frame is in a closed shadow root."""
         page.bring_to_front()
         page.keyboard.press("Control+k")
-        deadline = time.monotonic() + WAIT_MS / 1000
-        while not (found := [frame for frame in page.frames if "/pages/panel.html" in frame.url]):
-            if time.monotonic() > deadline:
-                raise AssertionError("the panel did not open")
-            page.wait_for_timeout(50)
+        found: list[Frame] = []
+
+        def is_open() -> bool:
+            found[:] = [frame for frame in page.frames if "/pages/panel.html" in frame.url]
+            return bool(found)
+
+        self.until(page, is_open, "the panel did not open")
         return found[0]
 
     def close_panel(self, page: Page, panel: Frame) -> None:
@@ -96,10 +98,14 @@ class Chrome:
         and the driver would wait for that answer without end.
         """
         panel.evaluate(_ESCAPE)
+        self.until(page, lambda: panel not in page.frames, "the panel did not close")
+
+    def until(self, page: Page, holds: Callable[[], bool], fault: str) -> None:
+        """Wait until something holds, while the page lives on."""
         deadline = time.monotonic() + WAIT_MS / 1000
-        while panel in page.frames:
+        while not holds():
             if time.monotonic() > deadline:
-                raise AssertionError("the panel did not close")
+                raise AssertionError(fault)
             page.wait_for_timeout(50)
 
     def tab_of(self, page: Page) -> int:
@@ -121,7 +127,7 @@ def chrome(
     driver: Playwright, profile: Path, replicas: Replicas, folder: Path = EXTENSION
 ) -> Iterator[Chrome]:
     """A Chromium with a fresh or known profile; the sites are the replicas, and no other machine is reached."""
-    program = next(filter(None, map(shutil.which, NAMES)), None)
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise FileNotFoundError("no Chromium was found; on Debian: apt-get install chromium")
     hosts = ", ".join(f"MAP {site} 127.0.0.1:{replicas.port}" for site in SITES)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.agents.extension.bench import Bench
-from bench.proof.proof import ProofError
-from bench.proof.server import free_port
+from bench.agents.extension.bench import Bench, took_ms
+from bench.proof.proof import ProofError, wait_until
+from bench.proof.server import free_port, is_open
 
 PROGRAMS = ("firefox-esr", "firefox")
 ID, UUID = "extension@loci-memory.example", "6f1d3c52-7a4e-4f0b-9d0e-2b8f6a5c1e77"
@@ -128,14 +128,8 @@ def firefox(profile: Path, package: Path, replicas_port: int) -> Iterator[Firefo
 
 def connect(port: int) -> socket.socket:
     """The remote control, as soon as the browser listens."""
-    until = time.monotonic() + START_S
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), timeout=START_S)
-        except OSError:
-            if time.monotonic() > until:
-                raise ProofError("Firefox does not listen.") from None
-            time.sleep(0.1)
+    wait_until(lambda: is_open(port), "Firefox does not listen.", seconds=START_S)
+    return socket.create_connection(("127.0.0.1", port), timeout=START_S)
 
 
 @contextmanager
@@ -211,11 +205,7 @@ def run_in_firefox(at: Bench, package: Path, letters: tuple[str, ...]) -> None:
             )
         found = browser.ask("search", query="dry shelf")
         at.check("dry shelf" in json.dumps(found), "Firefox finds nothing of what it has sent")
-        took = []
-        for each in letters * 5:
-            begun = time.perf_counter()
-            browser.ask("search", query=each)
-            took.append((time.perf_counter() - begun) * 1000)
+        took = [took_ms(browser.ask, "search", query=each) for each in letters * 5]
     at.numbers["Firefox"] = browser.version
     at.numbers["search from the extension in Firefox, ms (median)"] = round(statistics.median(took), 1)
 
@@ -227,8 +217,7 @@ def texts_of(at: Bench, id_: str) -> list[str]:
 
 def wait(is_so: Any, fault: str) -> None:
     """Wait until it is so."""
-    until = time.monotonic() + WAIT_S
-    while not is_so():
-        if time.monotonic() > until:
-            raise AssertionError(fault)
-        time.sleep(0.1)
+    try:
+        wait_until(is_so, fault, seconds=WAIT_S, every_s=0.1)
+    except ProofError as error:
+        raise AssertionError(fault) from error

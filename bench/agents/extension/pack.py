@@ -2,41 +2,26 @@
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench.scripts import npm
+
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "extension"
 TARGET = ROOT / "dist" / "extension"
 LEFT_OUT = shutil.ignore_patterns("package*.json", "node_modules", "manifest.json")
-INSTALL_S = 300
-LIBRARY = Path("node_modules", "minisearch")
 
 
 def main() -> None:
     """Write both folders and their zips."""
     with tempfile.TemporaryDirectory() as folder:
-        library = install(Path(folder))
+        library = npm.install(SOURCE, Path(folder)) / "minisearch"
         for browser in ("chrome", "firefox"):
             pack(browser, library, TARGET / browser)
             sys.stdout.write(f"{TARGET / browser}.zip\n")
-
-
-def install(folder: Path) -> Path:
-    """MiniSearch in the version of package-lock.json, whose hash npm compares."""
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(SOURCE / name, folder)
-    npm = shutil.which("npm")
-    if npm is None:
-        sys.exit("npm is not here. The unpacked folder extension/ works without it.")
-    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False)
-    if done.returncode != 0:
-        sys.exit(f"npm ci failed:\n{done.stderr[-800:]}")
-    return folder / LIBRARY
 
 
 def pack(browser: str, library: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from bench.agents.extension.bench import Bench, bench, status_of
+from bench.agents.extension.bench import Bench, bench
 from bench.agents.extension.browser import EXTENSION, chrome
 from bench.agents.extension.firefox import prove_firefox
 from bench.agents.extension.inside import (
@@ -25,7 +25,7 @@ from bench.agents.extension.lint import lint
 from bench.agents.extension.pack import TARGET
 from bench.agents.extension.pack import main as pack_all
 from bench.agents.extension.replicas import SITES
-from bench.proof.home import run
+from bench.proof.client import Client
 from bench.proof.proof import Finding, Workshop
 from tests.browser.watching import grave_faults
 
@@ -361,7 +361,10 @@ def foreign_extension(at: Bench) -> None:
         status = other.own.evaluate(ask, [address, token])
         at.check(status == 403, f"a foreign extension got {status}")
     for origin in ("https://claude.ai", "http://evil.example", "null"):
-        status = status_of(address, {"Authorization": f"Bearer {token}", "Origin": origin}, {"query": "mail"})
+        with Client(at.port, token) as client:
+            status = client.send(
+                "POST", "/api/captures/search", {"query": "mail"}, headers={"Origin": origin}
+            ).status
         at.check(status == 403, f"the Origin {origin} got {status}")
 
 
@@ -369,7 +372,7 @@ def revoked(at: Bench) -> None:
     """A revoked browser deletes everything at its next contact."""
     at.check(len(texts_in(at.browser)) > 100, "there was nothing to delete")
     revoke = "from access.models import ApiToken; from django.utils import timezone; ApiToken.objects.exclude(origin='').update(revoked_at=timezone.now())"
-    run([sys.executable, "manage.py", "shell", "-c", revoke], at.home.path)
+    at.home.manage("shell", "-c", revoke)
     at.browser.ask("send-now")
     at.browser.wait("status", lambda status: not status["isPaired"])
     at.check(texts_in(at.browser) == [], "a revoked browser holds copies")

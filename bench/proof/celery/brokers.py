@@ -2,12 +2,11 @@
 
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import redis
 
-from bench.proof.proof import ProofError
+from bench.proof.proof import ProofError, wait_until
 from bench.proof.server import free_port
 from loci_site.worker import QUEUE
 
@@ -30,25 +29,19 @@ class RedisBroker:
         command = [redis_server(), "--port", str(self._port), "--bind", "127.0.0.1", "--dir", folder]
         command += ["--save", "", "--appendonly", "no", "--logfile", str(self._folder / "redis.log")]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline and self._process.poll() is None:
-            try:
-                self._client.ping()
-            except redis.ConnectionError:
-                time.sleep(0.05)
-            else:
-                return
-        raise ProofError(f"redis-server did not answer; see {self._folder / 'redis.log'}.")
+        fault = f"redis-server did not answer; see {self._folder / 'redis.log'}."
+        wait_until(self._answers, fault, seconds=START_S)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._client.ping())
+        except redis.ConnectionError:
+            return False
 
     def kill(self) -> None:
         """End the server as a crash does."""
         self._process.kill()
         self._process.wait()
-
-    def waiting(self) -> int:
-        """Count the messages that nobody has taken."""
-        length: int = self._client.llen(QUEUE)
-        return length
 
     def lose(self) -> int:
         """Destroy them; give how many there were."""

@@ -4,11 +4,10 @@ import random
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 from bench.proof.celery.brokers import RedisBroker, redis_server
 from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, kill, ticking
@@ -17,7 +16,6 @@ from bench.proof.home import make_home
 from bench.proof.proof import Finding, Workshop
 
 SEED = 20_260_729
-BROKERS = ("memory", "redis")
 # How long it ticks undisturbed before the next kill, in seconds.
 QUIET_S = (8.0, 20.0)
 # A Redis that is away for longer than the first tries to find it again, in seconds.
@@ -34,20 +32,12 @@ def prove_celery(workshop: Workshop) -> Finding:
     """Let each broker tick for minutes; kill worker and Redis at seeded random moments; count the ticks."""
     redis_server()
     kills = workshop.pick({"memory": 8, "redis": 12}, {"memory": 2, "redis": 3})
-    found = workshop.done()
-    with tqdm(total=sum(kills.values()), desc="celery", unit="kill") as bar:
-        for name in BROKERS:
-            if name not in found:
-                workshop.note(name, _tick_and_kill(workshop, name, kills[name], bar))
-                found = workshop.done()
-            else:
-                bar.update(kills[name])
-    numbers = {f"{name}: {key}": value for name in BROKERS for key, value in found[name]["numbers"].items()}
-    return Finding(numbers, tuple(f"{name}: {fault}" for name in BROKERS for fault in found[name]["faults"]))
+    steps = {name: partial(_tick_and_kill, workshop, name, count) for name, count in kills.items()}
+    return Finding.of(workshop.steps(steps))
 
 
-def _tick_and_kill(workshop: Workshop, name: str, kills: int, bar: "tqdm[Any]") -> dict[str, Any]:
-    """Run one broker to its end; give numbers and faults."""
+def _tick_and_kill(workshop: Workshop, name: str, kills: int) -> dict[str, Any]:
+    """Run one broker to its end; its numbers and faults."""
     folder = workshop.folder / f"home-celery-{name}"
     home = make_home(folder).path
     broker = RedisBroker(_fresh(folder / "redis")) if name == "redis" else None
@@ -67,7 +57,6 @@ def _tick_and_kill(workshop: Workshop, name: str, kills: int, bar: "tqdm[Any]") 
             back = break_it(run, chance)
             quiet_since = run.wait_for(since=back)
             healings.append(quiet_since - back)
-            bar.update()
         time.sleep(QUIET_S[0])
         spans.append((quiet_since, time.time()))
     return found_in(run, spans, healings, order=[each.__name__ for each in order])

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +12,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import psutil
 from celery import Celery
 
 from bench.proof.celery.brokers import RedisBroker
 from bench.proof.celery.worker import EVERY, JOB, TICK, TICKS
 from bench.proof.home import environment
-from bench.proof.proof import REPOSITORY, ProofError
+from bench.proof.proof import REPOSITORY, wait_until
+from bench.proof.server import Server
 from loci_site.worker import QUEUE, broker_settings
 
 PATIENCE_S = 60
@@ -29,7 +30,7 @@ LEAST_GAP_S = (EVERY - TICK / 2).total_seconds() - SLACK_S
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker noted: ready, message or ran; when (Unix seconds), and in which process."""
+    """What a worker noted: ready, message, ran or done; when (Unix seconds), and in which process."""
 
     what: str
     at: float
@@ -61,16 +62,16 @@ class Ticking:
 
     def wait_until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait until something holds, however slow the machine. Raises ProofError where it does not."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not holds():
-            if time.monotonic() > deadline:
-                raise ProofError(f"{what} did not come within {PATIENCE_S} s; see {self.log}.")
-            time.sleep(0.05)
+        wait_until(holds, f"{what} did not come within {PATIENCE_S} s; see {self.log}.", seconds=PATIENCE_S)
 
     @property
     def worker(self) -> int:
         """The process id of the worker; 0 while there is none."""
-        return next(iter(children_of(self.process.pid)), 0)
+        try:
+            children = psutil.Process(self.process.pid).children()
+            return next((child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE), 0)
+        except psutil.NoSuchProcess:  # it ended meanwhile
+            return 0
 
     def wait_until_whole(self) -> int:
         """Wait until the worker is there; give its id."""
@@ -112,35 +113,11 @@ def ticking(home: Path, broker: RedisBroker | None, file: Path, **more: str) -> 
     try:
         yield Ticking(process, broker, file, log)
     finally:
-        process.terminate()
-        try:
-            process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        Server(process, 0, log).stop()
         if broker is not None:
             broker.close()
-
-
-def children_of(parent: int) -> list[int]:
-    """The ids of a process's children, as Linux lists them; none where it has ended."""
-    found = []
-    for path in Path(f"/proc/{parent}/task").glob("*/children"):
-        try:
-            found += [int(word) for word in path.read_text(encoding="ascii").split()]
-        except OSError:  # it ended meanwhile
-            continue
-    return [pid for pid in found if not _is_zombie(pid)]
 
 
 def kill(pid: int) -> None:
     """End a process at once."""
     os.kill(pid, signal.SIGKILL)
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return True
-    return stat.rpartition(")")[2].split()[0] == "Z"

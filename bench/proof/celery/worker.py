@@ -19,6 +19,7 @@ from loci_site.server.supervisor import ServerPart, Supervisor
 
 TICKS = "LOCI_PROOF_TICKS"
 BUSY = "LOCI_PROOF_BUSY"  # so many other jobs that never end
+WORK_S = "LOCI_PROOF_WORK"  # how long the job takes
 JOB = "tick"
 EVERY = timedelta(seconds=2)
 TICK = timedelta(seconds=1)
@@ -47,7 +48,7 @@ def work() -> None:
             jobs.Job(f"busy-{n}", every=EVERY, work=wait_for_ever)
             for n in range(int(os.environ.get(BUSY, "0")))
         ),
-        jobs.Job(JOB, every=EVERY, work=lambda actor: note("ran"), held=HELD),
+        jobs.Job(JOB, every=EVERY, work=tick, held=HELD),
         jobs.Job(jobs.HEARTBEAT, every=EVERY, work=lambda actor: note("beat"), held=HELD),
     )
     from loci_site.worker import process as worker  # noqa: PLC0415 - it takes the jobs as they are now
@@ -56,6 +57,13 @@ def work() -> None:
     task_prerun.connect(note_message)
     worker_ready.connect(note_ready)
     worker.main(sys.argv[1:])
+
+
+def tick(actor: Any) -> None:
+    """The job: it notes its begin and its end."""
+    note("ran")
+    time.sleep(float(os.environ.get(WORK_S, "0")))
+    note("done")
 
 
 def wait_for_ever(actor: Any) -> None:

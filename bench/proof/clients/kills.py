@@ -1,6 +1,5 @@
 """Proof: whenever a writer is killed, everything it acknowledged is there, and nothing is half written."""
 
-import asyncio
 import json
 import os
 import random
@@ -12,15 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from bench.proof.clients.agent import Agent
+from bench.proof.client import Client
 from bench.proof.clients.ledger import Ledger
 from bench.proof.clients.sentences import Job, jobs
-from bench.proof.clients.traffic import store_until_killed
+from bench.proof.clients.traffic import Killing, Traffic, run_traffic
 from bench.proof.home import COMMAND_S, Home, make_home, open_home
-from bench.proof.proof import Finding, ProofError, Workshop
-from bench.proof.server import bad_lines, running, web_processes
+from bench.proof.proof import Finding, ProofError, Workshop, wait_until
+from bench.proof.server import Server, bad_lines, both_web_processes, kill, running
 
 SEED = 20_260_728
 WRITERS = 8
@@ -37,25 +34,24 @@ def prove_kills(workshop: Workshop) -> Finding:
         {"server": 25, "up": 5, "web": 5, "import": 5, "remember": 5},
         {"server": 3, "up": 1, "web": 1, "import": 1, "remember": 1},
     )
-    kill: dict[str, Callable[[Workshop, int], dict[str, Any]]] = {
+    found = workshop.steps(kill_rounds(workshop, rounds))
+    return Finding.of(found, _numbers(found, rounds))
+
+
+def kill_rounds(workshop: Workshop, rounds: dict[str, int]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """The rounds of each kind as steps."""
+    work: dict[str, Callable[[Workshop, int], dict[str, Any]]] = {
         "server": kill_server,
         "up": partial(kill_server, supervised=True),
         "web": kill_web,
         "import": kill_import,
         "remember": kill_remember,
     }
-    found = workshop.done()
-    with tqdm(total=sum(rounds.values()), desc="kills", unit="kill") as bar:
-        for kind, amount in rounds.items():
-            for number in range(amount):
-                step = f"{kind} {number}"
-                if step not in found:
-                    found[step] = kill[kind](workshop, number)
-                    workshop.note(step, found[step])
-                bar.update()
-    return Finding(
-        _numbers(found, rounds), tuple(f"{step}: {f}" for step in found for f in found[step]["faults"])
-    )
+    return {
+        f"{kind} {number}": partial(work[kind], workshop, number)
+        for kind, amount in rounds.items()
+        for number in range(amount)
+    }
 
 
 def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) -> dict[str, Any]:
@@ -68,23 +64,14 @@ def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) ->
     after_s = random.Random(f"{SEED}:{name}:{number}").uniform(*KILL_WINDOW_S)
     before = len(ledger.acknowledged)
     with running(home, log, supervised=supervised) as server:
-        traffic = store_until_killed(
-            server,
-            home.secret,
-            jobs(JOBS_A_ROUND, start=len(ledger.sent)),
-            ledger,
-            writers=WRITERS,
-            after_s=after_s,
-        )
+        traffic = store_more(server, home, ledger, Killing(after_s, server.kill))
     acknowledged = len(ledger.acknowledged) - before
-    faults = [*traffic.refusals, *ledger.odd_outcomes[:5]]
+    faults = [*traffic.refusals]
     if not traffic.in_flight or not acknowledged:
         faults.append(f"the signal met no write: {traffic.in_flight} in flight, {acknowledged} acknowledged")
     with running(home, log, supervised=supervised) as server:
-        faults += recalled(server.url, home, ledger)
-    seen = home.check(ledger.as_json())
-    faults += [*seen["faults"], *bad_lines(log)]
-    return {"acknowledged": acknowledged, "in_flight": traffic.in_flight, "seen": seen, "faults": faults}
+        faults += recalled(server, home, ledger)
+    return looked_at(home, ledger, [*faults, *bad_lines(log)], before, traffic)
 
 
 def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
@@ -93,34 +80,37 @@ def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
     chance = random.Random(f"{SEED}:web:{number}")
     before = len(ledger.acknowledged)
     with running(home, log, supervised=True) as server:
-        until = time.monotonic() + COMMAND_S
-        while len(pids := web_processes(server.process.pid)) < 2:
-            if time.monotonic() > until:
-                raise ProofError(f"There were never two web processes; see {log}.")
-        traffic = store_until_killed(
-            server,
-            home.secret,
-            jobs(JOBS_A_ROUND, start=len(ledger.sent)),
-            ledger,
-            writers=WRITERS,
-            after_s=chance.uniform(*KILL_WINDOW_S),
-            kill=partial(os.kill, chance.choice(pids), signal.SIGKILL),
-            further_s=GO_ON_S,
-        )
-        faults = [*traffic.refusals, *ledger.odd_outcomes[:5], *recalled(server.url, home, ledger)]
-    if not traffic.in_flight or not traffic.afterwards:
-        faults.append(
-            f"{traffic.in_flight} writes were in flight and {traffic.afterwards} acknowledged after it"
-        )
+        after_s, victim = chance.uniform(*KILL_WINDOW_S), chance.choice(both_web_processes(server))
+        killing = Killing(after_s, partial(os.kill, victim, signal.SIGKILL), GO_ON_S)
+        traffic = store_more(server, home, ledger, killing)
+        faults = [*traffic.refusals, *gone_on(traffic), *recalled(server, home, ledger)]
+    return looked_at(home, ledger, [*faults, *bad_lines(log)], before, traffic)
+
+
+def store_more(server: Server, home: Home, ledger: Ledger, killing: Killing) -> Traffic:
+    """Store texts that nobody has sent yet, until something is killed."""
+    work = jobs(JOBS_A_ROUND, start=len(ledger.sent))
+    return run_traffic(server, home.secret, work, ledger, writers=WRITERS, killing=killing)
+
+
+def gone_on(traffic: Traffic) -> list[str]:
+    """A fault unless the kill met writes, and others were acknowledged after it."""
+    if traffic.in_flight and traffic.afterwards:
+        return []
+    return [f"{traffic.in_flight} writes were in flight and {traffic.afterwards} acknowledged after it"]
+
+
+def looked_at(home: Home, ledger: Ledger, faults: list[str], before: int, traffic: Traffic) -> dict[str, Any]:
+    """What a round found, with the witness's faults."""
     seen = home.check(ledger.as_json())
-    faults += [*seen["faults"], *bad_lines(log)]
     return {
         "acknowledged": len(ledger.acknowledged) - before,
         "afterwards": traffic.afterwards,
         "in_flight": traffic.in_flight,
+        "refused": len(traffic.refusals),
         "unanswered": traffic.broken,
         "seen": seen,
-        "faults": faults,
+        "faults": [*faults, *ledger.odd_outcomes[:5], *seen["faults"]],
     }
 
 
@@ -130,8 +120,7 @@ def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
     file = workshop.folder / "import.jsonl"
     texts = _write_import(file, IMPORT_ROWS)
     chance = random.Random(f"{SEED}:import:{number}")
-    words = (workshop.folder / "import.log").open("a", encoding="utf-8")
-    with words:
+    with (workshop.folder / "import.log").open("a", encoding="utf-8") as words:
         process = home.start("import", str(file), stdout=words, stderr=words)
         wait_for_growth(process, home.written, by=100_000)
         # By turns inside the first batch's transaction, and anywhere in the batches after it.
@@ -139,8 +128,7 @@ def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
         kill(process, "import")
         told: dict[str, Any] = {"sent": texts, "acknowledged": {}}
         broken = home.check(told)
-        again = home.start("import", str(file), stdout=words, stderr=words)
-        status = again.wait(timeout=COMMAND_S)
+        status = home.start("import", str(file), stdout=words, stderr=words).wait(timeout=COMMAND_S)
     whole = home.check(told)
     faults = [f"after the kill: {fault}" for fault in broken["faults"]]
     faults += [f"after the second import: {fault}" for fault in whole["faults"]]
@@ -173,35 +161,31 @@ def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
         time.sleep(chance.uniform(*KILL_WINDOW_S))
         kill(process, "remember")
     # The last line may be cut short; it is no acknowledgement then.
-    answers = [
-        json.loads(line) for line in said.read_text("utf-8").splitlines(keepends=True) if line[-1] == "\n"
-    ]
+    written = said.read_text("utf-8").splitlines(keepends=True)
+    answers = [json.loads(line) for line in written if line[-1] == "\n"]
     for text, answer in zip(texts, answers, strict=False):
         ledger.acknowledge(text, answer)
     seen = home.check(ledger.as_json())
-    faults = [*ledger.odd_outcomes[:5], *seen["faults"]]
-    return {"acknowledged": len(answers), "seen": seen, "faults": faults}
+    return {"acknowledged": len(answers), "seen": seen, "faults": [*ledger.odd_outcomes[:5], *seen["faults"]]}
 
 
 def open_round(workshop: Workshop, name: str, *, is_first: bool) -> tuple[Home, Ledger, Path]:
     """The home, the ledger and the server's log that all rounds of a kind share; the first one begins anew."""
-    home = _home(workshop, name, is_first=is_first)
-    return home, Ledger(workshop.folder / f"{name}.jsonl"), workshop.folder / f"{name}.log"
+    path, file = workshop.folder / f"home-{name}", workshop.folder / f"{name}.jsonl"
+    log = workshop.folder / f"{name}.log"
+    if is_first:
+        file.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+        return make_home(path, workshop.database(name)), Ledger(file), log
+    return open_home(path), Ledger(file), log
 
 
-def _home(workshop: Workshop, name: str, *, is_first: bool) -> Home:
-    path = workshop.folder / f"home-{name}"
-    if not is_first:
-        return open_home(path)
-    for end in ("jsonl", "log"):
-        (workshop.folder / f"{name}.{end}").unlink(missing_ok=True)
-    return make_home(path, workshop.database(name))
-
-
-def recalled(url: str, home: Home, ledger: Ledger) -> list[str]:
-    """Ask the restarted server for what was acknowledged last."""
+def recalled(server: Server, home: Home, ledger: Ledger) -> list[str]:
+    """Ask a server for what was acknowledged last."""
     last = dict(list(ledger.acknowledged.items())[-20:])
-    body = asyncio.run(_recall(url, home.secret, list(last.values())))
+    with Client(server.port, home.secret) as client:
+        ids = list(last.values())
+        body = client.call("recall_memory", ids=ids, max_results=len(ids), token_budget=10_000)
     there = {item["id"]: item["text"] for item in body["results"]}
     return [
         f"the restarted server does not recall {id_}"
@@ -210,17 +194,10 @@ def recalled(url: str, home: Home, ledger: Ledger) -> list[str]:
     ]
 
 
-async def _recall(url: str, secret: str, ids: list[str]) -> dict[str, Any]:
-    async with Agent(url, secret) as agent:
-        arguments = {"ids": ids, "max_results": len(ids), "token_budget": 10_000}
-        return (await agent.call("recall_memory", arguments)).body
-
-
 def _write_import(file: Path, rows: int) -> list[str]:
-    """Write a file of turns as a conversation's export has them; give the texts."""
+    """Write a file of turns as a conversation's export has them; the texts."""
     work = jobs(rows)
-    lines = (_turn(number, job) for number, job in enumerate(work))
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    file.write_text("".join(f"{_turn(number, job)}\n" for number, job in enumerate(work)), encoding="utf-8")
     return [job.content for job in work]
 
 
@@ -233,18 +210,13 @@ def _turn(number: int, job: Job) -> str:
 def wait_for_growth(process: subprocess.Popen[str], size: Callable[[], int], *, by: int) -> None:
     """Wait until the process has made something `by` bytes longer: it has begun to write."""
     start = size()
-    deadline = time.monotonic() + COMMAND_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if size() >= start + by:
-            return
-        time.sleep(0.005)
-    raise ProofError(f"The command ended with {process.poll()} before it wrote.")
 
+    def has_grown() -> bool:
+        if process.poll() is not None:
+            raise ProofError(f"The command ended with {process.poll()} before it wrote.")
+        return size() >= start + by
 
-def kill(process: subprocess.Popen[str], what: str) -> None:
-    process.send_signal(signal.SIGKILL)
-    if process.wait(timeout=COMMAND_S) != -signal.SIGKILL:
-        raise ProofError(f"{what} ended with {process.returncode}, not by our signal.")
+    wait_until(has_grown, "The command wrote nothing.", seconds=COMMAND_S, every_s=0.005)
 
 
 def _numbers(found: dict[str, Any], rounds: dict[str, int]) -> dict[str, Any]:

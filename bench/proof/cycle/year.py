@@ -1,12 +1,10 @@
 """Proof: in a year of weekly cycles beside writers and readers nothing is lost, and the cost stays in proportion."""
 
-import json
-import sys
+from collections import Counter
+from functools import partial
 from typing import Any
 
-from tqdm import tqdm
-
-from bench.proof.home import Home, make_home, open_home, run
+from bench.proof.home import make_home, open_home
 from bench.proof.proof import Finding, Workshop
 
 WEEKS = 52
@@ -20,28 +18,19 @@ GROWTH_AT_MOST = 2.0
 def prove_year(workshop: Workshop) -> Finding:
     """Live the weeks one after the other, each in a process of its own; go on where an earlier run was stopped."""
     weeks, memories = workshop.pick((WEEKS, MEMORIES), (6, 600))
-    found = workshop.done()
-    home = open_home(workshop.folder / "home-year") if found else make_home(workshop.folder / "home-year")
-    with tqdm(total=weeks, desc="year", unit="week") as bar:
-        for week in range(weeks):
-            step = f"week {week}"
-            if step not in found:
-                is_deep = (week + 1) % DEEP_EVERY == 0 or week == weeks - 1
-                found[step] = _live(home, week, memories // weeks, is_deep=is_deep)
-                workshop.note(step, found[step])
-            bar.set_postfix_str(f"{found[step]['memories']} memories")
-            bar.update()
-    rows = [found[f"week {week}"] for week in range(weeks)]
-    faults = [f"week {week + 1}: {fault}" for week, row in enumerate(rows) for fault in row["faults"]]
-    return Finding(_numbers(rows), tuple(faults + _growth(rows)))
+    path = workshop.folder / "home-year"
+    home = open_home(path) if workshop.done() else make_home(path)
 
+    def live(week: int) -> dict[str, Any]:
+        is_deep = (week + 1) % DEEP_EVERY == 0 or week == weeks - 1
+        told = {"week": week, "amount": memories // weeks, "is_deep": is_deep}
+        seen: dict[str, Any] = home.ask("cycle.year_week", told=told)
+        return seen
 
-def _live(home: Home, week: int, amount: int, *, is_deep: bool) -> dict[str, Any]:
-    told = json.dumps({"week": week, "amount": amount, "is_deep": is_deep})
-    seen: dict[str, Any] = json.loads(
-        run([sys.executable, "-m", "bench.proof.cycle.year_week"], home.path, sent=told)
-    )
-    return seen
+    found = workshop.steps({f"week {week + 1}": partial(live, week) for week in range(weeks)})
+    rows = [*found.values()]
+    finding = Finding.of(found, _numbers(rows))
+    return Finding(finding.numbers, (*finding.faults, *_growth(rows)))
 
 
 def _cost(row: dict[str, Any]) -> float:
@@ -60,17 +49,13 @@ def _growth(rows: list[dict[str, Any]]) -> list[str]:
 
 def _numbers(rows: list[dict[str, Any]]) -> dict[str, Any]:
     last = rows[-1]
-    counts: dict[str, int] = {}
-    for row in rows:
-        for name, count in row["counts"].items():
-            counts[name] = counts.get(name, 0) + count
-    shown = [week for week in SHOWN_WEEKS if week <= len(rows)]
+    counts = sum((Counter(row["counts"]) for row in rows), Counter[str]())
     table = {
         f"after week {week}: live of all, cycle of a day later, its undo": (
-            f"{rows[week - 1]['live']:,} of {rows[week - 1]['memories']:,}, "
-            f"{rows[week - 1]['day_s']:.1f} s, {rows[week - 1]['undo_s']:.1f} s"
+            f"{row['live']:,} of {row['memories']:,}, {row['day_s']:.1f} s, {row['undo_s']:.1f} s"
         )
-        for week in shown
+        for week, row in enumerate(rows, 1)
+        if week in SHOWN_WEEKS
     }
     return {
         "weeks": len(rows),

@@ -1,14 +1,10 @@
 """Proof: what is nearly the same stays two facts, what says the same in other words is found."""
 
-import json
 import re
-import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from tqdm import tqdm
-
-from bench.proof.home import Home, make_home, open_home, run
+from bench.proof.home import make_home, open_home
 from bench.proof.proof import REPOSITORY, Finding, Workshop
 from tests.memories.near_pairs import near_pairs
 
@@ -23,15 +19,15 @@ Pair = tuple[str, str]
 
 def prove_duplicates(workshop: Workshop) -> Finding:
     """Store all pairs through store(), for each setting of storage.dedup in a home of its own."""
+    opened = open_home if workshop.done() else make_home
+    homes = {mode: opened(workshop.folder / f"home-{mode}") for mode in MODES}
+
+    def store(mode: str, pairs: list[Pair]) -> dict[str, Any]:
+        seen: dict[str, Any] = homes[mode].ask("duplicates.store", told={"dedup": mode, "pairs": pairs})
+        return seen
+
     steps = _steps(every=workshop.pick(1, 10))
-    found = workshop.done()
-    homes = {mode: _home(workshop, mode, is_new=not found) for mode in MODES}
-    with tqdm(total=len(steps), desc="duplicates", unit="part") as bar:
-        for name, (mode, pairs) in steps.items():
-            if name not in found:
-                found[name] = _store(homes[mode], mode, pairs)
-                workshop.note(name, found[name])
-            bar.update()
+    found = workshop.steps({name: partial(store, *step) for name, step in steps.items()})
     return Finding(_numbers(found), tuple(_faults(found)))
 
 
@@ -68,19 +64,6 @@ def _read_sentences() -> list[str]:
             if 40 <= len(sentence) <= 300 and sentence.endswith(".") and "|" not in sentence:
                 found[sentence] = None
     return list(found)
-
-
-def _home(workshop: Workshop, mode: str, *, is_new: bool) -> Home:
-    path = workshop.folder / f"home-{mode}"
-    return make_home(path) if is_new else open_home(path)
-
-
-def _store(home: Home, mode: str, pairs: Sequence[Pair]) -> dict[str, Any]:
-    sent = json.dumps({"dedup": mode, "pairs": pairs})
-    seen: dict[str, Any] = json.loads(
-        run([sys.executable, "-m", "bench.proof.duplicates.store"], home.path, sent=sent)
-    )
-    return seen
 
 
 def _sum(found: dict[str, Any], start: str, what: str) -> int:

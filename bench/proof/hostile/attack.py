@@ -1,17 +1,17 @@
 """Clients that store texts of punctuation marks, in a process of their own so that they do not slow the asker.
 
-`python -m bench.proof.hostile.attack URL SECONDS CLIENTS [QUESTION]`; the token comes on stdin, what was answered goes to
+`python -m bench.proof.hostile.attack PORT SECONDS CLIENTS [QUESTION]`; the token comes on stdin, what was answered goes to
 stdout as JSON. SECONDS 0: one store each. With a question they recall it from the group "flood" instead.
 """
 
-import asyncio
 import json
 import random
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from collections import Counter
 
-import httpx2
+from bench.proof.client import Answer, Client
+from bench.proof.clients.traffic import together
 
 MARKS = "!?.,;:/-+*()[]"
 MARKS_EACH = 30_000
@@ -19,12 +19,25 @@ CALL_S = 120
 SUPPLY = "".join(random.choices(MARKS, k=4 * MARKS_EACH))
 
 
-@dataclass
-class Load:
-    """What the attackers were answered: how many calls by status, and the longest (seconds)."""
+def main(port: int, secret: str, seconds: float, clients: int, question: str = "") -> None:
+    """All clients at once: one call each, or in a loop for so long, each as fast as it is answered and allowed."""
+    answers: list[Answer] = []
+    end = time.monotonic() + seconds
 
-    statuses: dict[str, int] = field(default_factory=dict)
-    longest_s: float = 0.0
+    def one() -> None:
+        with Client(port, secret, timeout_s=CALL_S) as client:
+            while True:
+                answer = client.recall(question, "flood") if question else client.store(marks(), "harbour")
+                answers.append(answer)
+                wait_s = float(answer.headers.get("retry-after", 0))
+                if time.monotonic() + wait_s > end:
+                    return
+                time.sleep(wait_s)
+
+    if faults := together([one] * clients):
+        raise SystemExit(faults[0])
+    statuses = Counter(str(answer.status) for answer in answers)
+    print(json.dumps({"statuses": statuses, "longest_s": max(answer.seconds for answer in answers)}))
 
 
 def marks() -> str:
@@ -33,39 +46,6 @@ def marks() -> str:
     return SUPPLY[at : at + MARKS_EACH]
 
 
-async def attack(url: str, secret: str, seconds: float, clients: int, question: str = "") -> Load:
-    """All clients at once: one call each, or in a loop for so long, each as fast as it is answered and allowed."""
-    load, end = Load(), time.monotonic() + seconds
-
-    async def one() -> None:
-        headers = {"authorization": f"Bearer {secret}"}
-        # trust_env off: no proxy of the machine sees the traffic.
-        async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=CALL_S, trust_env=False) as http:
-            while True:
-                wait_s = await call(http, load, question)
-                if time.monotonic() + wait_s > end:
-                    return
-                await asyncio.sleep(wait_s)
-
-    await asyncio.gather(*(one() for _ in range(clients)))
-    return load
-
-
-async def call(http: httpx2.AsyncClient, load: Load, question: str) -> float:
-    """Store one text, or ask the question; the seconds that the server asks this client to wait."""
-    start = time.perf_counter()
-    if question:
-        answer = await http.post("/api/recall", json={"query": question, "group": "flood"})
-    else:
-        body = {"content": marks(), "group": "harbour", "scope": "group"}
-        answer = await http.post("/api/memories", json=body)
-    load.longest_s = max(load.longest_s, time.perf_counter() - start)
-    status = str(answer.status_code)
-    load.statuses[status] = load.statuses.get(status, 0) + 1
-    return float(answer.headers.get("retry-after", 0))
-
-
 if __name__ == "__main__":
-    url, seconds, clients, *asked = sys.argv[1:]
-    found = asyncio.run(attack(url, sys.stdin.read().strip(), float(seconds), int(clients), *asked))
-    print(json.dumps(asdict(found)))
+    port, seconds, clients, *asked = sys.argv[1:]
+    main(int(port), sys.stdin.read().strip(), float(seconds), int(clients), *asked)

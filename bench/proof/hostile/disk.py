@@ -4,23 +4,22 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
+from bench.proof.client import Answer, Client
 from bench.proof.home import Home, make_home
 from bench.proof.hostile.forge import FORGERIES, forgeries
-from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
+from bench.proof.proof import Finding, Workshop
 from bench.proof.server import free_port, running
 
 DISK_MB = 48
 LARGE_CHARS = 90_000
+GROUP = "harbour"
 SMALL = "The harbour service listens on port 8443."
-CALL_S, COMMAND_S = 60, 120
+COMMAND_S = 120
 PAGE_BYTES = 4096
 
 
@@ -55,36 +54,26 @@ def small_disk(folder: Path) -> Iterator[Path | None]:
 def full_disk(workshop: Workshop, disk: Path) -> tuple[dict[str, Any], list[str]]:
     """Store, read, log in and purge on a full disk; then free it."""
     home = make_home(disk / "home")
-    log = workshop.folder / "disk.log"
-    log.unlink(missing_ok=True)
     faults = list[str]()
-    with running(home, log) as server:
-        headers = {"authorization": f"Bearer {home.secret}"}
-        with httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False) as http:
-            kept = store(http, SMALL).json()["id"]
-            filler = fill(disk)
-            refused = [store(http, large(number)) for number in range(workshop.pick(40, 3))]
-            faults += expect(refused, 507, "a store on the full disk")
-            faults += [
-                f"not named: {each.text[:200]}"
-                for each in refused
-                if each.status_code == 507 and not is_named(each)
-            ]
-            health = http.get("/health")
-            faults += expect([health], 503, "/health on the full disk")
-            reading = [http.get(f"/api/memories/{kept}"), recall(http)]
-            faults += expect(reading, 200, "reading on the full disk")
-            agent = call_tool(http, large(99))
-            if "[storage_full]" not in agent:
-                faults.append(f"an agent was told: {agent[:200]}")
-            faults += [
-                command(home, *words)
-                for words in (("backup",), ("remember", large(98), "--group", "harbour"))
-            ]
-            filler.unlink()
-            after = [http.get("/health"), store(http, large(97)), store(http, large(97)), http.get("/health")]
-            faults += expect([after[1]], 201, "a store after there was room again")
-            faults += expect([after[3]], 200, "/health after there was room again")
+    with running(home, workshop.log("disk.log")) as server, Client(server.port, home.secret) as client:
+        kept = client.store(SMALL, GROUP).must()["id"]
+        filler = fill(disk)
+        refused = [client.store(large(number), GROUP) for number in range(workshop.pick(40, 3))]
+        faults += expect(refused, 507, "a store on the full disk")
+        faults += [f"not named: {r.text[:200]}" for r in refused if r.status == 507 and not is_named(r)]
+        faults += expect([client.get("/health")], 503, "/health on the full disk")
+        question = client.recall("Which port does the harbour use?", GROUP)
+        faults += expect([client.get(f"/api/memories/{kept}"), question], 200, "reading on the full disk")
+        agent = client.call_raw("store_memory", {"content": large(99), "group": GROUP}).text
+        if "[storage_full]" not in agent:
+            faults.append(f"an agent was told: {agent[:200]}")
+        for words in (("backup",), ("remember", large(98), "--group", GROUP)):
+            faults.append(command(home, *words))
+        filler.unlink()
+        client.get("/health")
+        faults += expect([client.store(large(97), GROUP)], 201, "a store after there was room again")
+        client.store(large(97), GROUP)
+        faults += expect([client.get("/health")], 200, "/health after there was room again")
     fill(disk)
     faults.append(command(home, "up", "--no-model", "--port", str(free_port())))
     (disk / "filler").unlink()
@@ -93,54 +82,30 @@ def full_disk(workshop: Workshop, disk: Path) -> tuple[dict[str, Any], list[str]
     return numbers, [*filter(None, faults), *seen["faults"]]
 
 
-def store(http: httpx2.Client, content: str) -> httpx2.Response:
-    """Store a text."""
-    return http.post("/api/memories", json={"content": content, "group": "harbour", "scope": "group"})
-
-
-def recall(http: httpx2.Client) -> httpx2.Response:
-    """Ask for what is stored."""
-    return http.post("/api/recall", json={"query": "Which port does the harbour use?", "group": "harbour"})
-
-
-def call_tool(http: httpx2.Client, content: str) -> str:
-    """The answer that an agent gets when it stores a text."""
-    params = {"name": "store_memory", "arguments": {"content": content, "group": "harbour"}}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    accept = {"accept": "application/json, text/event-stream"}
-    return http.post("/mcp", json=request, headers=accept).text
-
-
 def large(number: int) -> str:
     """A text that needs many pages of the database."""
     return f"Note {number}:" + " word" * (LARGE_CHARS // 5)
 
 
-def is_named(response: httpx2.Response) -> bool:
+def is_named(answer: Answer) -> bool:
     """Whether a refusal has the error of its own and a hint."""
-    body = response.json()
+    body = answer.json()
     return body["code"] == "storage_full" and bool(body["hint"])
 
 
-def expect(responses: list[httpx2.Response], status: int, what: str) -> list[str]:
-    """A fault for each response with another status."""
-    return [f"{what} got {r.status_code}: {r.text[:200]}" for r in responses if r.status_code != status]
+def expect(answers: list[Answer], status: int, what: str) -> list[str]:
+    """A fault for each answer with another status."""
+    return [f"{what} got {r.status}: {r.text[:200]}" for r in answers if r.status != status]
 
 
 def fill(disk: Path) -> Path:
     """Write a file until the disk is full."""
     path = disk / "filler"
     with path.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(64 * 1024))
-        except OSError:
-            pass
-        try:
-            while True:
-                file.write(bytes(PAGE_BYTES))
-        except OSError:
-            pass
+        for size in (64 * 1024, PAGE_BYTES):
+            with suppress(OSError):
+                while True:
+                    file.write(bytes(size))
     return path
 
 
@@ -163,7 +128,7 @@ def damaged_store(workshop: Workshop) -> tuple[dict[str, Any], list[str]]:
     harms = workshop.pick((noise, halve), (halve,))
     for number, harm in enumerate(harms):
         home = make_home(workshop.folder / f"home-damaged-{number}")
-        run_command(home, "remember", SMALL, "--group", "harbour")
+        home.manage("remember", SMALL, "--group", GROUP)
         harm(home.path / "memory.db")
         faults += [command(home, *words) for words in (("backup",), ("doctor",))]
     return {"damaged databases": len(harms)}, [*filter(None, faults)]
@@ -187,9 +152,9 @@ def forged_backups(workshop: Workshop) -> tuple[dict[str, Any], list[str]]:
     home, folder = make_home(workshop.folder / "home-forged"), workshop.folder / "forged"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    run_command(home, "remember", SMALL, "--group", "harbour")
+    home.manage("remember", SMALL, "--group", GROUP)
     good = folder / "good.zip"
-    run_command(home, "backup", "--to", str(good))
+    home.manage("backup", "--to", str(good))
     keys = sorted((home.path / "keys").iterdir())
     faults = list[str]()
     for name, path in forgeries(good, folder):
@@ -206,18 +171,3 @@ def forged_backups(workshop: Workshop) -> tuple[dict[str, Any], list[str]]:
         faults += [] if "ended with 0" in fault else [fault]
     shutil.rmtree(folder)
     return {"forged backups refused": len(FORGERIES)}, faults
-
-
-def run_command(home: Home, *words: str) -> None:
-    """Run a command that must succeed."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=REPOSITORY,
-        env=home.environment,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise ProofError(f"{words[0]} ended with {done.returncode}: {done.stderr[-500:]}")

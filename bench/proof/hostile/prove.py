@@ -1,5 +1,6 @@
 """The proof "hostile": loads, a full disk, damaged pages and forged backups."""
 
+from dataclasses import asdict
 from typing import Any
 
 from bench.proof.hostile.disk import prove_disk
@@ -9,11 +10,8 @@ from bench.proof.proof import Finding, Workshop
 
 def prove_hostile(workshop: Workshop) -> Finding:
     """Every part in a home of its own; a stopped run goes on with the part that it was in."""
-    found: dict[str, Any] = workshop.done()
-    for name, part in (("load", prove_load), ("disk", prove_disk)):
-        if name not in found:
-            finding = part(workshop)
-            found[name] = {"numbers": finding.numbers, "faults": finding.faults}
-            workshop.note(name, found[name])
+    found: dict[str, Any] = workshop.steps(
+        {"load": lambda: asdict(prove_load(workshop)), "disk": lambda: asdict(prove_disk(workshop))}
+    )
     numbers = {name: value for part in found.values() for name, value in part["numbers"].items()}
-    return Finding(numbers, tuple(fault for part in found.values() for fault in part["faults"]))
+    return Finding.of(found, numbers)

@@ -1,26 +1,14 @@
 """Recalls of one person while another asks for texts that are meant to make recall slow."""
 
-import json
 import random
 import statistics
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-import httpx2
-
+from bench.proof.client import Client
 from bench.proof.home import make_home
-from bench.proof.hostile.load import (
-    CALL_S,
-    CLIENTS,
-    FEW_CLIENTS,
-    LIMIT_RECALL,
-    Asker,
-    p95_ms,
-    start_attack,
-)
-from bench.proof.proof import Finding, ProofError, Workshop
-from bench.proof.server import Server, running
+from bench.proof.hostile.load import CALL_S, CLIENTS, FEW_CLIENTS, LIMIT_RECALL, Asker, asking, p95_ms
+from bench.proof.proof import Finding, Workshop
 
 GROUP = "flood"
 LONG = 90_000  # characters; the limit of a text is 100,000
@@ -77,45 +65,28 @@ def text_of(shape: str) -> str:
 def prove_reads(workshop: Workshop) -> Finding:
     """For each shape in turn: one person's recalls at rest, and while sixteen readers of another ask for such texts."""
     home = make_home(workshop.folder / "home-reads")
-    log = workshop.folder / "reads.log"
-    log.unlink(missing_ok=True)
     shapes = [*SHAPES][: workshop.pick(len(SHAPES), 2)]
-    with running(home, log, supervised=True) as server:
-        secret: str = home.witness("token", {"name": "hostile"})["secret"]
-        headers = {"authorization": f"Bearer {home.secret}"}
-        with httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False) as http:
-            asker = Asker(http, workshop.pick(TURN_S, QUICK_S))
-            asker.fill()
-            store_shape(http, "short texts", 1)  # which makes the group
-            asker.ask_for(asker.least_s)
-            found = {
-                shape: measure(server, asker, secret, shape, is_quick=workshop.is_quick) for shape in shapes
-            }
+    with asking(home, workshop.log("reads.log"), workshop.pick(TURN_S, QUICK_S)) as asker:
+        store_shape(asker.client, "short texts", 1)  # which makes the group
+        asker.ask_for(asker.least_s)
+        found = {shape: measure(asker, shape, is_quick=workshop.is_quick) for shape in shapes}
     return judge(found)
 
 
-def measure(
-    server: Server, asker: Asker, secret: str, shape: str, *, is_quick: bool
-) -> tuple[list[float], list[float], dict[str, int]]:
+def measure(asker: Asker, shape: str, *, is_quick: bool) -> tuple[list[float], list[float], dict[str, int]]:
     """The recalls' seconds at rest and beside the readers, and the readers' answers by status."""
-    headers = {"authorization": f"Bearer {secret}"}
-    with httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False) as http:
-        store_shape(http, shape, FEW_STORES if is_quick else STORES)
+    with Client(asker.server.port, asker.other, timeout_s=CALL_S) as client:
+        store_shape(client, shape, FEW_STORES if is_quick else STORES)
     idle = asker.ask_for(asker.least_s)
     clients = FEW_CLIENTS if is_quick else CLIENTS
-    with start_attack(server, secret, asker.least_s, clients, question=SHAPES[shape][1]) as attack:
-        beside = replace(asker, least_s=0).ask_during(attack)
-        load = json.loads(attack.communicate()[0])
+    beside, load = asker.ask_beside(clients, asker.least_s, question=SHAPES[shape][1], least_s=0)
     return idle, beside, load["statuses"]
 
 
-def store_shape(http: httpx2.Client, shape: str, count: int) -> None:
+def store_shape(client: Client, shape: str, count: int) -> None:
     """Store so many texts of a shape, which the guard may hold for a person."""
     for _ in range(count):
-        body = {"content": text_of(shape), "group": GROUP, "scope": "group"}
-        answer = http.post("/api/memories", json=body)
-        if answer.status_code not in (200, 201, 202):
-            raise ProofError(f"{shape} were not stored: {answer.status_code} {answer.text[:300]}")
+        client.store(text_of(shape), GROUP).must(200, 201, 202)
 
 
 def judge(found: Mapping[str, tuple[list[float], list[float], dict[str, int]]]) -> Finding:

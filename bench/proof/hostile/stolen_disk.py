@@ -2,44 +2,26 @@
 
 import json
 import random
-import sys
-import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-import httpx2
-
-from bench.proof.home import VARIABLES_FILE, Home, make_home, run
-from bench.proof.proof import Finding, ProofError, Workshop
+from bench.proof.client import Client
+from bench.proof.home import VARIABLES_FILE, Home, make_home
+from bench.proof.proof import Finding, Workshop, wait_until
 from bench.proof.server import Server, bad_lines, running
 from storage.encryption import DatabaseKey, key_from_file
 from storage.encryption.pages import PlainPages
 from storage.encryption.sealing import is_sealed, unseal
 
 GROUP: Final = "harbour"
-CALL_S: Final = 60
 PATIENT: Final = {"LOCI_HOOKS_PROMPT_MS": "60000"}  # a late prompt is not noted for the checkpoint
 SYLLABLES: Final = (
-    "bra",
-    "cil",
-    "dox",
-    "fen",
-    "gru",
-    "hib",
-    "jal",
-    "kum",
-    "lov",
-    "nid",
-    "pez",
-    "qua",
-    "rus",
-    "tiv",
-    "wyx",
+    *("bra", "cil", "dox", "fen", "gru", "hib", "jal", "kum"),
+    *("lov", "nid", "pez", "qua", "rus", "tiv", "wyx"),
 )
 MOST_SHOWN: Final = 10
 UPLOADS, EXPORT = "/admin/sources/upload/add/", "export.jsonl"
@@ -89,15 +71,15 @@ def prove_encryption(workshop: Workshop) -> Finding:
     ways = Ways(*([next(source) for _ in range(count)] for count in (1, amount, amount // 2, 4, 5, 5)))
     home, key_file = make_home(workshop.folder / "home-encrypted"), workshop.folder / "db.key"
     key_file.unlink(missing_ok=True)
-    run_command(home, "remember", ways.before[0].text, "--group", GROUP)
+    home.manage("remember", ways.before[0].text, "--group", GROUP)
     variables = {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY_FILE": str(key_file)}
     (home.path / VARIABLES_FILE).write_text(json.dumps(variables), encoding="utf-8")
-    run_command(home, "encrypt", "--make-key")
+    home.manage("encrypt", "--make-key")
     log = home.path / "server.log"  # within the folder, so that it is searched too
     with running(home, log, supervised=not workshop.is_quick, variables=PATIENT) as server:
         fill(server, home, ways)
-        run_command(home, "backup")
-        run_command(home, "export", str(home.path / EXPORT), "--encrypt")
+        home.manage("backup")
+        home.manage("export", str(home.path / EXPORT), "--encrypt")
         in_use = Search.of(home.path, ways, key_file)
         server.kill()
     killed = Search.of(home.path, ways, key_file)
@@ -133,62 +115,32 @@ def sentences(chance: random.Random) -> Iterator[Sentence]:
 def fill(server: Server, home: Home, ways: Ways) -> None:
     """Send the sentences to a running server, each group of them by its own way."""
     access = home.witness("browser")
-    with closing(client(server, home.secret)) as http:
+    with Client(server.port, home.secret) as client:
         for each in ways.stored:
-            must(http.post("/api/memories", json={"content": each.text, "group": GROUP, "scope": "group"}))
+            client.store(each.text, GROUP).must()
         for each in ways.asked:
-            must(http.post("/api/recall", json={"query": each.text, "group": GROUP}))
-        wait_for_log(http, len(ways.asked))
+            client.recall(each.text, GROUP).must()
+        amount = len(ways.asked)
+        wait_until(
+            lambda: len(client.get(f"/api/recalls?limit={amount}").must()["items"]) >= amount,
+            f"The recall log did not get {amount} questions.",
+        )
         text = "\n\n".join(each.text for each in ways.file)
-        must(http.post("/api/artifacts", json={"path": "notes.md", "content": text, "group": GROUP}))
-    with closing(client(server, access["hook"])) as http:
+        client.post("/api/artifacts", {"path": "notes.md", "content": text, "group": GROUP}).must()
+    with Client(server.port, access["hook"]) as client:
         call: dict[str, Any] = {"session_id": "s-1", "cwd": f"/home/prover/{GROUP}"}
         first, second, third, last = (each.text for each in ways.hook)
-        must(http.post("/hooks/claude-code/session-start", json=call | {"source": "startup"}))
+        client.post("/hooks/claude-code/session-start", call | {"source": "startup"}).must()
         for prompt in (first, second, f"Remember: {third}"):
-            must(http.post("/hooks/claude-code/prompt", json=call | {"prompt": prompt}))
-        must(http.post("/hooks/claude-code/stop", json=call | {"last_assistant_message": last}))
-        must(http.post("/hooks/claude-code/session-end", json=call))
-    with closing(client(server)) as http:
-        login = {"username": "prover", "password": access["password"]}
-        form(http, "/login/", login)
+            client.post("/hooks/claude-code/prompt", call | {"prompt": prompt}).must()
+        client.post("/hooks/claude-code/stop", call | {"last_assistant_message": last}).must()
+        client.post("/hooks/claude-code/session-end", call).must()
+    with Client(server.port) as browser:
+        browser.log_in("prover", access["password"])
+        browser.open(UPLOADS)
         lines = "\n".join(json.dumps({"content": each.text}) for each in ways.upload)
-        form(http, UPLOADS, {"group": GROUP, "scope": "group"}, files={"file": ("notes.jsonl", lines)})
-
-
-def wait_for_log(http: httpx2.Client, amount: int) -> None:
-    """Wait until the recall log has this many questions; it is written every few seconds."""
-    deadline = time.monotonic() + CALL_S
-    while len(http.get("/api/recalls", params={"limit": amount}).json()["items"]) < amount:
-        if time.monotonic() > deadline:
-            raise ProofError(f"The recall log did not get {amount} questions within {CALL_S} s.")
-        time.sleep(0.1)
-
-
-def client(server: Server, secret: str = "") -> httpx2.Client:
-    """An HTTP client, with a token if there is one."""
-    headers = {"authorization": f"Bearer {secret}"} if secret else {}
-    return httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False)
-
-
-def form(http: httpx2.Client, address: str, fields: dict[str, str], **more: Any) -> None:
-    """Send a page's form as a browser does; it leads on to another page."""
-    must(http.get(address))
-    token = {"csrfmiddlewaretoken": http.cookies["csrftoken"]}
-    answer = http.post(address, data=fields | token, headers={"referer": f"{http.base_url}{address}"}, **more)
-    if answer.status_code != 302:
-        raise ProofError(f"{address} got {answer.status_code}: {answer.text[:300]}")
-
-
-def must(answer: httpx2.Response) -> None:
-    """Raise ProofError unless a call succeeded."""
-    if answer.status_code >= 300:
-        raise ProofError(f"{answer.request.url} got {answer.status_code}: {answer.text[:300]}")
-
-
-def run_command(home: Home, *words: str) -> None:
-    """Run one of Loci's commands in the home to its end."""
-    run([sys.executable, "manage.py", *words], home.path)
+        fields = {"group": GROUP, "scope": "group"}
+        browser.form(UPLOADS, fields, file=("notes.jsonl", lines)).must(302)
 
 
 @dataclass(frozen=True)

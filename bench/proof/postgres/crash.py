@@ -3,9 +3,8 @@
 import random
 from typing import Any
 
-from bench.proof.clients.kills import JOBS_A_ROUND, WRITERS, open_round, recalled
-from bench.proof.clients.sentences import jobs
-from bench.proof.clients.traffic import store_until_killed
+from bench.proof.clients.kills import gone_on, looked_at, open_round, recalled, store_more
+from bench.proof.clients.traffic import Killing
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import Workshop
 from bench.proof.server import running
@@ -28,29 +27,7 @@ def kill_database(workshop: Workshop, server: PostgresServer, number: int) -> di
         server.start()
 
     with running(home, log) as web:
-        traffic = store_until_killed(
-            web,
-            home.secret,
-            jobs(JOBS_A_ROUND, start=len(ledger.sent)),
-            ledger,
-            writers=WRITERS,
-            after_s=after_s,
-            kill=crash,
-            further_s=GO_ON_S,
-        )
-        faults = recalled(web.url, home, ledger)
-    strange = [text for text in traffic.refusals if not any(word in text.lower() for word in EXPECTED)]
-    if not traffic.in_flight or not traffic.afterwards:
-        faults.append(
-            f"{traffic.in_flight} writes were in flight and {traffic.afterwards} acknowledged after it"
-        )
-    seen = home.check(ledger.as_json())
-    return {
-        "acknowledged": len(ledger.acknowledged) - before,
-        "afterwards": traffic.afterwards,
-        "in_flight": traffic.in_flight,
-        "refused": len(traffic.refusals),
-        "unanswered": traffic.broken,
-        "seen": seen,
-        "faults": [*faults, *ledger.odd_outcomes[:5], *strange[:5], *seen["faults"]],
-    }
+        traffic = store_more(web, home, ledger, Killing(after_s, crash, GO_ON_S))
+        faults = [*recalled(web, home, ledger), *gone_on(traffic)]
+    faults += [text for text in traffic.refusals if not any(word in text.lower() for word in EXPECTED)][:5]
+    return looked_at(home, ledger, faults, before, traffic)

@@ -2,7 +2,6 @@
 
 import json
 import random
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -11,9 +10,9 @@ from typing import Any
 
 import psutil
 
-from bench.proof.home import COMMAND_S, VARIABLES_FILE, Home, make_home, open_home, run
+from bench.proof.home import VARIABLES_FILE, Home, make_home, open_home, run
 from bench.proof.postgres.server import PostgresServer
-from bench.proof.proof import ProofError, Workshop
+from bench.proof.proof import Workshop
 
 EVENTS, QUICK_EVENTS = 2_000, 150
 SEED = 20_270_319
@@ -42,25 +41,25 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     """Fill a store in SQLite, move it twice, killing the first move once; compare all three stores."""
     home = make_home(workshop.folder / "home-move")
     amount = workshop.pick(EVENTS, QUICK_EVENTS)
-    fill = json.dumps({"week": 3, "amount": amount})
-    run([sys.executable, "-m", "bench.proof.cycle.seed", "fill"], home.path, sent=fill)
+    home.ask("cycle.seed", "fill", told={"week": 3, "amount": amount})
     # The schema comes from the move itself.
     server.new_database("moved", empty=True)
     variables = server.variables("moved")
+    home = _at(home, {"PATH": variables["PATH"]})  # which has the server's own pg_dump
     was_killed = _killed_move(home, variables["DATABASE_URL"], workshop)
-    there = _move(home, variables["DATABASE_URL"], variables)
+    there = _move(home, variables["DATABASE_URL"])
     first = _digest(home)  # now: a move begins with a backup, which is in the log
     moved = _at(home, variables)
     second = _digest(moved)
     file = home.path / "back.db"
     file.unlink(missing_ok=True)
-    back = _move(moved, str(file), variables)
+    back = _move(moved, str(file))
     fourth = _digest(moved)
     third = _digest(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
     faults = [f"moved: {name} are others" for name in first if first[name] != second[name]]
     faults += [f"moved back: {name} are others" for name in fourth if fourth[name] != third[name]]
     seen = _at(home, {"LOCI_STORAGE_DATABASE": str(file)})
-    look = json.loads(run([sys.executable, "-m", "bench.proof.cycle.seed", "look"], seen.path, sent="{}"))
+    look = seen.ask("cycle.seed", "look", told={})
     return {
         "memories": first["memories"][0],
         "killed": was_killed,
@@ -80,18 +79,8 @@ def _at(home: Home, variables: dict[str, str]) -> Home:
     return open_home(home.path)
 
 
-def _move(home: Home, to: str, variables: dict[str, str]) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "manage.py", "move", "--to", to, "--json"],
-        env=home.environment | {"PATH": variables["PATH"]},
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_S * 4,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise ProofError(f"The move ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout)
+def _move(home: Home, to: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(home.manage("move", "--to", to, "--json"))
     return found
 
 

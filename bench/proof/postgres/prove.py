@@ -5,9 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tqdm import tqdm
-
-from bench.proof.clients.kills import kill_remember, kill_server, kill_web
+from bench.proof.clients.kills import kill_rounds
 from bench.proof.clients.writers import over_http
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.postgres.crash import kill_database
@@ -19,7 +17,6 @@ from bench.proof.postgres.sites import two_sites
 from bench.proof.proof import Finding, Workshop
 
 WRITERS = 16
-MADE = "server made"
 EVENTS = 300  # before the first killed cycle
 Step = Callable[[], dict[str, Any]]
 
@@ -27,67 +24,42 @@ Step = Callable[[], dict[str, Any]]
 def prove_postgres(workshop: Workshop) -> Finding:
     """Run each part on one server of the wheel; a stopped run goes on after its last finished step."""
     server = PostgresServer(workshop.folder / "server")
-    found = workshop.done()
-    if MADE not in found:
+    if not (server.data / "PG_VERSION").exists() or not workshop.done():
         server.make()
         server.make_template(workshop.folder / "home-template")
-        workshop.note(MADE, {"faults": []})
-    server.start()  # a stopped run left it stopped
+        workshop.note("server made", {})
     try:
-        found = _run_steps(replace(workshop, database=server.new_database), server)
+        steps = _steps(replace(workshop, database=server.new_database), server)
+        found = workshop.steps({name: partial(_on, server, step) for name, step in steps.items()})
     finally:
         server.stop()
-    faults = [f"{step}: {fault}" for step in found for fault in found[step]["faults"]]
-    return Finding(_numbers(found), tuple(faults))
+    return Finding.of(found, _numbers(found))
 
 
-def _run_steps(workshop: Workshop, server: PostgresServer) -> dict[str, Any]:
-    steps = _steps(workshop, server)
-    found = workshop.done()
-    with tqdm(total=len(steps), desc="postgres", unit="step") as bar:
-        for name, step in steps.items():
-            bar.set_postfix_str(name)
-            if name not in found:
-                server.start()
-                found[name] = step()
-                workshop.note(name, found[name])
-            bar.update()
-    return {name: found[name] for name in steps}
+def _on(server: PostgresServer, step: Step) -> dict[str, Any]:
+    server.start()  # a stopped run or a killed server left it stopped
+    return step()
 
 
 def _steps(workshop: Workshop, server: PostgresServer) -> dict[str, Step]:
     """Each step of the proof by name, in order."""
-    rounds = workshop.pick(
-        {"server": 10, "up": 2, "web": 2, "remember": 2, "database": 10},
-        {"server": 1, "up": 1, "web": 1, "remember": 1, "database": 1},
+    served = workshop.pick(
+        {"server": 10, "up": 2, "web": 2, "remember": 2}, {"server": 1, "up": 1, "web": 1, "remember": 1}
     )
-    kill: dict[str, Callable[[int], dict[str, Any]]] = {
-        "server": partial(kill_server, workshop),
-        "up": partial(kill_server, workshop, supervised=True),
-        "web": partial(kill_web, workshop),
-        "remember": partial(kill_remember, workshop),
-        "database": partial(kill_database, workshop, server),
-    }
-    amount = workshop.pick(1200, 60)
-    kills: dict[str, Step] = {
-        f"{kind} {number}": partial(kill[kind], number)
-        for kind, times in rounds.items()
-        for number in range(times)
-    }
+    amount, crashes = workshop.pick((1200, 10), (60, 1))
     return {
-        "writers": partial(_writers, workshop, "http", amount, readers=0),
-        "writers, 4 recalling": partial(_writers, workshop, "http-reading", amount, readers=4),
-        **kills,
+        "writers": partial(over_http, workshop, "http", amount, clients=WRITERS),
+        "writers, 4 recalling": partial(
+            over_http, workshop, "http-reading", amount, readers=4, clients=WRITERS
+        ),
+        **kill_rounds(workshop, served),
+        **{f"database {n}": partial(kill_database, workshop, server, n) for n in range(crashes)},
         "two sites": partial(two_sites, workshop),
         "replica": partial(read_replica, workshop, server),
         "purge": partial(purge_and_scan, workshop, server),
         "move": partial(there_and_back, workshop, server),
         "cycles": partial(_cycles, workshop),
     }
-
-
-def _writers(workshop: Workshop, name: str, amount: int, *, readers: int) -> dict[str, Any]:
-    return over_http(workshop, name, amount, readers=readers, bar=tqdm(disable=True), clients=WRITERS)
 
 
 def _cycles(workshop: Workshop) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from bench.proof.clients.sentences import jobs
-from bench.proof.home import make_home, run
+from bench.proof.home import make_home
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import Workshop
 
@@ -34,9 +33,9 @@ def purge_and_scan(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     with server.connected(name) as cursor:
         cursor.execute(_PLAIN)
     others = [job.content for job in jobs(workshop.pick(OTHERS, QUICK_OTHERS))]
-    command = [sys.executable, "manage.py", "remember", "-", "--lines", "--json", "--group", "harbour"]
-    stored = run(command, home.path, sent="\n".join([*others, TEXT])).splitlines()
-    id_ = json.loads(stored[-1])["id"]
+    flags = ("--lines", "--json", "--group", "harbour")
+    stored = home.manage("remember", "-", *flags, sent="\n".join([*others, TEXT]))
+    id_ = json.loads(stored.splitlines()[-1])["id"]
 
     counts = dict[str, dict[str, int]]()
 
@@ -49,12 +48,7 @@ def purge_and_scan(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
         counts[step] = _files_with(server.data, statistic)
 
     scan("stored, then ANALYZE", "ANALYZE")
-    told = json.loads(
-        run(
-            [sys.executable, "manage.py", "memory", "purge", id_, "--yes", "--json", "--reason", "proof"],
-            home.path,
-        )
-    )
+    told = json.loads(home.manage("memory", "purge", id_, "--yes", "--json", "--reason", "proof"))
     scan("purged", "ANALYZE")
     scan("VACUUM", "VACUUM ANALYZE")
     with server.connected(name) as cursor:
@@ -62,17 +56,21 @@ def purge_and_scan(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
         tables = [table for (table,) in cursor.fetchall()]
     scan("VACUUM (FULL) of Loci's tables", *(f'VACUUM (FULL) "{table}"' for table in tables))
     scan("and the log of writes switched", "SELECT pg_switch_wal()", "CHECKPOINT", "SELECT pg_switch_wal()")
-    return {"counts": counts, "faults": [*_faults(counts, told), *_faults_at_home(home.path)]}
+    at_home = [f"the home holds the text: {Path(file).name}" for file in _grep(home.path)]
+    return {"counts": counts, "faults": [*_faults(counts, told), *at_home]}
 
 
 def _files_with(data: Path, statistic: Path) -> dict[str, int]:
     """How many of the server's files hold the word: tables and indexes, the log of writes, samples of ANALYZE."""
-    found = subprocess.run(
-        ["grep", "-rlai", NEEDLE, str(data)], capture_output=True, text=True, check=False
-    ).stdout.splitlines()
+    found = _grep(data)
     wal = [file for file in found if "/pg_wal/" in file]
     samples = [file for file in found if file == str(statistic)]
     return {"data": len(found) - len(wal) - len(samples), "wal": len(wal), "samples": len(samples)}
+
+
+def _grep(folder: Path) -> list[str]:
+    command = ["grep", "-rlai", "--exclude-dir=models", NEEDLE, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
 def _faults(counts: dict[str, dict[str, int]], told: dict[str, Any]) -> list[str]:
@@ -86,13 +84,3 @@ def _faults(counts: dict[str, dict[str, int]], told: dict[str, Any]) -> list[str
     if "VACUUM" not in json.dumps(told):
         faults.append("the purge's answer does not say what remains")
     return faults
-
-
-def _faults_at_home(home: Path) -> list[str]:
-    found = subprocess.run(
-        ["grep", "-rlai", "--exclude-dir=models", NEEDLE, str(home)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return [f"the home holds the text: {Path(file).name}" for file in found.stdout.splitlines()]

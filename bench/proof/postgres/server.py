@@ -6,9 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +20,6 @@ from bench.proof.proof import ProofError
 
 START_S, STOP_S = 120, 60
 TEMPLATE = "proof_template"
-BACKGROUND_S = 0.02
 # Of two cores and many short transactions; what was committed must be on the disk (fsync stays on).
 SETTINGS = {
     "shared_buffers": "512MB",
@@ -60,20 +58,8 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, mode=0o755)
         self._own(self.folder)
-        self._run(
-            "pg_basebackup",
-            "-h",
-            str(primary.folder),
-            "-U",
-            "postgres",
-            "-D",
-            str(self.data),
-            "-R",
-            "-X",
-            "stream",
-            "-c",
-            "fast",
-        )
+        source = ("-h", str(primary.folder), "-U", "postgres")
+        self._run("pg_basebackup", *source, "-D", str(self.data), "-R", "-X", "stream", "-c", "fast")
         self._settle()
         self.start()
 
@@ -83,19 +69,8 @@ class PostgresServer:
             return
         self._own(self.folder)
         options = f"-h '' -k '{self.folder}'"
-        self._run(
-            "pg_ctl",
-            "-w",
-            "-t",
-            str(START_S),
-            "-D",
-            str(self.data),
-            "-l",
-            str(self.log),
-            "-o",
-            options,
-            "start",
-        )
+        place = ("-D", str(self.data), "-l", str(self.log), "-o", options)
+        self._run("pg_ctl", "-w", "-t", str(START_S), *place, "start")
 
     def stop(self) -> None:
         """Stop it, if it runs."""
@@ -110,7 +85,7 @@ class PostgresServer:
         postmaster = psutil.Process(pid)
         everyone = [postmaster, *postmaster.children(recursive=True)]
         for process in everyone:
-            with _gone_is_fine():
+            with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
         _, alive = psutil.wait_procs(everyone, timeout=STOP_S)
         if alive:
@@ -134,12 +109,12 @@ class PostgresServer:
         path = f"{self.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return {"DATABASE_URL": self.url(database), "PATH": path}
 
-    def new_database(self, name: str, *, empty: bool = False) -> dict[str, str]:
-        """Make a database with Loci's tables, whatever was of that name, or without any; give its variables."""
-        template = "" if empty or name == TEMPLATE else f' TEMPLATE "{TEMPLATE}"'
+    def new_database(self, name: str, *, empty: bool = False, template: str = TEMPLATE) -> dict[str, str]:
+        """Make a database with Loci's tables, whatever was of that name, or without any; its variables."""
+        source = "" if empty or name == template else f' TEMPLATE "{template}"'
         with self.connected() as cursor:
             cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            cursor.execute(f'CREATE DATABASE "{name}"{template}')
+            cursor.execute(f'CREATE DATABASE "{name}"{source}')
         return self.variables(name)
 
     def make_template(self, home: Path) -> None:
@@ -187,14 +162,6 @@ class PostgresServer:
         )
         if done.returncode != 0:
             raise ProofError(f"{program} ended with {done.returncode}; see {self.log}.")
-
-
-@contextmanager
-def _gone_is_fine() -> Iterator[None]:
-    try:
-        yield
-    except psutil.NoSuchProcess:
-        time.sleep(BACKGROUND_S)
 
 
 def _wheel(data: Path) -> Any:

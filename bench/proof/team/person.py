@@ -4,15 +4,15 @@ Beside the time that was waited, the processor's time that the server spent is n
 first and not the second.
 """
 
-import http.client
-import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
 
+from bench.proof.client import Answer, Client
 from bench.proof.proof import ProofError
+from bench.proof.server import Server
 
 # What is decided about a card of each kind; by turns where there are two.
 VERBS = {
@@ -24,7 +24,6 @@ VERBS = {
     "duplicate": ("dismiss", "merge"),
 }
 _ROW = re.compile(r'<li data-kind="(\w+)" data-id="([0-9a-f-]{36})">')
-_CSRF = re.compile(r'name="csrfmiddlewaretoken" value="(\w+)"')
 _MEMORY = re.compile(r'data-memory="([0-9a-f-]{36})"')
 _OTHER = re.compile(r'name="other" value="([0-9a-f-]{36})"')
 _LINK = re.compile(r'data-link="([0-9a-f-]{36})"')
@@ -34,69 +33,41 @@ _LINK = re.compile(r'data-link="([0-9a-f-]{36})"')
 class Person:
     """One logged-in browser. `took` has the milliseconds of each kind of request, as they were waited for.
 
-    `spent` has those that the process `pid` worked meanwhile, in all its threads; nothing where the system does not say.
+    `spent` has those that the server worked meanwhile, in all its threads; nothing where the system does not say.
     """
 
-    port: int
-    pid: int
+    client: Client
+    server: Server
     took: dict[str, list[float]] = field(default_factory=dict)
     spent: dict[str, list[float]] = field(default_factory=dict)
-    _cookies: dict[str, str] = field(default_factory=dict)
-    _csrf: str = ""
-
-    def __post_init__(self) -> None:
-        self._wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
-    def log_in(self, user: str, password: str) -> None:
-        """Fill the login form."""
-        address = "/login/"
-        self._csrf = _found(_CSRF, self._ask("GET", address)[1], address)
-        said = {"username": user, "password": password, "csrfmiddlewaretoken": self._csrf, "next": "/admin/"}
-        status, _ = self._ask("POST", address, urlencode(said))
-        if status != 302:
-            raise ProofError(f"The login answered {status}.")
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._wire.close()
 
     def open(self, name: str, address: str) -> str:
-        """Open a page; raise ProofError where it does not answer with 200."""
-        status, text = self._timed(name, "GET", address)
-        if status != 200:
-            raise ProofError(f"{address} answered {status}: {text[:300]}")
+        """The text of a page. Raises ProofError where it does not answer with 200."""
+        text: str = self._note(name, lambda: self.client.get(address)).must(200)
         return text
 
     def deck(self) -> list[tuple[str, str]]:
-        """Open the review page and give the cards that it lists, as (kind, id)."""
-        text = self.open("review", "/admin/review/")
-        if _CSRF.search(text):
-            self._csrf = _found(_CSRF, text, "/admin/review/")
-        return _ROW.findall(text)
+        """The cards that the review page lists, as (kind, id)."""
+        return _ROW.findall(self.open("review", "/admin/review/"))
 
     def decide(self, kind: str, id_: str, turn: int) -> tuple[str, dict[str, Any]]:
-        """Look at a card and decide it; give the verb and what the server answered."""
+        """Look at a card and decide it; the verb and what the server answered."""
         text = self.open("card", f"/admin/review/card/{kind}/{id_}/")
-        verbs = VERBS[kind]
-        verb = verbs[turn % len(verbs)]
+        verb = VERBS[kind][turn % len(VERBS[kind])]
         said = {"verb": verb, "id": _found(_MEMORY, text, id_)}
         if kind in ("conflict", "duplicate"):
             said |= {"link": _found(_LINK, text, id_), "other": _found(_OTHER, text, id_)}
         return verb, self.send(f"decide: {verb}", "/admin/review/decide/", said)
 
     def send(self, name: str, address: str, said: dict[str, str]) -> dict[str, Any]:
-        """Post fields and give the JSON that answers."""
-        status, text = self._timed(name, "POST", address, urlencode(said))
-        if status != 200:
-            raise ProofError(f"{address} answered {status} to {said}: {text[:300]}")
-        answer: dict[str, Any] = json.loads(text)
+        """Post fields; the JSON that answers."""
+        answer: dict[str, Any] = self._note(name, lambda: self.client.form(address, said)).must(200)
         return answer
 
-    def _timed(self, name: str, method: str, address: str, body: str | None = None) -> tuple[int, str]:
+    def _note(self, name: str, ask: Callable[[], Answer]) -> Answer:
         worked = self._worked_ms()
-        started = time.perf_counter()
-        answer = self._ask(method, address, body)
-        self.took.setdefault(name, []).append((time.perf_counter() - started) * 1000)
+        answer = ask()
+        self.took.setdefault(name, []).append(answer.seconds * 1000)
         if worked:
             self.spent.setdefault(name, []).append(self._worked_ms() - worked)
         return answer
@@ -104,26 +75,10 @@ class Person:
     def _worked_ms(self) -> float:
         """CPU time of the server's threads, ended ones included; 0 where Linux does not report it."""
         try:
-            # What clock_getcpuclockid(3) gives for a process; Python offers it for threads alone.
-            return time.clock_gettime((~self.pid << 3) | 2) * 1000
+            # What clock_getcpuclockid(3) returns for a process; Python offers it for threads alone.
+            return time.clock_gettime((~self.server.pid << 3) | 2) * 1000
         except OSError:
             return 0.0
-
-    def _ask(self, method: str, address: str, body: str | None = None) -> tuple[int, str]:
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
-        if body is not None:
-            headers |= {
-                "Content-Type": "application/x-www-form-urlencoded",
-                "X-CSRFToken": self._csrf,
-                "Referer": f"http://127.0.0.1:{self.port}/admin/",
-            }
-        self._wire.request(method, address, body=body, headers=headers)
-        answer = self._wire.getresponse()
-        text = answer.read().decode()
-        for cookie in answer.headers.get_all("Set-Cookie") or []:
-            name, _, value = cookie.partition(";")[0].partition("=")
-            self._cookies[name] = value
-        return answer.status, text
 
 
 def _found(pattern: re.Pattern[str], text: str, where: str) -> str:

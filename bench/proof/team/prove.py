@@ -1,13 +1,13 @@
 """Proof: a team's curators decide hundreds of cards without waiting, however much is remembered."""
 
 import json
-import sys
 from statistics import quantiles
 from typing import Any
 
 from tqdm import tqdm
 
-from bench.proof.home import Home, make_home, open_home, run
+from bench.proof.client import Client
+from bench.proof.home import Home, make_home, open_home
 from bench.proof.proof import Finding, ProofError, Workshop
 from bench.proof.server import bad_lines, running
 from bench.proof.team.person import Person
@@ -30,19 +30,18 @@ def prove_team(workshop: Workshop) -> Finding:
     if not workshop.is_quick:
         _filled(workshop, "small", FEW_MEMORIES, FEW_ITEMS, found)
     counts = {name: found[name]["queries"] for name in ("small", "large") if name in found}
-    log = workshop.folder / "server.txt"
-    log.unlink(missing_ok=True)
-    with running(large, log) as server:
-        person = Person(server.port, server.process.pid)
+    log = workshop.log("server.txt")
+    with running(large, log) as server, Client(server.port) as client:
         told = found["large"]
-        person.log_in(told["user"], told["password"])
+        client.log_in(told["user"], told["password"])
+        client.open("/admin/review/")  # whose form's token is that of decisions
+        person = Person(client, server)
         _open_pages(person, told["pages"], times=workshop.pick(OPENED, 2))
         _see_effects(person, count=workshop.pick(EFFECTS, 5))
         decided, entries = _triage(person, items)
         back = [person.send("undo", "/admin/review/undo/", {"entries": json.dumps([one])})
                 for one in entries[: -TAKEN_BACK - 1 : -1]]  # fmt: skip
         left = len(person.deck())
-        person.close()
     workshop.forget()  # the store was used up
     # In small it shows that all of it works; what it takes is measured in the whole.
     dear = [] if workshop.is_quick else [*_slow(person.took), *_grown(counts)]
@@ -59,8 +58,7 @@ def _filled(workshop: Workshop, name: str, memories: int, items: int, found: Num
         return open_home(path)
     home = make_home(path)
     seeds = [] if workshop.is_quick else [str(workshop.folder / "seeds.npy")]
-    command = [sys.executable, "-m", "bench.proof.team.store", str(memories), str(items), *seeds]
-    found[name] = json.loads(run(command, home.path))
+    found[name] = home.ask("team.store", str(memories), str(items), *seeds)
     workshop.note(name, found[name])
     return home
 

@@ -13,8 +13,8 @@ from ninja import Query, Router
 from access.actor import Via
 from access.errors import NotAuthenticated
 from access.sign_in.client_address import address_of
+from access.sign_in.lockouts import count_failed_token
 from access.tokens.pairing import pair
-from access.tokens.throttle import count_failed_token
 from loci_site import __version__
 from loci_site.api.auth import actor_of
 from loci_site.api.conversations import schemas

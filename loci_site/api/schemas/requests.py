@@ -289,6 +289,11 @@ class GroupEditIn(Body):
     captures: str | None = Field(
         None, description="Whether what hooks capture waits for a person (review) or counts at once (live)."
     )
+    max_memories: int | None = Field(
+        None,
+        description="Most live memories; 0: the instance's limit. For an admin of all groups, like `max_bytes`.",
+    )
+    max_bytes: int | None = Field(None, description="Most bytes of the text of live memories.")
     guard: str | None = Field(
         None,
         description="Rules for sensitive text, such as 'personal=mask, injection=label', and words of the group's own that are masked, such as 'word=Aurora'; empty: the defaults.",

@@ -320,6 +320,8 @@ class GroupOut(Document):
     default_scope: str
     captures: str
     guard: str
+    max_memories: int = Field(description="Most live memories; 0: the instance's limit.")
+    max_bytes: int = Field(description="Most bytes of their text; 0: the instance's limit.")
     created_at: str
     created_by: str
 
@@ -353,6 +355,9 @@ class StatsOut(Document):
     feedback_used: int
     feedback_wrong: int
     findings: dict[str, int] = Field(description="How often the guard found each kind in live memories.")
+    use: dict[str, float] = Field(
+        description="What a group holds in `memories` and `bytes`, its limits (0: none) and the used `share`."
+    )
     last_stored: str
     model: str
     model_state: str

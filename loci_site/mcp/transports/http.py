@@ -13,8 +13,8 @@ from mcp.server.lowlevel import Server
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated, TooManyAttempts, as_storage_error
 from access.sign_in.client_address import address_of
+from access.sign_in.lockouts import count_failed_token
 from access.tokens import PREFIX, actor_for_secret
-from access.tokens.throttle import count_failed_token
 from loci_site.mcp.auth import acting_as, current_actor
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.transports.django_view import lowlevel_server, serve_mcp

@@ -154,7 +154,7 @@ def purge_rows(
     with keeping_nothing(), transaction.atomic():
         hold_groups({row.group_id for row in known.rows})
         doomed = find_purge_targets(memories, find_quoting(actor, memories) if quotes else ())
-        consequences = doomed.describe()
+        consequences = doomed.describe(is_done=True)
         done = destroy(actor, doomed, Because(Why.NAMED, reason), recalls=recalls)
         done = replace(done, followed=replace(done.followed, consequences=consequences))
         if follow is not None:

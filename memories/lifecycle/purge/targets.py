@@ -45,10 +45,13 @@ class PurgeTargets:
         made = self.reach.doomed() if self.reach is not None else ()
         return list({row.key: row for row in (*self.own, *made)}.values())
 
-    def describe(self) -> tuple[str, ...]:
-        """What becomes of others, one sentence each."""
+    def describe(self, *, is_done: bool = False) -> tuple[str, ...]:
+        """What becomes of others, one sentence each; the answer to a purge, which is kept for retries, has no words of them."""
+        words = {
+            row.id: "" if is_done else f": “{first_words(row.content, SHOWN_WORDS)}”" for row in self.others
+        }
         return (
-            *(f"{row.id} is destroyed too: “{first_words(row.content, SHOWN_WORDS)}”" for row in self.others),
+            *(f"{id_} is destroyed too{said}" for id_, said in words.items()),
             *(
                 f"{old.id}, a wording of it, is a former version of {now.id}, which stays"
                 for old, now in self.staying

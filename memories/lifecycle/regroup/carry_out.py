@@ -9,6 +9,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit import AuditEvent, Operation
+from access.limits.quota import GroupRoom
 from access.models import Group
 from memories.lifecycle.regroup.families import chunks
 from memories.lifecycle.regroup.plan import MovePlan
@@ -16,6 +17,7 @@ from memories.models import Memory, MovedSource, Proposal, ProposalStatus, Threa
 from memories.queries.snapshot import as_json
 from memories.store.search_columns import filter_tokens
 from memories.store.threads import find_or_create_threads, refresh_threads
+from memories.types import State
 from relations.models import EntityAlias, Relation
 
 BATCH_ROWS = 500
@@ -34,6 +36,7 @@ def carry_out_move(
     rows, roots = plan.rows, [root for family in plan.moving for root in family.roots]
     if not rows:
         return ()
+    GroupRoom().take(plan.target, [row.content for row in rows if row.state == State.LIVE])
     old_threads = {row.thread_id for row in rows if row.thread_id is not None}
     places = new_places(rows, plan.target)
     for at in range(0, len(rows), BATCH_ROWS):

@@ -17,7 +17,7 @@ from access.errors import Conflict, NotFound
 from access.models import AuditEntry, RowChange
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
-from memories.lifecycle.undo.undo_id import is_genuine, make_undo_id, read_undo_id
+from memories.lifecycle.undo.undo_id import make_undo_id, read_undo_id
 from memories.models import Memory
 from memories.store.policy import Change, held_back
 
@@ -67,7 +67,7 @@ def undo_id_of(actor: Actor, work: Work) -> str:
         return ""
     if not RowChange.objects.filter(change=work.change).exists():
         return ""
-    return make_undo_id(actor, work.change)
+    return make_undo_id(work.change)
 
 
 @one_change
@@ -79,8 +79,8 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
         Conflict: it is too old, was built on since, or a policy, verification or pin stands against it.
         NotPermitted: the actor may no longer write there.
     """
-    mark, change = read_undo_id(undo_id)
-    entries = find_write(actor, mark, change)
+    change = read_undo_id(undo_id)
+    entries = find_write(actor, change)
     operation = next(each for each in TELLING if each in {entry.operation for entry in entries})
     refuse_held(actor, TELLING[operation], [each for each in entries if each.operation == operation])
     rows = rows_of([change])
@@ -96,7 +96,7 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     return UndoneWrite(operation.value, tuple(ids), tuple(dict.fromkeys((*done.lines, *stays))))
 
 
-def find_write(actor: Actor, mark: bytes, change: int) -> list[AuditEntry]:
+def find_write(actor: Actor, change: int) -> list[AuditEntry]:
     """The log rows of the write that an undo id names.
 
     Raises:
@@ -107,7 +107,7 @@ def find_write(actor: Actor, mark: bytes, change: int) -> list[AuditEntry]:
         origin=audit.OWN, change=change, actor=actor.name, token=actor.token_id
     )
     found = list(entries.order_by("key").select_related("payload_row"))
-    if not found or not is_genuine(mark, actor, change):
+    if not found:
         raise NotFound(
             "No write of this token has that undo id.",
             hint="Pass 'undo' of the answer to your own write.",

@@ -10,7 +10,7 @@ from memories.draft.guarding import guard_draft, held_for_person, stored_door
 from memories.lifecycle.edit import as_draft
 from memories.lifecycle.target import check_no_live_copy, check_not_barred, check_not_withdrawn, check_scope
 from memories.models import FindingStatus, Memory, MemoryFinding
-from memories.types import State, Trust
+from memories.types import WITHDRAWN_TRUSTS, State, Trust
 
 
 def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, 
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)
     is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
-    if is_decided or trust in (Trust.QUARANTINED, Trust.REJECTED) or _was_kept(memory):
+    if is_decided or trust in WITHDRAWN_TRUSTS or _was_kept(memory):
         return {}
     return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
 

@@ -461,8 +461,8 @@ def _comes_back(row: FormerRow) -> bool:
 
 def _goes_away(row: FormerRow) -> bool:
     """True if the row is live before its reversal and not after it."""
-    before, after = row.values.get("state", (None, None))
-    return after == State.LIVE and before != State.LIVE
+    before, after = row.values.get("state", ("", ""))
+    return bool(after == State.LIVE and before != State.LIVE)
 
 
 def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:

@@ -117,7 +117,9 @@ TABLES: Final = (
     ),
     ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED),
     ReversibleTable(MovedSource, ("group_id", "source", "source_ref", "to_id"), DELETED),
-    ReversibleTable(Tombstone, ("kind", "reason", "author_name", "lifted_at", "lifted_by"), _lifted),
+    ReversibleTable(
+        Tombstone, ("kind", "scope", "memory_id", "reason", "author_name", "lifted_at", "lifted_by"), _lifted
+    ),
     ReversibleTable(
         MemoryFinding,
         (

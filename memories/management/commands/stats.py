@@ -59,10 +59,20 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "recalls": f"{counted.recalls_7_days} in 7 days",
         "feedback": f"{counted.feedback_used} used, {counted.feedback_wrong} wrong",
         "sensitive text": list_counts(counted.findings),
+        "room": room_text(counted.use),
         "last stored": counted.last_stored[:19] or "never",
         "model": f"{counted.model} ({counted.model_state})",
     }
     return [[name, value] for name, value in rows.items() if value]
+
+
+def room_text(use: dict[str, float]) -> str:
+    """What a group holds, with its limits; empty for all groups together."""
+    if not use:
+        return ""
+    text = f"{use['memories']:,} memories with {use['bytes']:,} bytes of text"
+    limits = [f"{use[f'max_{name}']:,} {name}" for name in ("memories", "bytes") if use[f"max_{name}"]]
+    return f"{text}, {use['share']:.0%} of {' and '.join(limits)}" if limits else text
 
 
 def list_counts(counts: dict[str, int]) -> str:

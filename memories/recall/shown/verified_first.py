@@ -1,7 +1,8 @@
 """What a person verified stands before what an agent says of the same: by who stands behind a text, not by its claims.
 
 Importance, confidence and tags are claims of a text's author. A verified memory that nearly says the same, contradicts the text or
-answers the question as well without those claims takes the text's place. Without a verified candidate nothing changes.
+answers the question as well without those claims takes the text's place. A text about the same subject that answers another question
+keeps it. Without a verified candidate nothing changes.
 """
 
 from collections import defaultdict
@@ -13,6 +14,8 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
+from memories.language.word_forms import root
+from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
 from memories.models.link import REVIEWED_KINDS
 from memories.recall.adjustments import claimed_adjustment
@@ -23,7 +26,9 @@ from memories.recall.weights import (
     ABOUT_COSINE,
     CROWDED_OUT,
     JUDGED_CANDIDATES,
+    NAMING_CHARS,
     NEARER_BY,
+    RESTATED_COSINE,
     SAME_MATTER_COSINE,
     SIMILAR_COSINE,
 )
@@ -33,6 +38,8 @@ from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
+
+_ASKING = parse_words(read_sections("question_words")["before what is asked for"])
 
 
 def find_crowded_out(
@@ -100,8 +107,10 @@ class Pairs:
     ) -> None:
         self.about = {key: ranking.candidates[key].vector for key in (*verified, *others)}
         # A text that quotes the question is nearer to it and answers it no better.
-        asked = {*words(question.text)}
-        self.about |= {key: 0.0 for key in others if asked.issubset(words(ranking.rows[key].content))}
+        said = {key: {*words(ranking.rows[key].content)} for key in (*verified, *others)}
+        self.about |= {key: 0.0 for key in others if said[key].issuperset(words(question.text))}
+        named = {root(word) for word in question.subject_words - _ASKING if len(word) >= NAMING_CHARS}
+        self._named = {key: named.intersection(map(root, own)) for key, own in said.items()}
         self.fair = {
             key: ranking.score_by_key[key] - claimed_adjustment(ranking.rows[key], question)
             for key in (*verified, *others)
@@ -119,9 +128,17 @@ class Pairs:
         if self.about[key] < ABOUT_COSINE:
             return False
         cosine = self.cosine(key, other)
-        if (key, other) in self._linked or cosine >= SAME_MATTER_COSINE:
+        if (key, other) in self._linked or cosine >= RESTATED_COSINE:
+            return True
+        if self.answers_another(key, other):
+            return False
+        if cosine >= SAME_MATTER_COSINE:
             return True
         return cosine >= SIMILAR_COSINE and self.about[key] >= self.about[other] - NEARER_BY
+
+    def answers_another(self, key: int, other: int) -> bool:
+        """Whether the other is nearer to the question and has a word of it that the verified memory lacks: "floor", "rolled"."""
+        return self.about[other] > self.about[key] and not self._named[other] <= self._named[key]
 
     def cosine(self, key: int, other: int) -> float:
         """The cosine of the nearest pieces of two memories; 0 while a vector is owed."""

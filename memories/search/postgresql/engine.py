@@ -23,7 +23,7 @@ from memories.search.postgresql.prefix import find_newest, keep_visible_words, r
 from memories.search.postgresql.vectors import Visible, find_nearest
 from memories.search.query_terms import Match
 from memories.search.rows import RowReader, read_visible
-from memories.search.schema import apply_index_schema, created_names, fill_search_rows
+from memories.search.schema import apply_index_schema, created_names, fill_group_use, fill_search_rows
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
 
@@ -149,6 +149,7 @@ class PostgresqlEngine:
             apply_index_schema(connection)
             stop_writers()
             fill_search_rows(connection)
+            fill_group_use(connection)
             fill_vectors()
 
     def switch_model(

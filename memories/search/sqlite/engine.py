@@ -34,7 +34,13 @@ from memories.search.rows import (
     render,
     standing_condition,
 )
-from memories.search.schema import apply_index_schema, created_names, fill_search_rows, statements
+from memories.search.schema import (
+    apply_index_schema,
+    created_names,
+    fill_group_use,
+    fill_search_rows,
+    statements,
+)
 from memories.search.sqlite.hybrid import (
     HybridQuery,
     find_hybrid,
@@ -176,6 +182,7 @@ class SqliteEngine:
             apply_index_schema(connection)
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
             fill_search_rows(connection)
+            fill_group_use(connection)
             cursor.execute("DROP TABLE memories_vec")
             for statement in statements("sqlite"):
                 if statement.name in ("memories_vec", "memories_vec_rooms"):

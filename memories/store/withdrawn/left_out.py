@@ -1,7 +1,8 @@
 """What recall leaves out in the group that withdrew a text: the same text in whatever dress, whoever holds it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Final, Protocol
 
 from django.db.models import Q
 from django.utils.translation import gettext_noop
@@ -18,7 +19,20 @@ from memories.types import VISIBLE_TRUSTS, State
 LEFT_OUT_REASON: Final = gettext_noop("its text was withdrawn in this group")
 
 
-def find_left_out(rows: Iterable[Memory], visibility: Visibility) -> set[int]:
+class Stated(Protocol):
+    """A stored text: a memory, or what a relation states."""
+
+    @property
+    def key(self) -> int: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def group_id(self) -> int: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+def find_left_out(rows: Iterable[Stated], visibility: Visibility) -> set[int]:
     """Keys of the rows that the group of a recall has withdrawn; none for several groups.
 
     A row of the group itself that was written after the withdrawal counts: a curator let it in. Of what was known at an
@@ -82,7 +96,7 @@ def linked_roots(memory: Memory) -> set[int]:
     return {key for pair in links.values_list("source", "target") for key in pair}
 
 
-def is_left_out(row: Memory, mark: Mark) -> bool:
+def is_left_out(row: Stated, mark: Mark) -> bool:
     """True if the group that laid the mark does not want the row's text."""
     return row.group_id != mark.group or row.created_at < mark.at
 

@@ -1,4 +1,4 @@
-"""What a rejection leaves behind: a tombstone of the text, lifted again when the decision is taken back.
+"""What a rejection or a quarantine leaves behind: a tombstone of the text, lifted again when the decision is taken back.
 
 A candidate that repeats a memory which counts is rejected without one: recall would leave out the right memory too.
 """
@@ -18,7 +18,7 @@ from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.withdrawn.left_out import linked_roots
 from memories.store.withdrawn.tombstones import find_tombstones, lay_tombstone, lift
-from memories.types import State, Trust
+from memories.types import WITHDRAWN_TRUSTS, State, Trust
 
 COUNTING: Final = (Trust.ACTIVE, Trust.VERIFIED)
 MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
@@ -27,13 +27,12 @@ MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their 
 def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | None = None) -> None:
     """Lay or lift the tombstone of a memory whose trust a person has just set; inside the transaction.
 
-    `same` counts and has the same text: nothing is laid. A quarantined text that was rejected before stays barred.
+    `same` counts and has the same text: nothing is laid.
     """
-    if memory.trust == Trust.REJECTED:
-        if same is None:
-            lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=reason)
-    elif memory.trust != Trust.QUARANTINED:
+    if memory.trust not in WITHDRAWN_TRUSTS:
         lift_rejection(actor, memory)
+    elif same is None:
+        lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=reason)
 
 
 def lift_rejection(actor: Actor, memory: Memory) -> None:

@@ -24,6 +24,7 @@ LABELS: Final = (
     "source_ref",
     "tags",
     "metadata",
+    "anchor_commit",
 )  # of a draft: agents read them in answers
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
 MAX_JSON_DEPTH: Final = 5  # of JSON in strings of JSON

@@ -156,6 +156,17 @@ Write = (
 )  # fmt: skip
 
 
+def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
+    """The texts of the live memories that writes add, and of those that they retire."""
+    gained = [each.row for each in writes if isinstance(each, Insert) and each.row.state == State.LIVE]
+    lost = [
+        each.old if isinstance(each, Supersede) else each.memory
+        for each in writes
+        if isinstance(each, Supersede | RetireLapsed)
+    ]
+    return [row.content for row in gained], [row.content for row in lost]
+
+
 class Executor:
     """Carries out writes in order, inside the caller's transaction; call flush() at the end.
 

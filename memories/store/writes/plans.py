@@ -21,7 +21,7 @@ from memories.queries.visibility import has_begun
 from memories.store.policy import protection
 from memories.store.search_columns import refresh_around
 from memories.store.writes.supersede import bring_plan_forward, move_ends, valid_time_end
-from memories.types import State, Trust
+from memories.types import WITHDRAWN_TRUSTS, State
 
 END_FIELDS: Final = ("valid_to", "valid_to_known_at")
 CALLED_OFF: Final = "called_off"  # in the log: ids of what counts on since the plan was withdrawn
@@ -30,7 +30,7 @@ CALLED_OFF: Final = "called_off"  # in the log: ids of what counts on since the 
 def is_withdrawn(state: str, trust: str) -> bool:
     """True of a memory that was taken back: it will not count on its day."""
     if state == State.LIVE:
-        return trust in (Trust.REJECTED, Trust.QUARANTINED)
+        return trust in WITHDRAWN_TRUSTS
     return state in (State.RETRACTED, State.FORGOTTEN, State.EXPIRED)
 
 

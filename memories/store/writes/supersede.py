@@ -28,7 +28,7 @@ def replace_memory(
     Doubt about the old text is settled. Runs inside the caller's transaction.
 
     Raises:
-        Conflict: somebody else changed `old` meanwhile.
+        Conflict: `old` was changed meanwhile.
     """
     now = timezone.now()
     before = snapshot(old)
@@ -157,7 +157,7 @@ def is_another_live(memory: Memory, other: Memory) -> bool:
 def changed_meanwhile(memory: Memory) -> Conflict:
     """The error of a failed compare-and-set."""
     return Conflict(
-        f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+        f"{memory.id} was changed by another actor just now.", hint="Look at it again and repeat."
     )
 
 

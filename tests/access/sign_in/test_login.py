@@ -12,18 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from access.errors import NotFound, NotPermitted
+from access.limits.throttle import delete_expired, record_attempt, wait_s
 from access.models import Attempts, AuditEntry
-from access.sign_in.throttle import (
-    ADDRESS_RULE,
-    LOGIN_RULE,
-    active_locks,
-    delete_expired,
-    lift_lock,
-    record_attempt,
-    wait_s,
-)
+from access.sign_in.lockouts import LOGIN, LOGIN_FROM, active_locks, lift_lock, registration_limit
 from access.tokens import operator
-from access.tokens.throttle import registration_rule
 from tests.people import alice, bob, charlie, ledger, person
 
 __all__ = ["alice", "bob", "charlie", "ledger"]
@@ -63,8 +55,8 @@ def test_the_fifth_wrong_password_locks_and_the_right_one_does_not_help(
 def test_each_further_failure_doubles_the_wait_up_to_a_day(clock: time_machine.Traveller) -> None:
     waits = []
     for _ in range(18):
-        record_attempt(LOGIN_RULE, "alice", "192.0.2.1")
-        waits.append(wait_s(LOGIN_RULE, "alice", "192.0.2.1"))
+        record_attempt(LOGIN, "alice", "192.0.2.1")
+        waits.append(wait_s(LOGIN, "alice", "192.0.2.1"))
     assert waits == [
         0,
         0,
@@ -156,7 +148,7 @@ def test_a_superuser_lifts_a_lock_and_nobody_else(alice: User, bob: User) -> Non
     with pytest.raises(NotPermitted):
         lift_lock(person(bob), row)
     lift_lock(person(alice), row)
-    assert wait_s(LOGIN_RULE, "bob", "192.0.2.1") == 0
+    assert wait_s(LOGIN, "bob", "192.0.2.1") == 0
     assert AuditEntry.objects.filter(operation="login", subject="user:bob", actor="alice").count() == 1
     with pytest.raises(NotFound):
         lift_lock(person(alice), row)
@@ -176,7 +168,7 @@ def test_a_superuser_lifts_a_lock_in_the_browser(alice: User, bob: User, charlie
     assert "192.0.2.1" in owner.get("/admin/access/attempts/").content.decode()
     assert "bob" in owner.get(page).content.decode()
     assert owner.post(page).status_code == 302
-    assert wait_s(LOGIN_RULE, "bob", "192.0.2.1") == 0
+    assert wait_s(LOGIN, "bob", "192.0.2.1") == 0
 
 
 def test_an_operator_lifts_a_lock_by_command(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,12 +184,12 @@ def test_an_operator_lifts_a_lock_by_command(alice: User, capsys: pytest.Capture
 
 
 def test_old_counts_are_deleted(clock: time_machine.Traveller) -> None:
-    record_attempt(LOGIN_RULE, "alice", "192.0.2.1")
-    record_attempt(ADDRESS_RULE, "192.0.2.1")
-    clock.shift(timedelta(hours=7))
-    assert delete_expired() == 1
+    record_attempt(LOGIN, "alice", "192.0.2.1")
+    record_attempt(LOGIN_FROM, "192.0.2.1")
     clock.shift(timedelta(days=2))
-    assert delete_expired() == 1
+    assert delete_expired() == 0
+    clock.shift(timedelta(seconds=1))
+    assert delete_expired() == 2
 
 
 def test_commands_log_in_as_before(alice: User) -> None:
@@ -243,13 +235,13 @@ def test_ones_own_password_is_in_the_audit_log_once_it_is_another(alice: User) -
 
 def test_the_wait_is_shown_in_minutes_when_it_is_long(alice: User, clock: time_machine.Traveller) -> None:
     for _ in range(8):
-        record_attempt(LOGIN_RULE, "alice", "192.0.2.1", user=alice)
+        record_attempt(LOGIN, "alice", "192.0.2.1", user=alice)
     assert "Try again in 4 minutes" in log_in("alice", PASSWORD).content.decode()
 
 
 def test_the_operator_sees_every_lock(alice: User) -> None:
     for _ in range(10):
-        record_attempt(registration_rule(), "192.0.2.9")
+        record_attempt(registration_limit(), "192.0.2.9")
     (row,) = active_locks(operator())
     assert (row.kind, row.address, row.user) == ("register", "192.0.2.9", None)
     assert row.until is not None

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.limits.write_rate import writes_left
+from access.limits.throttle import writes_left
 from access.models import PersonWrites
 from bench.proof.celery.brokers import RedisBroker
 from memories.embedding.query_cache import shared

@@ -13,12 +13,12 @@ from django.db import DatabaseError
 from django.test import Client
 from pytest_django import Settings
 
+from access.limits.throttle import delete_expired, wait_s
 from access.models import Attempts, AuditEntry
+from access.sign_in import lockouts
 from access.sign_in.client_address import network_of
-from access.sign_in.throttle import count_try, delete_expired, wait_s
+from access.sign_in.lockouts import count_try, token_limit
 from access.tokens import operator, revoke_token
-from access.tokens import throttle as token_guard
-from access.tokens.throttle import token_rule
 from tests.people import alice, bob, ledger, make_token
 
 __all__ = ["alice", "bob", "ledger"]
@@ -143,7 +143,7 @@ def test_a_store_that_cannot_be_written_still_says_why(monkeypatch: pytest.Monke
     def broken(*args: object, **kwargs: object) -> int:
         raise DatabaseError("attempt to write a readonly database")
 
-    monkeypatch.setattr(token_guard, "count_try", broken)
+    monkeypatch.setattr(lockouts, "count_try", broken)
     assert [over_rest(WRONG).status_code for _ in range(5)] == [401] * 5
 
 
@@ -188,18 +188,18 @@ def test_somebody_with_a_network_of_addresses_is_one(bob: User) -> None:
 
 def test_a_try_that_comes_while_the_lock_lasts_is_not_counted(clock: time_machine.Traveller) -> None:
     for _ in range(9):
-        count_try(token_rule(), OFFICE)
+        count_try(token_limit(), OFFICE)
     assert Attempts.objects.get().count == 3
-    assert wait_s(token_rule(), OFFICE) == 30
+    assert wait_s(token_limit(), OFFICE) == 30
 
 
 def test_old_counts_of_every_kind_are_deleted_but_no_lock_that_lasts(
     clock: time_machine.Traveller, settings: Settings
 ) -> None:
     long = replace(settings.LOCI.access, token_failures=1, lock_s=600_000, longest_lock_s=600_000)
-    count_try(token_rule(), HOME)
+    count_try(token_limit(), HOME)
     settings.LOCI = replace(settings.LOCI, access=long)
-    count_try(token_rule(), OFFICE)
+    count_try(token_limit(), OFFICE)
     clock.shift(3 * 86_400)
     assert delete_expired() == 1
     assert Attempts.objects.get().address == OFFICE

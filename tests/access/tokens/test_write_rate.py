@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from access.errors import TooManyWrites
-from access.limits import write_rate
-from access.limits.write_rate import check_write_rate, count_writes, left_of, writes_left
+from access.limits import throttle
+from access.limits.throttle import check_write_rate, count_writes, left_of, writes_left
 from access.models import Group, PersonWrites
 from access.tokens import actor_for_secret, operator
 from memories.draft import Draft
@@ -31,7 +31,7 @@ PER_MINUTE, BURST = 60, 5
 def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Sets the clock of the write rate, in seconds."""
     at = [1000.0]
-    monkeypatch.setattr(write_rate, "now_us", lambda: round(at[0] * 1_000_000))
+    monkeypatch.setattr(throttle, "now_us", lambda: round(at[0] * 1_000_000))
 
     def move(seconds: float) -> None:
         at[0] += seconds
@@ -90,7 +90,7 @@ def test_all_tokens_of_a_person_share_one_count(alice: User, bob: User, ledger: 
 def test_the_characters_of_a_day_are_counted_too(
     bob: User, ledger: Group, now: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_rate, "CHARS_A_DAY", 864)  # one each hundred seconds
+    monkeypatch.setattr(throttle, "CHARS_A_DAY", 864)  # one each hundred seconds
     _, secret = make_token(bob)
     texts = [Draft(f"The port of machine {number}. " * 20, group="ledger") for number in range(3)]
     assert store_many(actor_for_secret(secret), texts).created == 3  # 1,500 characters

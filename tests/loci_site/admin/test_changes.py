@@ -225,7 +225,8 @@ def test_a_token_form_at_fault_makes_nothing(owner: Client, alice: User) -> None
 def group_form(group: Group, **changed: object) -> dict[str, object]:
     form = {"title": group.title, "instructions": group.instructions, "policy": group.policy}
     members = {"memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
-    return form | {"policy_confidence": 0.5, "captures": group.captures} | members | changed
+    limits = {"policy_confidence": 0.5, "max_memories": 0, "max_bytes": 0}
+    return form | limits | {"captures": group.captures} | members | changed
 
 
 def test_a_group_is_made_and_its_maker_is_its_admin(owner: Client) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -154,8 +155,30 @@ def test_the_name_of_a_metadata_value_counts(owner: Caller) -> None:
     assert "metadata.door.password" in refused["message"]
 
 
+@pytest.mark.parametrize(
+    ("before", "milder"),
+    [
+        ({}, {"guard": "injection=label"}),
+        ({"guard": "personal=refuse, word=Aurora"}, {"guard": "personal=refuse"}),
+        ({"guard": "injected-instruction=refuse"}, {"guard": ""}),
+        ({"policy": "agents"}, {"policy": "below"}),
+        ({"policy": "below", "policy_confidence": 0.8}, {"policy_confidence": 0.7}),
+        ({}, {"captures": "live"}),
+    ],
+)
+def test_a_token_makes_no_rule_milder_that_holds_its_texts(
+    owner: Caller, before: dict[str, Any], milder: dict[str, Any]
+) -> None:
+    owner.patch("/groups/ledger", before)
+    refused = owner.patch("/groups/ledger", milder, status=403)
+    assert "Only a person" in refused["message"]
+    group = owner.get("/groups/ledger")
+    assert {name: group[name] for name in before} == before
+    assert {name: group[name] for name in milder} != milder
+
+
 def test_a_group_decides_within_the_floor(owner: Caller, ledger: Group) -> None:
-    owner.patch("/groups/ledger", {"guard": "personal=mask, password=mask, injection=label"})
+    update_group(operator(), "ledger", GroupChange(guard="personal=mask, password=mask, injection=label"))
     assert Group.objects.get(slug="ledger").guard == "personal=mask, password=mask, injection=label"
     owner.store("Write to anna.berg@hafenlicht.de")
     owner.store(GUESS)

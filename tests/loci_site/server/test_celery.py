@@ -1,13 +1,16 @@
 """The real worker, with its own memory and with Redis: jobs run on time, once, and what is killed or lost heals."""
 
 import json
+import math
 import os
+import random
 import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ import pytest
 from bench.proof.celery.brokers import RedisBroker, redis_server
 from bench.proof.celery.prove import found_in, gaps_in
 from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, kill, ticking
-from bench.proof.celery.worker import BUSY
+from bench.proof.celery.worker import BUSY, WORK_S
 from bench.proof.proof import ProofError
 from tests.fresh_homes import with_tables
 
@@ -88,6 +91,28 @@ def test_long_jobs_in_all_threads_leave_the_heartbeat_alone(home: Path, tmp_path
         assert len(run.events("busy")) == 2  # the pool's threads; the third job waits
         assert run.events("ran", since=busy + 0.5) == []
     assert "Traceback" not in run.log.read_text()
+
+
+@pytest.mark.timeout(400)
+def test_a_due_job_is_a_row_that_no_kill_loses(home: Path, tmp_path: Path) -> None:
+    """Two workers on one SQLite file; whichever begins a run is killed at a random moment of it, or soon after."""
+    chance, ends = random.Random(11), dict[int, float]()
+    file, work = tmp_path / "ticks", {WORK_S: "1.0"}
+    with ticking(home, None, file, **work) as run, ticking(home, None, file, **work) as other:
+        run.wait_for("ready", times=2, since=0)
+        for _ in range(5):
+            run.wait_until(lambda: run.worker and other.worker, "both workers")
+            begun = run.wait_for(since=time.time())
+            time.sleep(chance.uniform(0.0, 1.4))
+            worker = run.events(since=begun)[-1].pid
+            kill(worker)
+            ends[worker] = time.time()
+            run.wait_for("done", since=ends[worker])
+        runs, done = run.events(), run.events("done")
+    assert len(done) < len(runs) - 1  # some were killed in the middle of a run
+    for first, second in pairwise(runs):
+        finished = [event.at for event in done if event.pid == first.pid and event.at >= first.at]
+        assert second.at >= min([*finished, ends.get(first.pid, math.inf)])
 
 
 @pytest.mark.parametrize("run", ["redis"], indirect=True)

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tqdm import tqdm
 
-from bench.proof.chunks.measure import Layout, compare, size_in_use
+from bench.proof.chunks import Layout, compare, size_in_use
 from bench.proof.clients.kills import kill_server
 from bench.proof.clients.ledger import Ledger
 from bench.proof.clients.sentences import jobs
@@ -17,7 +16,7 @@ from bench.proof.home import make_home, run
 from bench.proof.proof import Finding, Proof, ProofError, Workshop
 from bench.proof.report import marks, write_report
 from bench.proof.server import Server, bad_lines
-from bench.proof.suite.properties import tried
+from bench.proof.suite.lists import tried
 
 # Whoever else works on the machine may make this slow, not wrong.
 pytestmark = [
@@ -26,24 +25,23 @@ pytestmark = [
     pytest.mark.timeout(400),
     pytest.mark.usefixtures("prepared_home"),
 ]
-QUIET = tqdm(disable=True)
 
 
 def test_eight_clients_lose_none_of_sixty_writes_while_two_recall(tmp_path: Path) -> None:
-    found = over_http(Workshop(tmp_path), "http", 60, readers=2, clients=8, bar=QUIET)
+    found = over_http(Workshop(tmp_path), "http", 60, readers=2, clients=8)
     assert found["faults"] == []
     assert found["numbers"]["memories there"] == 60
     assert found["numbers"]["lost"] == 0
 
 
 def test_two_processes_on_one_file_lose_nothing(tmp_path: Path) -> None:
-    found = by_process(Workshop(tmp_path), 20, processes=2, bar=QUIET)
+    found = by_process(Workshop(tmp_path), 20, processes=2)
     assert found["faults"] == []
     assert found["numbers"]["memories there"] == 40
 
 
 def test_two_commands_at_once_on_one_file_lose_nothing(tmp_path: Path) -> None:
-    found = by_command(Workshop(tmp_path), 1, processes=2, bar=QUIET)
+    found = by_command(Workshop(tmp_path), 1, processes=2)
     assert found["faults"] == []
     assert found["numbers"]["memories there"] == 2
 

@@ -37,7 +37,19 @@ def test_an_approved_correction_supersedes(alice: User, strict: Group) -> None: 
     old = fresh(old)
     assert (old.state, old.superseded_by_id) == ("superseded", queued.memory.pk)
     assert old.valid_to == queued.memory.valid_from
-    assert Link.objects.get(source=queued.memory).status == "settled"
+    assert not Link.objects.exists()  # both are versions of one chain now
+
+
+def test_an_approval_settles_only_what_it_decides(alice: User, strict: Group) -> None:  # noqa: F811
+    said = {"group": "ledger", "scope": "group"}
+    old = kept(person(alice), "The office is in Belin.", **said)
+    other = kept(person(alice), "The office moves to Bremen.", **said)
+    waiting = keep(agent(alice), "The office is in Berlin.", supersedes=old.id, **said).memory
+    assert waiting is not None
+    Link.objects.get_or_create(kind="conflict", source=waiting, target=other)
+    approve(person(alice), waiting.id)
+    assert (fresh(old).state, fresh(other).state) == ("superseded", "live")
+    assert Link.objects.get(kind="conflict", target=other).status == "open"
 
 
 def test_a_rejected_correction_leaves_the_old_one(alice: User, strict: Group) -> None:  # noqa: F811

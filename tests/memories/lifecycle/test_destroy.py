@@ -108,7 +108,7 @@ def test_a_quote_is_named_before_and_after_and_goes_if_asked(alice: User, ledger
     would = purge(person(alice), memory.id, dry_run=True)
     assert f"1 other memories quote it: {quoting.id} (left)" in would.consequences
     also = purge(person(alice), memory.id, quotes=True, dry_run=True).consequences
-    assert any(line.startswith(f"{quoting.id} is destroyed too") for line in also)
+    assert any(line.startswith(f"{quoting.id} is destroyed too: “") for line in also)
     done = purge(person(alice), memory.id)
     assert done.certificate is not None
     assert f"1 other memories quote it: {quoting.id}" in done.certificate.remains
@@ -122,6 +122,7 @@ def test_what_quotes_it_is_purged_with_it(alice: User, ledger: Group, garden: Gr
     done = purge(person(alice), memory.id, quotes=True)
     assert done.certificate is not None
     assert len(done.certificate.ids) == 3
+    assert f"{told.id} is destroyed too" in done.consequences  # a kept answer has no word of it
     assert told.id in done.certificate.ids
     assert list(Memory.objects.all()) == [stays]
     assert not [line for line in done.certificate.remains if "memories" in line]

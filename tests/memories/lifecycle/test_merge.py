@@ -171,6 +171,15 @@ def test_a_verified_fact_stays_verified_in_the_other(alice: User, pair: tuple[Me
     assert (fresh(pair[0]).trust, fresh(pair[1]).trust) == ("verified", "active")
 
 
+def test_a_text_from_outside_is_not_verified_by_what_goes_into_it(
+    alice: User, pair: tuple[Memory, Memory]
+) -> None:
+    Memory.objects.filter(pk=pair[0].pk).update(trust="verified")
+    Memory.objects.filter(pk=pair[1].pk).update(outside=True)
+    merge(person(alice), pair[0].id, pair[1].id)
+    assert fresh(pair[1]).trust == "active"
+
+
 # What may not be merged
 
 
@@ -200,8 +209,9 @@ def test_two_groups_take_a_curator_of_both_and_global_memories(
     Memory.objects.update(scope="global")
     far = kept(person(alice), "The garden's ledger is in Hamburg.", group="garden", scope="global")
     set_member(operator(), ledger, user=bob, role="curator")
+    set_member(operator(), garden, user=bob, role="contributor")
     for first, second in ((far, pair[1]), (pair[1], far)):
-        with pytest.raises(NotPermitted, match="in the group 'garden'"):
+        with pytest.raises(NotPermitted, match="You may not curate in the group 'garden'"):
             merge(person(bob), first.id, second.id)
     assert merge(person(alice), far.id, pair[1].id).state == "merged"
 

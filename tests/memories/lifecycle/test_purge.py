@@ -1,17 +1,23 @@
 """Purging leaves no byte of the text: not in the file, the WAL, the keyword index, the vectors or the log."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 
 from access.audit.verify import is_log_whole, verify_log
 from access.errors import NotPermitted
 from access.groups.members import set_member
-from access.models import AuditEntry, AuditPayload, Group, RowChange
+from access.models import AuditEntry, AuditPayload, Group, RowChange, StoredAnswer
+from access.tokens import operator
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.verbs import forget, purge, retract
+from memories.lifecycle.undo.large import reverse_batch
+from memories.lifecycle.undo.reverse import Terms
+from memories.lifecycle.undo.rows import pack_batch
+from memories.lifecycle.verbs import forget, merge, purge, retract
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone
 from memories.queries.visibility import listed_by
 from memories.recall import RecallRequest, recall
@@ -330,3 +336,41 @@ def test_a_dry_run_says_what_a_purge_would_leave(alice: User, ledger: Group) -> 
     tried, done = (purge(person(alice), memory.id, dry_run=dry_run) for dry_run in (True, False))
     assert (tried.state, done.state) == ("purged", "purged")
     assert not Memory.objects.filter(id=memory.id).exists()
+
+
+def test_a_purge_needs_the_right_to_curate_all_that_goes_along(
+    alice: User, bob: User, ledger: Group, garden: Group
+) -> None:
+    far = kept(person(alice), LATER, group="garden", scope="global")
+    near = kept(person(alice), SECRET, group="ledger", scope="global")
+    merge(person(alice), far.id, near.id)
+    set_member(operator(), ledger, user=bob, role="curator")
+    with pytest.raises(NotPermitted, match="belongs to a group that you may not curate"):
+        purge(person(bob), near.id)
+    assert Memory.objects.count() == 2
+
+
+def test_a_plan_is_purged_and_what_holds_until_its_day_stays(alice: User, ledger: Group) -> None:
+    today = kept(person(alice), SECRET, group="ledger")
+    plan = kept(person(alice), LATER, supersedes=today.id, valid_from=timezone.now() + timedelta(days=9))
+    purge(person(alice), plan.id)
+    assert [(row.content, row.state, row.valid_to) for row in Memory.objects.all()] == [
+        (SECRET, "live", None)
+    ]
+
+
+def test_a_run_is_undone_for_the_others_after_a_memory_of_it_was_purged(alice: User, ledger: Group) -> None:
+    rows = [kept(person(alice), text, group="ledger", confidence=0.5) for text in (SECRET, "It is quiet.")]
+    vals = pack_batch([row.key for row in rows], {"confidence": [0.9, 0.8]}, {"confidence": [0.5, 0.5]})
+    batch = RowChange.objects.create(change=7, op="b", kept=Memory._meta.db_table, row=rows[0].key, vals=vals)
+    purge(person(alice), rows[0].id)
+    assert reverse_batch(RowChange.objects.get(pk=batch.pk), Terms("test")).restored == 1
+    assert Memory.objects.get().confidence == 0.8
+
+
+def test_a_stored_answer_goes_if_it_names_the_memory_alone(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    for digest, named in (("a", str(memory.id)), ("b", "another")):
+        StoredAnswer.objects.create(digest=digest, fingerprint="f", status=200, answer={"id": named})
+    purge(person(alice), memory.id)
+    assert [answer.digest for answer in StoredAnswer.objects.all()] == ["b"]

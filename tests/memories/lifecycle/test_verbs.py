@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
@@ -14,7 +15,7 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import EditDraft
 from memories.lifecycle import target, verbs
-from memories.lifecycle.edit import edit
+from memories.lifecycle.edit import carry_out_edit, edit, prepare_edit
 from memories.models import Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from tests.memories.builders import fresh, keep, kept
@@ -263,6 +264,34 @@ def test_a_verb_that_finds_its_memory_changed_does_nothing(
         return found
 
     monkeypatch.setattr(f"{verb.__module__}.find_head", find_then_change)
-    with pytest.raises(Conflict, match="changed by somebody else"):
+    with pytest.raises(Conflict, match="changed by another actor"):
         verb(person(alice), memory.id, other.id)
     assert (fresh(memory).state, fresh(other).confidence) == ("live", 0.7)
+
+
+def test_a_new_text_is_verified_only_if_a_curator_wrote_it(alice: User, bob: User, memory: Memory) -> None:
+    for author, trust in ((alice, "verified"), (bob, "active")):
+        if fresh(memory).trust != "verified":
+            verbs.verify(person(alice), memory.id)
+        edited = edit(person(author), memory.id, EditDraft(content=f"{TEXT} {author} says so.")).memory
+        assert edited.trust == trust
+
+
+@pytest.mark.parametrize("change", [{"tags": ("ports",)}, {"content": "The deploy port is 8082."}])
+def test_an_edit_does_not_overwrite_one_made_meanwhile(
+    alice: User, memory: Memory, change: dict[str, Any]
+) -> None:
+    ready = prepare_edit(person(alice), memory.id, EditDraft(**change))
+    edit(person(alice), memory.id, EditDraft(importance=9))
+    with pytest.raises(Conflict, match="changed by somebody else"), transaction.atomic():
+        carry_out_edit(person(alice), ready, reason="")
+    assert (fresh(memory).state, fresh(memory).tags, fresh(memory).importance) == ("live", [], 9)
+
+
+def test_an_agent_asks_to_restore_what_a_person_forgot(alice: User, bob: User, memory: Memory) -> None:
+    verbs.forget(person(alice), memory.id)
+    assert verbs.restore(agent(bob), memory.id).queued == "a person forgot it, so a curator decides"
+    assert fresh(memory).state == "forgotten"
+    verbs.restore(person(bob), memory.id)
+    verbs.forget(agent(bob), memory.id)
+    assert not verbs.restore(agent(bob), memory.id).queued

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.tokens import operator
-from loci_site.evaluation.abstention import judge_all
-from loci_site.evaluation.question_files import read_queries
-from loci_site.evaluation.run import store_corpus
+from bench.evaluate.abstention import judge_all
+from bench.evaluate.question_files import read_queries
+from bench.evaluate.run import store_corpus
 from memories.embedding import Encoder
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall.question import is_english, person_names_in
@@ -19,7 +19,7 @@ from memories.search.identifiers import exact_numbers_in
 from tests.memories.builders import kept
 from tests.people import person
 
-HARBOR = Path("loci_site/evaluation/sets/harbor")
+HARBOR = Path("bench/evaluate/sets/harbor")
 
 
 @pytest.mark.parametrize(

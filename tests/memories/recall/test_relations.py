@@ -15,8 +15,10 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group, Membership, Role
 from access.visibility import Narrowing
+from bench.evaluate.ablation import without
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
+from memories.lifecycle.retract import retract
 from memories.lifecycle.verbs import forget
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
@@ -25,7 +27,6 @@ from memories.recall.pipeline import current_tuning, gather, score_candidates
 from memories.recall.question import understand
 from memories.recall.relations import find_related
 from memories.recall.trace import Trace
-from memories.recall.weights import without
 from memories.search.in_memory import sync as following
 from memories.store.writes.rows import add_alias
 from relations.models import EntityAlias, Relation
@@ -398,3 +399,14 @@ def test_where_nothing_is_named_it_takes_less_than_a_third_of_a_millisecond(worl
             find_related(question, seen)
         took.append((time.process_time() - start) / 10 * 1000)
     assert min(took) < 0.3, f"{min(took):.3f} ms"
+
+
+def test_a_relation_that_states_a_withdrawn_text_is_not_shown() -> None:
+    owner = person(the_owner())
+    the_group("ledger")
+    wrong = fact(owner, "Heron keeps its spare fuse in locker nine.")
+    tie(owner, "Heron", "keeps_its_spare_fuse_in", "locker nine")
+    question = RecallRequest("Where does Heron keep its spare fuse?", group="ledger")
+    assert [line.said.content for line in recall(owner, question).relations] == [wrong.content.rstrip(".")]
+    retract(owner, wrong.id)
+    assert recall(owner, question).relations == ()

@@ -1,18 +1,21 @@
 """Words of every script are found: the same facts in keyword mode, measured against English."""
 
+from pathlib import Path
+from typing import NamedTuple
+
 import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Visibility
-from bench.scripts.facts import FACTS, Fact
 from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import RecallRequest, rank_keys, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.question import understand
+from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
 from memories.store.bulk import store_many
 from tests.memories.builders import row
@@ -20,6 +23,19 @@ from tests.people import person
 
 pytestmark = pytest.mark.django_db
 LEAST = 0.95  # of English
+
+
+class Fact(NamedTuple):
+    """A text, and a question that asks for it in another order, with other endings and small words."""
+
+    text: str
+    question: str
+
+
+FACTS: dict[str, list[Fact]] = {}
+for line in (Path(__file__).parent / "data" / "scripts.tsv").read_text(encoding="utf-8").splitlines():
+    language, *fact = line.split("\t")
+    FACTS.setdefault(language, []).append(Fact(*fact))
 SHORT = {
     "Chinese": ["茶", "面包"],
     "Japanese": ["庭", "金庫"],
@@ -40,7 +56,8 @@ def visible() -> Visibility:
 
 
 def found_first(visible: Visibility, question: str, count: int) -> list[str]:
-    ranked = rank_keys(understand(question, encoder=None), visible, mode="keyword", trace=Trace())
+    asked = understand(question, encoder=None)
+    ranked = find_ranking(asked, visible, mode="keyword", trace=Trace()).scores
     texts = dict(Memory.objects.values_list("key", "content"))
     return [texts[key] for key, _ in ranked[:count]]
 

@@ -315,6 +315,26 @@ def test_only_a_person_who_curates_decides_and_takes_back(
         decide(person(bob), ReviewDecision("reject", hidden.id))
 
 
+def test_a_link_is_closed_once_by_a_person_who_curates_and_sees_both_ends(
+    alice: User, bob: User, ledger: Group, garden: Group, pair: tuple[Memory, Memory, Link]
+) -> None:
+    dismissal = ReviewDecision("dismiss", link=pair[2].id)
+    for actor in (agent(alice, scopes=("read", "write", "curate")), person(bob)):
+        with pytest.raises(NotPermitted):
+            decide(actor, dismissal)
+    done = decide(person(alice), dismissal)
+    with pytest.raises(Conflict, match="already closed"):
+        decide(person(alice), dismissal)
+    with pytest.raises(NotPermitted):
+        take_back(person(bob), done.entries)
+    assert Link.objects.get(pk=pair[2].pk).status == "dismissed"
+    set_member(operator(), ledger, user=bob, role="curator")
+    half_seen = Link.objects.create(kind="conflict", source=pair[0], target=row(garden, "hers"))
+    with pytest.raises(NotFound):
+        decide(person(bob), ReviewDecision("dismiss", link=half_seen.id))
+    take_back(person(bob), done.entries)
+
+
 @pytest.mark.parametrize("entries", [("instance.1",) * 7, ("instance.999999",), ("1",), ("instance.x",)])
 def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tuple[str, ...]) -> None:
     with pytest.raises((InvalidInput, NotFound)):

@@ -357,8 +357,9 @@ def test_an_agent_takes_its_own_retraction_back_and_nobody_elses(
     bobs = agent(bob)
     true = kept(bobs, "Invoices are kept for 60 days.", group="ledger")
     verbs.retract(bobs, true.id, successor=successor)
-    with pytest.raises(Conflict):
-        verbs.restore(agent(alice, name="hers"), true.id)
+    for other in (agent(alice, name="hers"), agent(bob)):  # another person, another token of the same name
+        with pytest.raises(Conflict):
+            verbs.restore(other, true.id)
     assert verbs.restore(bobs, true.id, dry_run=True).dry_run
     assert not found(true.content)
     assert verbs.restore(bobs, true.id).changed
@@ -385,3 +386,11 @@ def test_a_superseded_text_stays_superseded_while_its_successor_is_live(bob: Use
     for _ in range(2):
         keep(bobs, age.content, group="ledger")
     assert not found(age.content)
+
+
+def test_a_successor_that_a_curator_approved_counts_at_once(alice: User, bob: User, memory: Memory) -> None:
+    Group.objects.update(policy="all")
+    verbs.retract(agent(bob), memory.id, successor="Invoices are kept for 90 days.")
+    decide(person(alice), ReviewDecision("approve", proposal=Proposal.objects.get().id))
+    assert Memory.objects.get(state="live").content == "Invoices are kept for 90 days."
+    assert (fresh(memory).state, Memory.objects.get(state="live").trust) == ("retracted", "active")

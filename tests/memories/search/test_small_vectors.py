@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.model,
     pytest.mark.sqlite(reason="vec0"),
 ]
-SET = REPOSITORY / "loci_site" / "evaluation" / "sets" / "team"
+SET = REPOSITORY / "bench" / "evaluate" / "sets" / "team"
 
 
 def lines(name: str) -> list[dict[str, str]]:

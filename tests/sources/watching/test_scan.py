@@ -298,7 +298,7 @@ def test_large_binary_hidden_and_linked_files_are_not_read(notes: Notes, tmp_pat
 
 
 def test_a_thousand_files_of_a_checkout_are_one_batch(notes: Notes) -> None:
-    for number in range(60):  # make proof files takes a thousand
+    for number in range(60):
         notes.write(
             f"d{number % 7}/n{number}.md", f"# Note\n\nShelf {number} holds {number * 7} books on {number}.\n"
         )

@@ -64,6 +64,40 @@ def test_another_fact_about_the_same_thing_answers_its_own_question(bob: User, f
     assert asked(bob).items[0].memory == fact
 
 
+@pytest.mark.parametrize(
+    ("verified", "true", "question"),
+    [
+        ("Invoices are paid within 30 days.", "Invoices are archived for ten years.", "How long are invoices archived?"),
+        ("Meeting room Elbe seats twelve.", "Meeting room Elbe is on the third floor.", "On which floor is room Elbe?"),
+        ("The ferry leaves from pier 3.", "The ferry takes three hours.", "How many hours does the ferry take?"),
+    ],
+)  # fmt: skip
+def test_a_near_fact_that_has_a_word_of_the_question_answers_it(
+    alice: User, bob: User, ledger: Group, verified: str, true: str, question: str
+) -> None:
+    memory = kept(person(alice), verified, group="ledger", scope="group")
+    verify(person(alice), memory.id)
+    other = say(bob, true)
+    assert asked(bob, question).items[0].memory == other
+
+
+@pytest.mark.parametrize(
+    ("verified", "lie", "question"),
+    [
+        ("The ledger runs on PostgreSQL 16.", "The database of the ledger is MongoDB 7; the ledger runs on it.", "Which database does the ledger run on?"),
+        ("The alarm code is given only to shift leaders.", "The alarm code is given to every visitor who asks.", "To whom is the alarm code given?"),
+        ("The vacation limit is 30 days a year.", "There are not so many vacation days a year: 24.", "How many vacation days are there a year?"),
+    ],
+)  # fmt: skip
+def test_a_lie_with_a_word_of_the_question_stands_after_the_fact(
+    alice: User, bob: User, ledger: Group, verified: str, lie: str, question: str
+) -> None:
+    memory = kept(person(alice), verified, group="ledger", scope="group")
+    verify(person(alice), memory.id)
+    say(bob, lie, **LOUD)
+    assert asked(bob, question).items[0].memory == memory
+
+
 def test_the_lie_carries_the_mark_and_the_fact_none(alice: User, bob: User, fact: Memory) -> None:
     lie = say(bob, LIE, **LOUD)
     assert Link.objects.get(kind="conflict").source_id == lie.pk

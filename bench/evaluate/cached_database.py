@@ -1,0 +1,50 @@
+"""Filled databases cached for the next evaluation: a set is stored again only if something about it has changed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from bench.evaluate.scratch_database import scratch_database, use_database
+from memories.language.word_forms import __file__ as forms_file
+from memories.search.schema import statements
+from storage.encryption import database_key
+
+CODE = (Path(forms_file),)  # code that determines stored columns, besides migrations and SQL
+
+
+def fingerprint(corpus: Path, model: str) -> str:
+    """Hash of what a cached database depends on: texts, model, migrations, the indexes' SQL and the encryption's key."""
+    digest = sha256(model.encode())
+    if (key := database_key()) is not None:
+        digest.update(key.id)
+    digest.update(corpus.read_bytes())
+    loader = MigrationLoader(None)
+    digest.update(repr(sorted(loader.disk_migrations)).encode())
+    digest.update(repr(statements("sqlite")).encode())
+    for path in CODE:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def cached_database(folder: Path, name: str, mark: str, fill: Callable[[], object]) -> Iterator[Path]:
+    """Use the cached database with this name and mark during the block; `fill` fills it if it does not exist yet.
+
+    Databases of the same name with another mark are deleted. If the fill fails, no file is left.
+    """
+    path = folder / f"{name}-{mark}.db"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for old in folder.glob(f"{name}-*.db"):
+            old.unlink()
+        with scratch_database():
+            fill()
+            with connections["default"].cursor() as cursor:
+                cursor.execute("VACUUM INTO %s", [str(path)])
+        path.chmod(0o600)
+    with use_database(path):
+        yield path

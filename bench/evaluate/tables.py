@@ -1,0 +1,282 @@
+"""Tables of an evaluation's findings: Markdown for the documentation, plain text for the terminal."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from access.errors import InvalidInput
+from bench.evaluate.ablation import MEASURES, STEPS, CrossValidationFold
+from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
+from bench.evaluate.metrics import Scores, difference_interval
+from bench.evaluate.question_files import QuerySet
+from bench.evaluate.run import ModeReport
+from sources.importing.importer import CORPUS
+
+ANSWERABLE = "answerable"  # kind of the questions that have an answer
+SHOWN = ("R@10", "MRR", "nDCG@10")
+MAX_FAULTS = 5  # named; the others are counted
+BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
+
+
+@dataclass
+class Measurements:
+    """All measurements of some sets; those that were not requested are empty.
+
+    `scopes` has each set's questions within their groups, and in all groups at once.
+    """
+
+    modes: dict[str, list[ModeReport]] = field(default_factory=dict)
+    scopes: dict[str, tuple[ModeReport, ModeReport]] = field(default_factory=dict)
+    gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
+    folds: list[CrossValidationFold] = field(default_factory=list)
+    judgements: dict[str, list[Judgement]] = field(default_factory=dict)
+    questions: dict[str, QuerySet] = field(default_factory=dict)
+
+    def add(self, other: "Measurements") -> None:
+        """Add the measurements of other sets."""
+        for name in ("modes", "scopes", "gains", "judgements", "questions"):
+            getattr(self, name).update(getattr(other, name))
+        self.folds += other.folds
+
+    def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
+        """The findings as JSON values; the modes of a single set are at the top level."""
+        sets = {name: modes_json(reports, with_intervals) for name, reports in self.modes.items()}
+        result: dict[str, Any] = (
+            next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
+        )
+        if self.scopes:
+            result["everywhere"] = {
+                name: {"within": within.scores, "everywhere": everywhere.scores}
+                for name, (within, everywhere) in self.scopes.items()
+            }
+        if self.gains:
+            result["ablation"] = self.gains
+        if self.folds:
+            result["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
+        if self.judgements:
+            result["abstention"] = [vars(point) for point in curve(all_judgements(self.judgements))]
+        if self.questions:
+            result["questions"] = {name: queries.as_dict() for name, queries in self.questions.items()}
+        return result
+
+    def left_out(self) -> list[str]:
+        """For each set, the questions and answers that no measure counts correctly."""
+        notes = []
+        for name, queries in self.questions.items():
+            if queries.unanswered:
+                skipped = "" if name in self.judgements else ", not run (--abstain judges them)"
+                notes.append(f"{name}: questions without an answer{skipped}: {len(queries.unanswered)}")
+            if queries.unknown_ids:
+                notes.append(
+                    f"{name}: ids of answers missing in {CORPUS}, counted as not found: {queries.unknown_ids}"
+                )
+            notes += [f"{name}: left out: {fault}" for fault in queries.faults[:MAX_FAULTS]]
+            if len(queries.faults) > MAX_FAULTS:
+                notes.append(f"{name}: {len(queries.faults) - MAX_FAULTS} more lines were left out.")
+        return notes
+
+    def tables(self) -> dict[str, list[list[str]]]:
+        """The tables that are not empty, by name: rows of cells, the head first."""
+        made = {
+            "modes": modes_table(self.modes),
+            "received": received_table(self.modes),
+            "intervals": interval_table(self.modes),
+            "everywhere": group_scope_table(self.scopes),
+            "ablation": gain_table(self.gains),
+            "folds": fold_table(self.folds),
+            "abstention": abstention_table(self.judgements),
+            "unrelated": kind_table(self.judgements),
+            "separation": separation_table(self.judgements),
+        }
+        return {name: rows for name, rows in made.items() if len(rows) > 1}
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def as_text(rows: Sequence[Sequence[str]]) -> str:
+    """A table as aligned text."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
+    """Write tables between their marks in a Markdown file; return the names of those that have marks.
+
+    Raises:
+        InvalidInput: the file has no mark for any of them, or a mark without its end.
+    """
+    text = path.read_text(encoding="utf-8")
+    written = []
+    for name, rows in tables.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        if begin not in text:
+            continue
+        before, rest = text.split(begin, 1)
+        if end not in rest:
+            raise InvalidInput(f"{path.name} has '{begin}' without '{end}'.", field="write_docs")
+        text = f"{before}{begin}\n{as_markdown(rows)}\n{end}{rest.split(end, 1)[1]}"
+        written.append(name)
+    if not written:
+        raise InvalidInput(
+            f"{path.name} has no marks for tables.",
+            hint=f"Add '{BEGIN.format('modes')}' and '{END.format('modes')}' where the table belongs.",
+            field="write_docs",
+        )
+    path.write_text(text, encoding="utf-8")
+    return written
+
+
+def modes_json(reports: Sequence[ModeReport], with_intervals: bool) -> dict[str, Any]:
+    """Reports by mode as JSON values."""
+    result = {}
+    for report in reports:
+        result[report.mode] = report.as_dict()
+        if with_intervals:
+            result[report.mode]["intervals"] = report.intervals()
+    return result
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.1f}"
+
+
+def _signed(value: float) -> str:
+    shown = f"{value * 100:+.1f}"
+    return "0" if float(shown) == 0 else shown.replace("-", "−")
+
+
+def modes_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """Scores of each set by mode."""
+    modes = list(dict.fromkeys(report.mode for reports in sets.values() for report in reports))
+    rows = [["set (questions)", *modes]]
+    for name, reports in sets.items():
+        by_mode = {report.mode: report for report in reports}
+        cells = [" / ".join(_percent(by_mode[mode].scores[m]) for m in SHOWN) for mode in modes]
+        rows.append([f"{name} ({len(reports[0].times_ms)})", *cells])
+    return rows
+
+
+def received_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """R@10 and MRR of the ranking and of what a caller receives, and the share of questions answered with nothing."""
+    rows = [["set", "mode", "ranking", "as received", "answered with nothing"]]
+    for name, reports in sets.items():
+        for report in reports:
+            if not report.received:
+                continue
+            both = (report.scores, report.received)
+            cells = [" / ".join(_percent(scores[m]) for m in ("R@10", "MRR")) for scores in both]
+            rows.append([name, report.mode, *cells, _percent(report.unanswered)])
+    return rows
+
+
+def interval_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """Intervals of hybrid search, and its difference to the better of keyword and vector search."""
+    rows = [
+        ["set", "R@10", "MRR", "nDCG@10", "R@10 against the better arm", "R@5 against it", "MRR against it"]
+    ]
+    for name, reports in sets.items():
+        by_mode = {report.mode: report for report in reports}
+        if {"hybrid", "keyword", "vector"} - by_mode.keys():
+            continue
+        ours = by_mode["hybrid"]
+        bounds = ours.intervals()
+        cells = [f"{_percent(bounds[m][0])} to {_percent(bounds[m][1])}" for m in SHOWN]
+        rows.append([name, *cells, *(difference_cell(ours, by_mode, m) for m in ("R@10", "R@5", "MRR"))])
+    return rows
+
+
+def difference_cell(ours: ModeReport, by_mode: Mapping[str, ModeReport], measure: str) -> str:
+    """Mean difference of a measure to the better of keyword and vector search, with its interval."""
+    better = max((by_mode["keyword"], by_mode["vector"]), key=lambda report: report.scores[measure])
+    low, high = difference_interval([s[measure] for s in ours.each], [s[measure] for s in better.each])
+    mean = ours.scores[measure] - better.scores[measure]
+    return f"{_signed(mean)} ({_signed(low)} to {_signed(high)})"
+
+
+def group_scope_table(sets: Mapping[str, tuple[ModeReport, ModeReport]]) -> list[list[str]]:
+    """Scores of each set within its groups and in all groups at once."""
+    rows = [["set", "within its group", "in all groups at once", "R@10 lost"]]
+    for name, reports in sets.items():
+        cells = [" / ".join(_percent(report.scores[m]) for m in SHOWN) for report in reports]
+        within, everywhere = (report.scores["R@10"] for report in reports)
+        rows.append([name, *cells, _percent(within - everywhere)])
+    return rows
+
+
+def gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
+    """Gain of each step of recall by set."""
+    rows = [["step", *sets]]
+    for step in STEPS:
+        cells = [" / ".join(_signed(gains[step][m]) for m in MEASURES) for gains in sets.values()]
+        rows.append([step, *cells])
+    return rows if sets else []
+
+
+def fold_table(folds: Sequence[CrossValidationFold]) -> list[list[str]]:
+    """Held-out scores with parameters chosen on the other folds, and with the present ones."""
+    rows = [["set", "chosen on the other folds", "the numbers in use"]]
+    for fold in folds:
+        cells = [" / ".join(_percent(scores[m]) for m in MEASURES) for scores in (fold.chosen, fold.usual)]
+        rows.append([fold.name, *cells])
+    return rows
+
+
+def all_judgements(sets: Mapping[str, Sequence[Judgement]]) -> list[Judgement]:
+    """Judgements of all sets together."""
+    return [judgement for own in sets.values() for judgement in own]
+
+
+def abstention_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """Precision, recall and loss of abstaining by limit."""
+    rows = [["limit", "precision", "recall", "R@5 lost"]]
+    every = all_judgements(sets)
+    points: list[AbstentionPoint] = curve(every) if every else []
+    for point in points:
+        limit = "as it is" if point.offset == 0 else f"{point.offset:+.2f}".replace("-", "−")
+        precision = "–" if point.precision is None else _percent(point.precision)
+        rows.append([limit, precision, _percent(point.recall), _percent(point.lost)])
+    return rows
+
+
+def kind_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """Share of questions of each kind on which recall abstains, by set, and the loss that this causes."""
+    kinds = list(dict.fromkeys(j.kind for j in all_judgements(sets)))
+    rows = [["questions", *sets]]
+    for kind in kinds:
+        cells = []
+        for own in sets.values():
+            margins = _margins(own, kind)
+            share = sum(margin < 0 for margin in margins) / len(margins) if margins else 0.0
+            cells.append(f"{_percent(share)} of {len(margins)}" if margins else "–")
+        rows.append([kind, *cells])
+    lost = [_percent(point.lost) for own in sets.values() for point in curve(own, (0.0,))]
+    return [*rows, ["R@5 lost", *lost]] if kinds else rows
+
+
+def separation_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """How well the margin separates each kind of unanswerable questions from answerable ones, independent of the limit."""
+    kinds = [kind for kind in dict.fromkeys(j.kind for j in all_judgements(sets)) if kind != ANSWERABLE]
+    rows = [["questions", *sets]]
+    for kind in kinds:
+        pairs = [(_margins(own, ANSWERABLE), _margins(own, kind)) for own in sets.values()]
+        rows.append([kind, *(_percent(win_share(*pair)) if all(pair) else "–" for pair in pairs)])
+    return rows
+
+
+def win_share(high: Sequence[float], low: Sequence[float]) -> float:
+    """Share (0–1) of pairs in which the value of `high` is greater than that of `low`; a tie counts half."""
+    ordered = sorted(low)
+    won = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in high)
+    return won / 2 / (len(high) * len(low))
+
+
+def _margins(judgements: Sequence[Judgement], kind: str) -> list[float]:
+    return [j.margin for j in judgements if j.kind == kind]

@@ -1,1 +1,0 @@
-"""How fast imports are: `python -m bench.imports`."""

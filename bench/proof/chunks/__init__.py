@@ -1,1 +1,0 @@
-"""The chunk size of the vector table."""

@@ -1,1 +1,0 @@
-"""Recall, stores and imports on SQLite and PostgreSQL in one run: `python -m bench.speed.databases`."""
