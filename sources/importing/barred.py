@@ -41,7 +41,7 @@ def _superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:
     }
     if not starts:
         return set()
-    rows = Memory.objects.filter(
+    found = Memory.objects.filter(
         fold_starts_with_any(sorted(starts)), state=State.SUPERSEDED, retired_at=None
     )
-    return set(rows.exclude(type=Type.EPISODIC).order_by().values_list("group", "content_hash"))
+    return set(found.exclude(type=Type.EPISODIC).order_by().values_list("group", "content_hash"))
