@@ -95,11 +95,11 @@ class UploadedFiles:
 
 def _uploads_with(doomed: PurgedTexts) -> Iterator[Upload]:
     for upload in Upload.objects.filter(finished_at=None):
-        if _contains_text(file_of(upload), doomed.bytes):
+        if contains_text(file_of(upload), doomed.bytes):
             yield upload
 
 
-def _contains_text(path: Path, needles: list[bytes]) -> bool:
+def contains_text(path: Path, needles: list[bytes]) -> bool:
     try:
         with readable(path, database_key()) as plain:
             with plain.open("rb") as stream:
