@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 import django
@@ -20,6 +21,7 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 
 import time_machine  # noqa: E402
 from django.db import connection, connections  # noqa: E402
+from django.db.models import Max  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from access.actor import WRITE  # noqa: E402
@@ -44,8 +46,8 @@ YEAR_BEGINS = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)  # a Monday
 WRITERS, READERS = 4, 4
 THINKING_S = 2.0  # between two questions of a reader; all threads share one interpreter
 TABLES = (Memory, Piece, Link, Relation, RelationEvidence, EntityAlias)
-# What counting recalls writes, whenever it comes to it.
-COUNTED = frozenset({"access_count", "last_accessed"})
+# What counting recalls writes, whenever it comes to it, and when a row was last written: an undo writes it.
+COUNTED = frozenset({"access_count", "last_accessed", "updated_at"})
 
 
 def live_a_week(week: int, amount: int, *, is_deep: bool) -> dict[str, Any]:
@@ -158,38 +160,52 @@ def _read(said: list[Said], is_over: threading.Event, faults: list[str]) -> None
 
 
 def _taken_back(now: datetime) -> tuple[Run, float, list[str]]:
-    """Run a cycle a day later and take it back: every field and both indexes are as before."""
-    before = state_digest()
+    """Run a cycle a day later and take it back: every field and both indexes are as before, and what it made is hidden."""
+    newest = Memory.objects.aggregate(newest=Max("key"))["newest"]
+    before = rows_up_to(newest)
     run = run_cycle(operator(), RunPlan(now=now, max_share=1))
     began = time.perf_counter()
     done = undo_run(operator(), run.id)
     took = time.perf_counter() - began
     unlike = [f"undo left {kept.table} {kept.id}: {kept.why}" for kept in done.kept[:5]]
-    after = state_digest()
-    unlike += [f"after undo {table} is not as before" for table in before if before[table] != after[table]]
+    after = rows_up_to(newest)
+    for table, rows in before.items():
+        for was, is_ in zip_longest(rows, after[table], fillvalue=()):
+            if was != is_:
+                columns = [
+                    f"{one!r} → {other!r}" for one, other in zip(was, is_, strict=False) if one != other
+                ]
+                unlike.append(
+                    f"after undo {table} {(was or is_)[0]} is not as before: {', '.join(columns)}"[:400]
+                )
+                break
+    made = Memory.objects.filter(key__gt=newest).exclude(state__in=["forgotten", "superseded"])
+    unlike += [f"after undo {memory.id}, which the run made, is {memory.state}" for memory in made[:5]]
     return run, took, unlike
 
 
-def state_digest() -> dict[str, str]:
-    """A digest of every field of each table, and of what the two indexes hold."""
-    digests = {}
+def rows_up_to(newest: int) -> dict[str, list[Any]]:
+    """Every field of each table, and what the two indexes hold, about memories up to this key. A run's own rows stay, hidden."""
+    found: dict[str, list[Any]] = {}
     for model in TABLES:
         names = [f.attname for f in model._meta.concrete_fields if f.attname not in COUNTED]
-        rows = model._base_manager.order_by("pk").values_list(*names)
-        digests[model._meta.db_table] = _digest(rows.iterator(chunk_size=2000))
+        about = {"memory__lte": newest} if model is Piece else {"key__lte": newest} if model is Memory else {}
+        found[model._meta.db_table] = list(
+            model._base_manager.filter(**about).order_by("pk").values_list(*names)
+        )
+    pieces = Piece.objects.filter(memory__lte=newest).aggregate(newest=Max("key"))["newest"]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT rowid, content, context, filter FROM memories_fts ORDER BY rowid")
-        digests["memories_fts"] = _digest(cursor.fetchall())
-        cursor.execute("SELECT piece, room, standing, until, type FROM memories_vec ORDER BY piece")
-        digests["memories_vec"] = _digest(cursor.fetchall())
-    return digests
-
-
-def _digest(rows: Any) -> str:
-    total = hashlib.sha256()
-    for row in rows:
-        total.update(repr(row).encode())
-    return total.hexdigest()
+        cursor.execute(
+            "SELECT rowid, content, context, filter FROM memories_fts WHERE rowid <= %s ORDER BY rowid",
+            [newest],
+        )
+        found["memories_fts"] = cursor.fetchall()
+        cursor.execute(
+            "SELECT piece, room, standing, until, type FROM memories_vec WHERE piece <= %s ORDER BY piece",
+            [pieces],
+        )
+        found["memories_vec"] = cursor.fetchall()
+    return found
 
 
 def _faults(*, is_deep: bool) -> list[str]:
