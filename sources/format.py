@@ -128,10 +128,10 @@ def counts_text(counts: Mapping[str, int]) -> str:
 def record_of(kind: RecordKind, row: Model) -> dict[str, Any]:
     """A row as JSON values: its columns, then its references by portable name, None for an empty one."""
     values = {name: as_json(getattr(row, name)) for name in kind.fields}
-    return values | {name: portable_name(getattr(row, name)) for name in kind.references}
+    return values | {name: _portable_name(getattr(row, name)) for name in kind.references}
 
 
-def portable_name(target: Model | None) -> str | None:
+def _portable_name(target: Model | None) -> str | None:
     """Name of a row that is valid in any store: a group's slug, a thread's or a user's name, else the id."""
     match target:
         case None:

@@ -25,7 +25,7 @@ NAMES_OF_PEOPLE = {
 HASHES = {
     "content_hash", "fold_hash", "text_hash", "body_hash", "labels_hash", "memory_hash", "start_hash", "token_hash",
     "code_hash", "key_hash", "hash", "digest", "fingerprint", "hmac", "dress", "spelling", "salt", "key_id", "sha",
-    "written", "marker", "head", "anchor_commit", "hint",
+    "marker", "head", "anchor_commit", "hint",
 }  # fmt: skip
 # Filled by Loci with words of its own, numbers, ids and names: the reason, and the columns.
 NO_TEXT = {
@@ -60,7 +60,10 @@ NO_TEXT = {
         "choices of the import",
         {"source", "group", "type", "scope", "format", "recognised", "waiting"},
     ),
-    "sources_watchedfolder": ("paths of people's folders, and why one is not read", {"name", "path", "note"}),
+    "sources_watchedfolder": (
+        "paths of people's folders, and why one is not read",
+        {"name", "path", "note", "mode"},
+    ),
     "sources_watchedfile": (
         "paths of people's files and what the file system says of them",
         {"path", "signature"},

@@ -273,11 +273,11 @@ class Guard:
 
 @dataclass(frozen=True)
 class Files:
-    """[files] notes on disk that are kept in step with memories (docs/how-to/files.md)."""
+    """[files] notes on disk that become memories, and rooms (docs/how-to/files.md)."""
 
     watch: tuple[str, ...] = key(
         (),
-        "Folders that are watched, each as PATH=GROUP or PATH=GROUP:sync; others are added with `loci watch`.",
+        "Folders that are watched, each as PATH=GROUP; others are added with `loci watch`.",
     )
     rooms_folder: Path = key(Path("rooms"), "Folder of the rooms; relative to LOCI_HOME.")
     rooms: tuple[str, ...] = key((), "Groups that have a room on disk.")

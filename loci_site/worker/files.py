@@ -1,4 +1,4 @@
-"""The process that keeps watched folders and rooms in step: `python -m loci_site.worker.files`."""
+"""The process that reads watched folders and writes rooms: `python -m loci_site.worker.files`."""
 
 import argparse
 import logging

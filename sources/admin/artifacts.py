@@ -155,7 +155,7 @@ class ArtifactAdmin(LociAdmin):
                 gettext("'{path}' is deleted, with {count} chunks.").format(path=row.path, count=count),
             )
             return HttpResponseRedirect(self.url("changelist"))
-        context = {**self._place(), "title": row.path, "artifact": row, **chunk_context(actor, row)}
+        context = {**self._place(), "title": row.path, "artifact": row, **_chunk_context(actor, row)}
         context["may_remove"] = actor.may(WRITE, row.group_id)
         return self.render(request, "admin/sources/artifact/page.html", context)
 
@@ -195,7 +195,7 @@ class ArtifactAdmin(LociAdmin):
         return filesizeformat(row.size)
 
 
-def chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
+def _chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
     """The chunks of a file's page: the live ones in order, then those that are held or retired."""
     rows = row.chunks.defer("embedding", "forms").select_related("group").prefetch_related("proofs__memory")
     chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: SHOWN_CHUNKS + 1])

@@ -18,8 +18,7 @@ from sources.importing.importer import LineRules
 from sources.uploads import SentUpload
 
 
-def accepted_formats() -> str:
-    """What may be uploaded, in the reader's language."""
+def _accepted_formats() -> str:
     return join_clauses(in_words(importer.description) for importer in IMPORTERS)
 
 
@@ -28,7 +27,7 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(
         label=gettext_lazy("File"),
-        help_text=format_lazy(gettext_lazy("Accepted: {formats}."), formats=lazy(accepted_formats, str)()),
+        help_text=format_lazy(gettext_lazy("Accepted: {formats}."), formats=lazy(_accepted_formats, str)()),
         allow_empty_file=True,  # receive_upload() rejects it with a reason
         widget=forms.FileInput(attrs={"accept": ",".join(ENDINGS), "class": "loci-file"}),
     )

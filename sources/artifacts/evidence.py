@@ -104,8 +104,7 @@ def wide_json(answer: WideAnswer) -> dict[str, Any]:
     return body | {"evidence": answer.evidence.as_json()}
 
 
-def check_kinds(kinds: Sequence[str]) -> frozenset[str]:
-    """The kinds of a recall; memories alone if none is named. Raises InvalidInput for another word."""
+def _check_kinds(kinds: Sequence[str]) -> frozenset[str]:
     for kind in kinds:
         if kind not in KINDS:
             raise InvalidInput(
@@ -119,7 +118,7 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
 
     Raises as recall() does, and InvalidInput for an unknown kind, or ids with evidence.
     """
-    wanted = check_kinds(kinds)
+    wanted = _check_kinds(kinds)
     if EVIDENCE not in wanted:
         return WideAnswer(recall(actor, request))
     if request.ids:
@@ -131,13 +130,13 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
     else:
         check_request(request)
         recalled = RecallResult((), "", EVIDENCE_ALONE)
-    evidence, slug = find_evidence(actor, request)
+    evidence, slug = _find_evidence(actor, request)
     if MEMORIES not in wanted:
         recalled = replace(recalled, group=slug, abstained=not evidence.items, degraded=evidence.degraded)
     return WideAnswer(recalled, evidence)
 
 
-def find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]:
+def _find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]:
     """The chunks that answer the request's question, and the group searched.
 
     A chunk belongs to its group alone; the filters of memories do not apply to it.
@@ -146,7 +145,7 @@ def find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]:
     if isinstance(group, UnknownGroup):
         return Evidence(), group.slug
     check_access(actor, group.slug, group, READ)
-    found = evidence_in(
+    found = _evidence_in(
         group,
         request.query,
         mode=request.mode,
@@ -156,7 +155,7 @@ def find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]:
     return found, group.slug
 
 
-def evidence_in(
+def _evidence_in(
     group: Group,
     query: str,
     *,
@@ -169,7 +168,7 @@ def evidence_in(
     mode = mode or settings.LOCI.retrieval.mode
     encoder, degraded = choose_encoder(mode)
     hits = find_chunks(understand(query, encoder=encoder), group.key, mode="keyword" if degraded else mode)
-    items, left_out, used = choose_items(read_items(hits[: 4 * most]), most, token_budget)
+    items, left_out, used = _choose_items(_read_items(hits[: 4 * most]), most, token_budget)
     return Evidence(tuple(items), left_out, used, degraded)
 
 
@@ -177,42 +176,39 @@ def evidence_text(group: Group, query: str, token_budget: int) -> str:
     """The section of a context pack with chunks of files; empty without any."""
     if not query.strip() or not group.artifacts.exists():
         return ""
-    found = evidence_in(group, query, most=3, token_budget=token_budget)
+    found = _evidence_in(group, query, most=3, token_budget=token_budget)
     return "\n".join(item.between_marks() for item in found.items)
 
 
-def read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:
-    """The items of these hits, in the same order."""
+def _read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:
     keys = [hit.key for hit in hits]
     rows = Chunk.objects.filter(key__in=keys).select_related("artifact").defer("embedding", "forms").in_bulk()
     proofs: dict[int, list[UUID]] = {}
     for chunk_key, memory_id in ChunkProof.objects.filter(chunk__in=keys).values_list("chunk", "memory__id"):
         proofs.setdefault(chunk_key, []).append(memory_id)
     return [
-        (rows[hit.key], make_item(rows[hit.key], hit, proofs.get(hit.key, [])))
+        (
+            chunk,
+            EvidenceItem(
+                id=chunk.id,
+                locator=chunk.locator,
+                path=chunk.artifact.path,
+                source=chunk.artifact.source,
+                heading=chunk.heading,
+                text=chunk.content,
+                score=hit.score,
+                tokens=chunk.tokens,
+                is_suspect=chunk.weight < 1,
+                numbers={"keyword": round(hit.keyword, 4), "vector": round(hit.cosine, 4)},
+                proves=tuple(proofs.get(hit.key, ())),
+            ),
+        )
         for hit in hits
-        if hit.key in rows
+        if (chunk := rows.get(hit.key)) is not None
     ]
 
 
-def make_item(chunk: Chunk, hit: ChunkHit, proves: Sequence[UUID]) -> EvidenceItem:
-    """The item of one chunk."""
-    return EvidenceItem(
-        id=chunk.id,
-        locator=chunk.locator,
-        path=chunk.artifact.path,
-        source=chunk.artifact.source,
-        heading=chunk.heading,
-        text=chunk.content,
-        score=hit.score,
-        tokens=chunk.tokens,
-        is_suspect=chunk.weight < 1,
-        numbers={"keyword": round(hit.keyword, 4), "vector": round(hit.cosine, 4)},
-        proves=tuple(proves),
-    )
-
-
-def choose_items(
+def _choose_items(
     found: Sequence[tuple[Chunk, EvidenceItem]], most: int, token_budget: int
 ) -> tuple[list[EvidenceItem], int, int]:
     """The best items within the budget, without repeated lines or texts; the number left out; the tokens used."""
@@ -223,7 +219,7 @@ def choose_items(
     for chunk, item in found:
         if len(chosen) == most:
             break
-        if any(is_same(chunk, other) for other in shown):
+        if any(_is_same(chunk, other) for other in shown):
             continue
         cost = count_tokens(item.between_marks(), counting)
         if used + cost > token_budget:
@@ -235,8 +231,7 @@ def choose_items(
     return chosen, left_out, used
 
 
-def is_same(chunk: Chunk, other: Chunk) -> bool:
-    """True if the other chunk has the same text, or most of the same lines."""
+def _is_same(chunk: Chunk, other: Chunk) -> bool:
     if chunk.text_hash == other.text_hash:
         return True
     if chunk.artifact_id != other.artifact_id:

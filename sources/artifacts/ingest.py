@@ -110,12 +110,12 @@ def ingest_path(
     place = path.expanduser().resolve()
     if not place.exists():
         raise NotFound(f"There is no file or folder '{path}'.", field="path")
-    root = root_of(place)
+    root = _root_of(place)
     name = mask_words(clean_line(source or root.name or "files", field="source", max_chars=200))
-    target = find_target(actor, group, dry_run=dry_run)
+    target = _find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
     below = "/".join(place.relative_to(root).parts)
-    known = {row.path: row for row in known_files(target, name, mask_words(below, group=target))}
+    known = {row.path: row for row in _known_files(target, name, mask_words(below, group=target))}
     run = Ingest(actor, target, name, report, known, again)
     seen = set[str]()
     found = walk_files(root, place, rules, report.skipped)
@@ -125,7 +125,7 @@ def ingest_path(
         run.take([run.read(each) for each in batch])
         on_progress(len(batch))
     missing = [row for path_, row in known.items() if path_ not in seen and row.state == ArtifactState.LIVE]
-    check_gone(missing, known, gone=gone)
+    _check_gone(missing, known, gone=gone)
     run.retire(missing)
     run.log()
     return report
@@ -244,7 +244,7 @@ def ingest_content(
                 field="content",
             )
     name = mask_words(clean_line(source or SENT, field="source", max_chars=200))
-    target = find_target(actor, group, dry_run=dry_run)
+    target = _find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
     checked = [(mask_words(path, group=target), kind_of(path), data) for path, data in sent]
     rows = Artifact.objects.filter(group=target, source=name, path__in=[path for path, _, _ in checked])
@@ -260,27 +260,26 @@ def ingest_content(
     return report
 
 
-def find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
+def _find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
     """The group to write in; a dry run does not create one."""
     if dry_run:
         return find_group(actor, group, right=WRITE)
     return find_or_create_group(actor, group, right=WRITE).group
 
 
-def root_of(place: Path) -> Path:
+def _root_of(place: Path) -> Path:
     """The folder that paths are relative to: the enclosing repository, else the named folder."""
     folder = place if place.is_dir() else place.parent
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
-def known_files(group: Group, source: str, below: str) -> Iterator[Artifact]:
-    """The files known from earlier ingests, at or below a path."""
+def _known_files(group: Group, source: str, below: str) -> Iterator[Artifact]:
     rows = Artifact.objects.filter(group=group, source=source).order_by("key")
     inside = f"{below}/" if below else ""
     return (row for row in rows.iterator(2000) if row.path == below or row.path.startswith(inside))
 
 
-def check_gone(missing: Sequence[Artifact], known: dict[str, Artifact], *, gone: bool) -> None:
+def _check_gone(missing: Sequence[Artifact], known: dict[str, Artifact], *, gone: bool) -> None:
     """Raise Conflict if most known files are gone: a missing disk is likelier than a clean-up."""
     live = sum(row.state == ArtifactState.LIVE for row in known.values())
     if not gone and len(missing) > MANY_GONE and len(missing) > live * SHARE_GONE:

@@ -1,6 +1,6 @@
 """Chunks that prove memories: linking them, listing them, and asking a person when the text of a chunk changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -101,11 +101,11 @@ def mark_stale(chunk_keys: Sequence[int], now: datetime) -> None:
     """For each live memory that these chunks prove, ask a person whether it is still true. In the caller's transaction."""
     proofs = ChunkProof.objects.filter(chunk__in=chunk_keys, stale_at=None)
     for proof in proofs.select_related("memory__group"):
-        ask_again(proof)
+        _ask_again(proof)
     proofs.update(stale_at=now)
 
 
-def ask_again(proof: ChunkProof) -> None:
+def _ask_again(proof: ChunkProof) -> None:
     """Propose to dispute the memory of a proof, if it still counts."""
     memory = head_of(proof.memory)
     if memory.state != State.LIVE:
@@ -117,17 +117,7 @@ def ask_again(proof: ChunkProof) -> None:
     )  # fmt: skip
 
 
-def proofs_of(memories: Iterable[Memory]) -> dict[int, list[ChunkProof]]:
-    """The proofs of memories, by the key of their chains' roots."""
-    found: dict[int, list[ChunkProof]] = {}
-    rows = ChunkProof.objects.filter(memory__in={memory.root_key for memory in memories})
-    for proof in rows.select_related("chunk").defer("chunk__embedding").order_by("key"):
-        found.setdefault(proof.memory_id, []).append(proof)
-    return found
-
-
-def dispute_memory(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
-    """Carry out what ask_again() proposed."""
+def _dispute_memory(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     if proposal.memory is None:
         raise NotFound("The memory is gone.")
     return VERBS["dispute"].apply(actor, proposal.memory.id, reason=reason)
@@ -138,7 +128,7 @@ register_kind(
     ProposalKind(
         STALE,
         "Dispute it: its evidence in a file has changed",
-        dispute_memory,
+        _dispute_memory,
         memory_version_now,
         Operation.DISPUTE,
     )

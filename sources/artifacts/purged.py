@@ -26,14 +26,14 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
 _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
 
-def purge_chunks(doomed: PurgedTexts) -> int:
+def _purge_chunks(doomed: PurgedTexts) -> int:
     """Delete the chunks that hold a purged text, and the file's digest, so that another ingest reads it again.
 
     Files of a group that a memory left are the group's own.
     """
     if doomed.within is not None:
         return 0
-    rows = find_quoting(doomed.texts)
+    rows = _find_quoting(doomed.texts)
     Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
     for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
         Artifact.objects.filter(pk=artifact.pk).update(digest="")
@@ -43,18 +43,18 @@ def purge_chunks(doomed: PurgedTexts) -> int:
 
 CHUNK_PLACES: Final = (
     TextPlace("chunks of files", "chunks of files contain it", Chunk, ("content",), DELETED, group="group__id", names=("id",),
-          erases=purge_chunks),
+          erases=_purge_chunks),
     TextPlace("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
           group="group__id", names=("id",)),
 )  # fmt: skip
 
 
-def find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
+def _find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
     """The chunks that hold one of the texts or a long sentence of one, or that are a part of one.
 
     A long text fills several chunks, of which the first and the last may have other lines too.
     """
-    parts = Quotes(part for text in texts for part in parts_of(text))
+    parts = Quotes(part for text in texts for part in _parts_of(text))
     keys = {key for key, _ in parts.rows(Chunk.objects.all(), "content")}
     long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=MIN_SENTENCE_CHARS)
     for text in texts:
@@ -64,7 +64,7 @@ def find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
     return list(Chunk.objects.filter(key__in=keys).only("key", "artifact"))
 
 
-def parts_of(text: str) -> Iterator[str]:
+def _parts_of(text: str) -> Iterator[str]:
     """A text, its longest sentences, and the first and last long one."""
     yield text
     sentences = _SENTENCE_END.split(text)
@@ -72,8 +72,7 @@ def parts_of(text: str) -> Iterator[str]:
     yield from (*long[:1], *long[-1:], *sorted(long, key=len, reverse=True)[:MAX_SENTENCES])
 
 
-def squeezed(text: str) -> str:
-    """A text with one space between its words."""
+def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -93,7 +92,7 @@ def without_purged(file: GuardedFile, group: Group) -> GuardedFile:
             *_PARAGRAPH_END.split(each.chunk.text),
             *each.chunk.heading.split(SEPARATOR),
         )
-        for part in {*sentences_of(paragraph), *sentences_of(squeezed(paragraph))}
+        for part in {*sentences_of(paragraph), *sentences_of(_squeezed(paragraph))}
     ]
     found = find_all_withdrawn((group.key, Scope.GROUP, part) for _, part in parts)
     hits = {
@@ -106,7 +105,7 @@ def without_purged(file: GuardedFile, group: Group) -> GuardedFile:
     kept = []
     for at, each in enumerate(file.chunks):
         purged = {part for place, part in hits if place == at}
-        if any(part in each.chunk.text or part in squeezed(each.chunk.text) for part in purged):
+        if any(part in each.chunk.text or part in _squeezed(each.chunk.text) for part in purged):
             continue
         kept.append(replace(each, chunk=replace(each.chunk, heading="")) if purged else each)
     return replace(file, chunks=kept, refused=file.refused + len(file.chunks) - len(kept))

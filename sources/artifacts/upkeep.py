@@ -22,7 +22,7 @@ from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
 from memories.search.schema import begin_purge
 from sources.artifacts.guarding import for_files
-from sources.artifacts.proofs import adopt_sources, mark_stale
+from sources.artifacts.proofs import adopt_sources, find_chunk, mark_stale
 from sources.artifacts.writing import count_chunks, retire_artifacts
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
 
@@ -69,7 +69,7 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
     rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact")
     while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
         last = batch[-1].key
-        found = {row.key: bad_kinds(row) for row in batch}
+        found = {row.key: _bad_kinds(row) for row in batch}
         held = [row for row in batch if found[row.key]]
         for each in found.values():
             kinds.update(each)
@@ -83,7 +83,7 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
     return kinds
 
 
-def bad_kinds(row: Chunk) -> set[str]:
+def _bad_kinds(row: Chunk) -> set[str]:
     """The kinds found in a chunk that its group's policy masks, holds or refuses, but for those a person knew of."""
     policy = for_files(policy_of(row.group))
     found = {each.kind for each in find_all(row.content, policy, Door.OUTSIDE)}
@@ -119,35 +119,30 @@ def release_chunk(actor: Actor, chunk_id: str) -> Chunk:
     """Make a held chunk findable as evidence, until its text changes.
 
     Raises:
-        NotFound, NotPermitted: as find_artifact() does; it takes a person who may curate.
+        NotFound, NotPermitted: as find_chunk() does; it takes a person who may curate.
         Conflict: the chunk is not held.
     """
-    row = find_chunk(actor, chunk_id)
-    return decide_chunk(actor, row, before=ChunkState.HELD, after=ChunkState.LIVE, released_by=actor.name)
+    row = _find_curated(actor, chunk_id)
+    return _decide_chunk(actor, row, before=ChunkState.HELD, after=ChunkState.LIVE, released_by=actor.name)
 
 
 def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
     """Hold back a chunk that a person released. Raises as release_chunk() does."""
-    row = find_chunk(actor, chunk_id)
+    row = _find_curated(actor, chunk_id)
     if not row.released_by:
         raise Conflict(
             "Nobody released this chunk.", hint="Only a released chunk can be held back again.", field="chunk"
         )
-    return decide_chunk(actor, row, before=ChunkState.LIVE, after=ChunkState.HELD, released_by="")
+    return _decide_chunk(actor, row, before=ChunkState.LIVE, after=ChunkState.HELD, released_by="")
 
 
-def find_chunk(actor: Actor, chunk_id: str) -> Chunk:
-    """A chunk of a group that the actor, a person, curates. Raises as find_artifact() does."""
+def _find_curated(actor: Actor, chunk_id: str) -> Chunk:
     if not actor.is_person:
         raise NotPermitted("Only a person can release a chunk or hold it back.", hint="Do it in the browser.")
-    row = Chunk.objects.select_related("artifact").filter(id=parse_id(chunk_id, field="chunk")).first()
-    if row is None or not actor.may_enter(row.group_id):
-        raise NotFound("No chunk of that id, or you don't have access.", field="chunk")
-    find_artifact(actor, str(row.artifact.id), right=CURATE)
-    return row
+    return find_chunk(actor, chunk_id, right=CURATE)
 
 
-def decide_chunk(
+def _decide_chunk(
     actor: Actor, row: Chunk, *, before: ChunkState, after: ChunkState, released_by: str
 ) -> Chunk:
     """Change a chunk's state in one transaction with its log row. Raises Conflict if the state has changed."""

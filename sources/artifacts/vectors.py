@@ -19,8 +19,7 @@ SECONDS_AT_ONCE: Final = 20.0  # of the worker: other jobs wait meanwhile
 MODEL_WAIT_S: Final = 60.0
 
 
-def owed_chunks(model: str) -> QuerySet[Chunk]:
-    """Live chunks without a vector of this model."""
+def _owed_chunks(model: str) -> QuerySet[Chunk]:
     # Two ranges instead of "not equal", which could not use the index.
     others = Q(model__lt=model) | Q(model__gt=model) if model else Q(model="")
     return Chunk.objects.filter(others, state=ChunkState.LIVE)
@@ -28,7 +27,7 @@ def owed_chunks(model: str) -> QuerySet[Chunk]:
 
 def is_waiting() -> bool:
     """True if live chunks lack a vector of the index's model; one indexed query."""
-    return owed_chunks(indexed_model()).exists()
+    return _owed_chunks(indexed_model()).exists()
 
 
 def embed_waiting(actor: Actor) -> str | None:
@@ -48,12 +47,12 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
     if indexed_model() not in ("", encoder.model_id):
         return 0  # a re-embed is under way or needed: vectors of two models are never compared
     while not ENDING.is_set() and time.monotonic() - began < seconds:
-        waiting = owed_chunks(encoder.model_id).select_related("group", "artifact").defer("embedding")
+        waiting = _owed_chunks(encoder.model_id).select_related("group", "artifact").defer("embedding")
         batch = list(waiting.order_by("key")[:BATCH_CHUNKS])
         if not batch:
             break
         try:
-            embed_batch(batch, encoder)
+            _embed_batch(batch, encoder)
         except ModelUnavailable:
             break
         done += len(batch)
@@ -61,9 +60,8 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
     return done
 
 
-def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
-    """Embed some chunks and write their vectors in one transaction."""
-    vectors = encoder.encode([embedded_text(chunk) for chunk in batch])
+def _embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
+    vectors = encoder.encode([_embedded_text(chunk) for chunk in batch])
     with transaction.atomic():
         claim_index(encoder.model_id)
         for chunk, vector in zip(batch, vectors, strict=True):
@@ -71,8 +69,7 @@ def embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
             same.update(embedding=vector.astype("<f4").tobytes(), model=encoder.model_id)
 
 
-def embedded_text(chunk: Chunk) -> str:
-    """The text that is embedded: path and heading, then the chunk."""
+def _embedded_text(chunk: Chunk) -> str:
     path = chunk.locator.rsplit("#", 1)[0]
     place = f"{path} {chunk.heading}"[-120:].strip()
     return f"{place}\n{chunk.content}"

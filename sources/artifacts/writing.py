@@ -14,9 +14,8 @@ from memories.language.cleaning import content_hash
 from memories.language.word_forms import forms_of
 from memories.recall.candidates import word_count
 from sources.artifacts.guarding import GuardedChunk, GuardedFile
-from sources.artifacts.locators import format_locator
 from sources.artifacts.proofs import mark_stale
-from sources.models import Artifact, ArtifactState, Chunk, ChunkState, FileKind
+from sources.models import SHA_DIGITS, Artifact, ArtifactState, Chunk, ChunkState, FileKind
 
 MAX_FORMS_CHARS: Final = 4000
 MOVED: Final = ("start_line", "end_line", "locator", "heading")
@@ -63,26 +62,27 @@ def write_file_chunks(
             same[row.text_hash].append(row)
     fresh, moved, kept = list[Chunk](), list[Chunk](), 0
     for each in file.guarded.chunks:
-        row = chunk_row(artifact, each)
+        row = _chunk_row(artifact, each)
         rows = same[row.text_hash]
         if not rows:
             fresh.append(row)
             continue
         before = rows.pop()
-        if changed_place(before, row):
+        if _changed_place(before, row):
             moved.append(before)
         kept += 1
-    retired = retire_chunks([row for rows in same.values() for row in rows], now)
-    move_chunks(moved)
-    Chunk.objects.bulk_create(without_doubles(fresh), batch_size=200)
+    retired = _retire_chunks([row for rows in same.values() for row in rows], now)
+    _move_chunks(moved)
+    once = {(row.locator, row.text_hash): row for row in fresh}  # parts of a long line may be equal
+    Chunk.objects.bulk_create(once.values(), batch_size=200)
     count_chunks(artifact)
     return WrittenFile(artifact, found is None, len(fresh), len(moved), kept - len(moved), retired)
 
 
-def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
-    """The unsaved row of a chunk."""
+def _chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
     chunk = guarded.chunk
     digest = content_hash(chunk.text)
+    place = f"L{chunk.start}" if chunk.start == chunk.end else f"L{chunk.start}-L{chunk.end}"
     return Chunk(
         artifact=artifact,
         group_id=artifact.group_id,
@@ -92,7 +92,7 @@ def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
         weight=guarded.weight,
         start_line=chunk.start,
         end_line=chunk.end,
-        locator=format_locator(artifact.path, chunk.start, chunk.end, digest),
+        locator=f"{artifact.path}#{place}@{digest[:SHA_DIGITS]}",
         text_hash=digest,
         heading=chunk.heading[:300],
         content=chunk.text,
@@ -101,7 +101,7 @@ def chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
     )
 
 
-def changed_place(row: Chunk, new: Chunk) -> bool:
+def _changed_place(row: Chunk, new: Chunk) -> bool:
     """Move a row to the current place of its text; True if that is a new place."""
     if all(getattr(row, name) == getattr(new, name) for name in MOVED):
         return False
@@ -110,7 +110,7 @@ def changed_place(row: Chunk, new: Chunk) -> bool:
     return True
 
 
-def move_chunks(moved: Sequence[Chunk]) -> None:
+def _move_chunks(moved: Sequence[Chunk]) -> None:
     """Save new places. Equal texts may swap places, so the old places are freed first."""
     if not moved:
         return
@@ -120,12 +120,7 @@ def move_chunks(moved: Sequence[Chunk]) -> None:
     Chunk.objects.bulk_update(moved, MOVED, batch_size=100)
 
 
-def without_doubles(rows: Sequence[Chunk]) -> list[Chunk]:
-    """The rows without repeats of a text at one place: parts of a long line may be equal."""
-    return list({(row.locator, row.text_hash): row for row in rows}.values())
-
-
-def retire_chunks(rows: Sequence[Chunk], now: datetime) -> int:
+def _retire_chunks(rows: Sequence[Chunk], now: datetime) -> int:
     """Take chunks out of every search, and report the memories that they proved."""
     keys = [row.key for row in rows]
     for at in range(0, len(keys), 500):
@@ -140,7 +135,7 @@ def retire_artifacts(rows: Sequence[Artifact]) -> int:
     now, count = timezone.now(), 0
     for row in rows:
         chunks = list(row.chunks.exclude(state=ChunkState.RETIRED).only("key"))
-        count += retire_chunks(chunks, now)
+        count += _retire_chunks(chunks, now)
         Artifact.objects.filter(pk=row.pk).update(
             state=ArtifactState.RETIRED, retired_at=now, chunk_count=0, words=0, digest=""
         )
@@ -154,6 +149,5 @@ def count_chunks(artifact: Artifact) -> None:
     Artifact.objects.filter(pk=artifact.pk).update(chunk_count=live.count(), words=words)
 
 
-def count_kinds(files: Sequence[ReadFile]) -> Counter[str]:
-    """The findings of some files, by kind."""
+def _count_kinds(files: Sequence[ReadFile]) -> Counter[str]:
     return sum((file.guarded.findings for file in files), Counter())

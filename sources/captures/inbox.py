@@ -26,7 +26,7 @@ def check_may_capture(actor: Actor) -> User:
     return user
 
 
-def find_inbox(user: User) -> Group | None:
+def _find_inbox(user: User) -> Group | None:
     """The person's inbox; None before the first capture."""
     found = Inbox.objects.select_related("group").filter(user=user).first()
     return found.group if found is not None else None
@@ -34,7 +34,7 @@ def find_inbox(user: User) -> Group | None:
 
 def find_or_create_inbox(actor: Actor, user: User) -> Group:
     """The person's inbox, made by the first capture; nobody else is a member."""
-    return find_inbox(user) or make_inbox(actor, user)
+    return _find_inbox(user) or make_inbox(actor, user)
 
 
 def make_inbox(actor: Actor, user: User) -> Group:
@@ -43,7 +43,7 @@ def make_inbox(actor: Actor, user: User) -> Group:
     maker = replace(actor, scopes=actor.scopes | {CREATE_GROUP}, token_key=None)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # two first captures at once make one
-        if (found := find_inbox(user)) is not None:
+        if (found := _find_inbox(user)) is not None:
             members = Membership.objects.filter(user=user, group=found)
             actor.roles.update(members.values_list("group", "role"))
             return found

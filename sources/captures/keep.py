@@ -98,13 +98,12 @@ def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[K
         InvalidInput: too many turns, or a name that is not allowed; nothing is written then.
     """
     user = check_may_capture(actor)
-    check_conversations(sent)
+    _check_conversations(sent)
     writer = writing_actor(actor)
-    return [keep_conversation(writer, user, each) for each in sent]
+    return [_keep_conversation(writer, user, each) for each in sent]
 
 
-def check_conversations(sent: Sequence[SentConversation]) -> None:
-    """Raise InvalidInput, naming the field, if a call is too large or a name is not allowed."""
+def _check_conversations(sent: Sequence[SentConversation]) -> None:
     count = sum(len(each.turns) for each in sent)
     if count > MAX_TURNS:
         raise InvalidInput(
@@ -115,7 +114,7 @@ def check_conversations(sent: Sequence[SentConversation]) -> None:
     for each in sent:
         check_name(each.platform, PLATFORM, field="platform", allowed="a host such as claude.ai")
         check_name(each.id, IDENTIFIER, field="id", allowed="letters, digits and . _ : -, at most 120")
-        check_url(each)
+        _check_url(each)
         for turn in each.turns:
             check_name(turn.id, IDENTIFIER, field="turns", allowed="ids of letters, digits and . _ : -")
             if turn.role not in SPEAKERS:
@@ -133,8 +132,7 @@ def check_name(value: str, pattern: re.Pattern[str], *, field: str, allowed: str
     refuse_secret(value, field=field, label=f"'{field}'")
 
 
-def check_url(sent: SentConversation) -> None:
-    """Raise InvalidInput unless the address is empty or belongs to the conversation's site."""
+def _check_url(sent: SentConversation) -> None:
     if not sent.url:
         return
     try:
@@ -150,33 +148,33 @@ def check_url(sent: SentConversation) -> None:
         )
 
 
-def keep_conversation(writer: Actor, user: User, sent: SentConversation) -> KeptConversation:
+def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> KeptConversation:
     """Store the turns of one conversation; each turn is accepted or refused on its own."""
-    thread = find_thread_of(user, sent)
+    thread = _find_thread_of(user, sent)
     group = thread.group if thread is not None else find_or_create_inbox(writer, user)
     kept = KeptConversation(sent.platform, sent.id, sent.thread, group.slug)
     if thread is not None and thread.deleted_at is not None:
         return replace(kept, turns=tuple(KeptTurn(each.id, Outcome.REFUSED, DELETED) for each in sent.turns))
-    known = set(captured(user, sent).values_list("turn", flat=True))
-    result = store_many(writer, [draft_of(sent, turn, group) for turn in sent.turns])
+    known = set(_captured(user, sent).values_list("turn", flat=True))
+    result = store_many(writer, [_draft_of(sent, turn, group) for turn in sent.turns])
     why = {refusal.index: refusal.why for refusal in result.refused}
     turns = []
     for at, (turn, outcome) in enumerate(zip(sent.turns, result.outcomes, strict=True)):
         is_changed = outcome == Outcome.CREATED and turn.id in known
         turns.append(KeptTurn(turn.id, CHANGED if is_changed else outcome, why.get(at, "")))
     pairs = zip(sent.turns, result.ids, strict=True)
-    note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
-    describe_thread(user, sent, group)
+    _note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
+    _describe_thread(user, sent, group)
     return replace(kept, turns=tuple(turns))
 
 
-def find_thread_of(user: User, sent: SentConversation) -> Thread | None:
+def _find_thread_of(user: User, sent: SentConversation) -> Thread | None:
     """The thread that this person's browser has sent turns to, in whichever group it is now."""
     rows = Thread.objects.select_related("group").filter(owner=user, platform=sent.platform, name=sent.thread)
     return rows.order_by("-key").first()
 
 
-def draft_of(sent: SentConversation, turn: SentTurn, group: Group) -> Draft:
+def _draft_of(sent: SentConversation, turn: SentTurn, group: Group) -> Draft:
     """A turn as an event of its thread, with its speaker in front, as imports write it."""
     speaker = SPEAKERS[turn.role]
     return Draft(
@@ -193,17 +191,16 @@ def draft_of(sent: SentConversation, turn: SentTurn, group: Group) -> Draft:
     )
 
 
-def captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
-    """The turns of the conversation that this person's browser has already sent."""
+def _captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
     return CapturedTurn.objects.filter(user=user, platform=sent.platform, conversation=sent.id)
 
 
-def note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID]) -> None:
+def _note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID]) -> None:
     """Note which memory each turn became; a later version has the same first one.
 
     A turn that was removed and is kept again, with another text, is a new memory, and a later purge has to find it.
     """
-    for row in captured(user, sent).filter(turn__in=memories).exclude(removed_at=None):
+    for row in _captured(user, sent).filter(turn__in=memories).exclude(removed_at=None):
         CapturedTurn.objects.filter(pk=row.pk).update(memory_id=memories[row.turn], removed_at=None)
     CapturedTurn.objects.bulk_create(
         [
@@ -216,7 +213,7 @@ def note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID])
     )
 
 
-def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
+def _describe_thread(user: User, sent: SentConversation, group: Group) -> None:
     """Store title, address and time of the last turn with the conversation's thread, if it has one."""
     thread = Thread.objects.filter(group=group, name=sent.thread).first()
     if thread is None:
@@ -227,7 +224,7 @@ def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
     last = max([*moments, *filter(None, [thread.active_at])], default=timezone.now())
     fresh = {
         "title": thread.title if REDACTION in thread.title else title,  # the site sends a purged title again
-        "url": safe_url(sent, group) or thread.url,
+        "url": _safe_url(sent, group) or thread.url,
         "platform": sent.platform,
         "owner_id": user.pk,
         "active_at": last,
@@ -236,7 +233,7 @@ def describe_thread(user: User, sent: SentConversation, group: Group) -> None:
         Thread.objects.filter(pk=thread.pk).update(**fresh)
 
 
-def safe_url(sent: SentConversation, group: Group) -> str:
+def _safe_url(sent: SentConversation, group: Group) -> str:
     """The conversation's address; empty if the guard finds a secret in it."""
     return sent.url if mask_words(sent.url, group=group) == sent.url else ""
 
@@ -249,9 +246,9 @@ def remember_selection(
     Raises what store() raises, and NotPermitted without the scope 'capture'.
     """
     user = check_may_capture(actor)
-    check_conversations([sent])
+    _check_conversations([sent])
     writer = writing_actor(actor)
-    thread = find_thread_of(user, sent)
+    thread = _find_thread_of(user, sent)
     is_kept = thread is not None and thread.deleted_at is None
     group = thread.group if thread is not None and is_kept else find_or_create_inbox(writer, user)
     return store(
@@ -264,7 +261,7 @@ def remember_selection(
             tags=("said", *tags),
             metadata={
                 "conversation": sent.thread,
-                **({"url": url} if (url := safe_url(sent, group)) else {}),
+                **({"url": url} if (url := _safe_url(sent, group)) else {}),
             },
             source=sent.source,
             outside=True,

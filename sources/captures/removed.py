@@ -71,13 +71,12 @@ def mark_kept(thread: Thread) -> int:
     return CapturedTurn.objects.filter(memory_id__in=ids).exclude(removed_at=None).update(removed_at=None)
 
 
-def purge_captures(doomed: PurgedTexts) -> int:
-    """Mark purged turns for removal from their browsers; returns their number."""
+def _purge_captures(doomed: PurgedTexts) -> int:
     rows = CapturedTurn.objects.filter(memory_id__in=doomed.ids)
     return rows.update(removed_at=timezone.now())
 
 
-CAPTURES_PLACE: Final = TextPlace("captured turns", "captured turns", CapturedTurn, erases=purge_captures)
+CAPTURES_PLACE: Final = TextPlace("captured turns", "captured turns", CapturedTurn, erases=_purge_captures)
 
 
 class BrowserCopies:

@@ -94,17 +94,16 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
         narrowing=narrowing, states=LIVE,
     )  # fmt: skip
     # After suggest(), which refuses a group that is none.
-    titled = [] if asked.by_meaning else find_by_title(actor, replace(asked, query=typed))
-    items = [*titled, *(item_of(each.memory, each.excerpt, each.how) for each in found)]
+    titled = [] if asked.by_meaning else _find_by_title(actor, replace(asked, query=typed))
+    items = [*titled, *(_item_of(each.memory, each.excerpt, each.how) for each in found)]
     return items[: asked.limit]
 
 
-def find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
-    """The conversations whose titles contain all the words, newest first."""
+def _find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     wanted = words(asked.query)[:MAX_WORDS]
     if not wanted:
         return []
-    rows = readable_threads(actor).exclude(title="").select_related("group")
+    rows = _readable_threads(actor).exclude(title="").select_related("group")
     for word in wanted:
         rows = rows.filter(title__icontains=word)
     rows = rows.filter(platform=asked.platform) if asked.platform else rows
@@ -127,20 +126,21 @@ def find_related(
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
     asked = " ".join(f"{sent.title} {text[-MAX_ASKED_CHARS:]}".split())
-    found = suggest(actor, last_words(asked), limit=MAX_LIMIT, by_meaning=True, states=LIVE)
+    if len(asked) > MAX_CHARS:
+        asked = asked[-MAX_CHARS:].partition(" ")[2]  # at whole words
+    found = suggest(actor, asked, limit=MAX_LIMIT, by_meaning=True, states=LIVE)
     others = [each for each in found if thread_name(each.memory) != sent.thread]
-    return [item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
+    return [_item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
 
 
-def readable_threads(actor: Actor) -> QuerySet[Thread]:
-    """The threads of groups that the actor may read, without deleted ones."""
+def _readable_threads(actor: Actor) -> QuerySet[Thread]:
     rows = Thread.objects.filter(deleted_at=None)
     if actor.all_groups:
         return rows
     return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
 
 
-def item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
+def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
     """A memory as an item; a captured one has its conversation's title and address."""
     thread = memory.thread
     is_turn = thread is not None and bool(thread.platform)
@@ -163,8 +163,3 @@ def item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
 def thread_name(memory: Memory) -> str:
     """The name of the memory's thread; empty without one."""
     return memory.thread.name if memory.thread is not None else ""
-
-
-def last_words(text: str) -> str:
-    """The end of a text, at whole words, no longer than a question may be."""
-    return text if len(text) <= MAX_CHARS else text[-MAX_CHARS:].partition(" ")[2]

@@ -17,7 +17,7 @@ def replace_file(path: Path) -> Iterator[TextIO]:
 
     A device or pipe is written directly, because replacing it would destroy it.
     """
-    with replace_bytes(path) as out, as_text(out) as file:
+    with replace_bytes(path) as out, _as_text(out) as file:
         yield file
 
 
@@ -27,7 +27,7 @@ def replace_sealed_file(path: Path, key: DatabaseKey) -> Iterator[TextIO]:
     with (
         replace_bytes(path) as out,
         SealedWriter(out, key) as sealed,
-        as_text(io.BufferedWriter(sealed)) as file,
+        _as_text(io.BufferedWriter(sealed)) as file,
     ):
         yield file
 
@@ -52,7 +52,7 @@ def replace_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def as_text(out: IO[bytes]) -> Iterator[TextIO]:
+def _as_text(out: IO[bytes]) -> Iterator[TextIO]:
     """A text wrapper that is flushed at the end and stays open."""
     text = io.TextIOWrapper(out, encoding="utf-8", newline="\n")
     try:

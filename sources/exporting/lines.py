@@ -39,29 +39,29 @@ def export_lines(
     actor: Actor, groups: list[Group], origin: str, *, vectors: bool, log: bool
 ) -> Iterator[dict[str, Any]]:
     """The header, then every row of the groups that the actor may see, then the audit log if asked for."""
-    yield header_line(origin, log=log)
+    yield _header_line(origin, log=log)
     keys = [group.key for group in groups]
     visible = Memory.objects.filter(as_q(listed_by(actor, None)), group__in=keys)
     for group in groups:
-        line = row_line(GROUP, group)
+        line = _row_line(GROUP, group)
         yield sealed(line) if group.guard else line
-    yield from row_lines(THREAD, Thread.objects.filter(group__in=keys), "group")
-    yield from memory_lines(visible, vectors=vectors)
+    yield from _row_lines(THREAD, Thread.objects.filter(group__in=keys), "group")
+    yield from _memory_lines(visible, vectors=vectors)
     links = Link.objects.filter(source__in=visible, target__in=visible)
-    yield from row_lines(LINK, links, "source", "target")
-    yield from row_lines(DOUBT, Doubt.objects.filter(memory__in=visible), "memory", "author")
+    yield from _row_lines(LINK, links, "source", "target")
+    yield from _row_lines(DOUBT, Doubt.objects.filter(memory__in=visible), "memory", "author")
     relations = Relation.objects.filter(Q(subject__in=visible) & Q(object__in=visible), group__in=keys)
-    yield from relation_lines(relations)
+    yield from _relation_lines(relations)
     aliases = EntityAlias.objects.filter(memory__in=visible, group__in=keys)
-    yield from row_lines(ALIAS, aliases, "group", "memory")
+    yield from _row_lines(ALIAS, aliases, "group", "memory")
     checkpoints = Checkpoint.objects.filter(group__in=keys)
-    yield from row_lines(CHECKPOINT, checkpoints, "group", "thread", "token", "author")
-    yield from row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys), "group")
+    yield from _row_lines(CHECKPOINT, checkpoints, "group", "thread", "token", "author")
+    yield from _row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys), "group")
     if log:
-        yield from log_lines(origin)
+        yield from _log_lines(origin)
 
 
-def header_line(origin: str, *, log: bool) -> dict[str, Any]:
+def _header_line(origin: str, *, log: bool) -> dict[str, Any]:
     """The first line: format, version and origin; with the log, also the heads of this store's chains."""
     heads = AuditHead.objects.filter(origin=OWN).order_by("chain") if log else []
     return {
@@ -74,25 +74,24 @@ def header_line(origin: str, *, log: bool) -> dict[str, Any]:
     }
 
 
-def row_line(kind: RecordKind, row: Model) -> dict[str, Any]:
+def _row_line(kind: RecordKind, row: Model) -> dict[str, Any]:
     """The line of one row. The columns are nested under "row", because a link has a column `kind` of its own."""
     return {"kind": kind.name, "row": record_of(kind, row)}
 
 
-def row_lines(kind: RecordKind, rows: "QuerySet[Any]", *references: str) -> Iterator[dict[str, Any]]:
-    """Lines of one table, oldest first; `references` are the foreign keys to fetch with the rows."""
+def _row_lines(kind: RecordKind, rows: "QuerySet[Any]", *references: str) -> Iterator[dict[str, Any]]:
     for row in rows.select_related(*references).order_by("key").iterator(chunk_size=CHUNK_ROWS):
-        yield row_line(kind, row)
+        yield _row_line(kind, row)
 
 
-def memory_lines(memories: "QuerySet[Memory]", *, vectors: bool) -> Iterator[dict[str, Any]]:
+def _memory_lines(memories: "QuerySet[Memory]", *, vectors: bool) -> Iterator[dict[str, Any]]:
     """Lines of memories, oldest first, so that a chain's root comes before its versions."""
     rows = memories.select_related(*MEMORY.references).order_by("key")
     rows = rows.prefetch_related("pieces") if vectors else rows
     found = MemoryFinding.objects.filter(memory__in=memories.order_by().values("key"))
     checked = frozenset(found.values_list("memory", flat=True))
     for memory in rows.iterator(chunk_size=CHUNK_ROWS):
-        line = row_line(MEMORY, memory)
+        line = _row_line(MEMORY, memory)
         if memory.key in checked:
             sealed(line)
         if vectors:
@@ -106,19 +105,18 @@ def sealed(line: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
-def relation_lines(rows: "QuerySet[Relation]") -> Iterator[dict[str, Any]]:
-    """Lines of relations, each with the ids of its evidence."""
+def _relation_lines(rows: "QuerySet[Relation]") -> Iterator[dict[str, Any]]:
     rows = rows.select_related(*RELATION.references).prefetch_related("evidence__memory").order_by("key")
     for relation in rows.iterator(chunk_size=CHUNK_ROWS):
         evidence = [str(e.memory.id) for e in relation.evidence.all()]
-        yield row_line(RELATION, relation) | {"evidence": evidence}
+        yield _row_line(RELATION, relation) | {"evidence": evidence}
 
 
-def log_lines(origin: str) -> Iterator[dict[str, Any]]:
+def _log_lines(origin: str) -> Iterator[dict[str, Any]]:
     """Lines of every audit chain: this store's own under its id, imported ones under theirs."""
     entries = AuditEntry.objects.select_related("payload_row").order_by("origin", "chain", "seq")
     for entry in entries.iterator(chunk_size=CHUNK_ROWS):
-        line = row_line(LOG, entry)
+        line = _row_line(LOG, entry)
         line["row"]["origin"] = entry.origin or origin
         payload = getattr(entry, "payload_row", None)
         yield line | {"said": None if payload is None else {"salt": payload.salt, "payload": payload.payload}}

@@ -54,7 +54,7 @@ def choose_importer(path: Path, name: str = "") -> Importer:
         InvalidInput: no importer has this name, the named one does not recognise the file, none does, or two are equally
             sure.
     """
-    named = find_importer(name) if name not in ("", AUTO) else None
+    named = _find_importer(name) if name not in ("", AUTO) else None
     if not path.exists():
         raise NotFound(f"{path} cannot be read: No such file or directory.", field="file")
     kind = "folder" if path.is_dir() else "file"
@@ -62,15 +62,15 @@ def choose_importer(path: Path, name: str = "") -> Importer:
         if not named.recognises(path):
             raise InvalidInput(
                 f"The {kind} is not {named.description}.",
-                hint=f"It looks like {guess(path)}.",
+                hint=f"It looks like {_guess(path)}.",
                 field="format",
             )
         return named
-    surest = surest_importers(path)
+    surest = _surest_importers(path)
     if not surest:
         raise InvalidInput(
             f"The {kind} is in no format that Loci can import.",
-            hint=f"Formats: {describe_formats()}. Text must be UTF-8.",
+            hint=f"Formats: {'; '.join(importer.description for importer in IMPORTERS)}. Text must be UTF-8.",
             field="file",
         )
     if len(surest) > 1:
@@ -79,22 +79,21 @@ def choose_importer(path: Path, name: str = "") -> Importer:
     return surest[0]
 
 
-def surest_importers(path: Path) -> list[Importer]:
+def _surest_importers(path: Path) -> list[Importer]:
     """The importers that are surest to know an existing path; none if no importer knows it."""
     found = [(importer.recognises(path), importer) for importer in IMPORTERS]
     best = max(confidence for confidence, _ in found)
     return [importer for confidence, importer in found if confidence == best and best]
 
 
-def guess(path: Path) -> str:
-    """What a path is instead of the named format, in words."""
+def _guess(path: Path) -> str:
     return (
-        " or ".join(importer.description for importer in surest_importers(path))
+        " or ".join(importer.description for importer in _surest_importers(path))
         or "no format that Loci imports"
     )
 
 
-def find_importer(name: str) -> Importer:
+def _find_importer(name: str) -> Importer:
     """The importer of a format.
 
     Raises:
@@ -106,8 +105,3 @@ def find_importer(name: str) -> Importer:
     raise InvalidInput(
         f"'{name[:40]}' is not a format.", hint=f"Formats: {', '.join(NAMES)}.", field="format"
     )
-
-
-def describe_formats() -> str:
-    """All formats in words, separated by semicolons."""
-    return "; ".join(importer.description for importer in IMPORTERS)

@@ -1,14 +1,11 @@
 """Texts that an import must not bring back: purged, retracted or superseded in this store."""
 
 from collections.abc import Sequence
-from functools import cache
 
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import fold_start, fold_starts_with_any
-from memories.queries.by_key import read_rows
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, State, Trust, Type
-from storage.compiled_queries import CompiledQuery
 
 
 def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
@@ -16,7 +13,7 @@ def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
 
     A text purged here is barred in any state; a rejected, retracted or superseded one must not become live again.
     """
-    history = superseded_texts(rows)
+    history = _superseded_texts(rows)
     found = {}
     withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
     for at, (row, match) in enumerate(zip(rows, withdrawn, strict=True)):
@@ -37,22 +34,14 @@ def hold_dressed(rows: Sequence[Memory]) -> None:
             row.trust = Trust.CANDIDATE
 
 
-def superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:
+def _superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:
     """Group and content hash of the texts that were superseded here. Events are not included: they are never superseded."""
     starts = {
         fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE
     }
-    return set(read_rows(compile_superseded_query, sorted(starts)))
-
-
-@cache
-def compile_superseded_query(count: int) -> CompiledQuery[tuple[int, str]]:
-    return CompiledQuery(
-        lambda *starts: (
-            Memory.objects.filter(fold_starts_with_any(starts), state=State.SUPERSEDED, retired_at=None)
-            .exclude(type=Type.EPISODIC)
-            .order_by()
-            .values_list("group", "content_hash")
-        ),
-        count,
+    if not starts:
+        return set()
+    found = Memory.objects.filter(
+        fold_starts_with_any(sorted(starts)), state=State.SUPERSEDED, retired_at=None
     )
+    return set(found.exclude(type=Type.EPISODIC).order_by().values_list("group", "content_hash"))

@@ -128,7 +128,8 @@ class DraftIntake:
             self.actor,
             part.drafts if self.rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
             encoder=self.encoder,
-            on_progress=by_line_number(part, on_progress),
+            on_progress=on_progress
+            and (lambda done: on_progress(part.numbers[done - 1])),  # as a line number
             dry_run=self.dry_run,
             are_checked=True,
             hold=self.hold,
@@ -144,7 +145,7 @@ class DraftIntake:
         )
         self.findings += Counter(result.findings)
         if not self.dry_run:
-            name_threads(self.run, {draft.thread for draft in part.drafts if draft.metadata.get("title")})
+            _name_threads(self.run, {draft.thread for draft in part.drafts if draft.metadata.get("title")})
         self.skipped += part.skipped
         unstored = {refusal.index for refusal in result.refused}
         rest = (draft for at, draft in enumerate(part.drafts) if at not in unstored)
@@ -214,7 +215,7 @@ class DraftIntake:
         )
 
 
-def name_threads(run: UUID, names: set[str]) -> None:
+def _name_threads(run: UUID, names: set[str]) -> None:
     """Set the title of threads that have none to the one in their imported turns, which the guard has checked."""
     rows = Memory.objects.filter(run=run, thread__name__in=names, thread__title="")
     rows = rows.exclude(trust=Trust.QUARANTINED).order_by("-key")
@@ -256,7 +257,7 @@ def import_drafts(
     """
     check_as_own(actor, rules)
     intake = DraftIntake(actor, rules, encoder, dry_run)
-    for part in split_batches(read(path, rules), strict=strict):
+    for part in _split_batches(read(path, rules), strict=strict):
         intake.take(part, on_progress=on_progress)
         if strict and intake.faults:
             break
@@ -275,8 +276,7 @@ def check_as_own(actor: Actor, rules: LineRules) -> None:
         )
 
 
-def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:
-    """The lines in batches; a strict one ends with the first rejected line."""
+def _split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:
     limit = min(LINES_AT_ONCE, STRICT_LINES) if strict else LINES_AT_ONCE
     part = DraftBatch()
     for line in drafts:
@@ -286,10 +286,3 @@ def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[
             part = DraftBatch()
     if len(part) or part.skipped:
         yield part
-
-
-def by_line_number(
-    part: DraftBatch, on_progress: Callable[[int], object] | None
-) -> Callable[[int], object] | None:
-    """Progress callback for the number of stored drafts, reported as line numbers."""
-    return on_progress and (lambda done: on_progress(part.numbers[done - 1]))

@@ -44,7 +44,7 @@ def open_file(path: Path) -> BinaryIO:
         NotFound: it cannot be opened.
         InvalidInput: it is the open store, which would lose its locks when this file is closed.
     """
-    if is_open_store(path):
+    if _is_open_store(path):
         raise InvalidInput(
             f"{path} is this store itself.", hint="Import an export or another store's backup.", field="file"
         )
@@ -54,8 +54,7 @@ def open_file(path: Path) -> BinaryIO:
         raise NotFound(f"{path} cannot be read: {error.strerror}.", field="file") from None
 
 
-def is_open_store(path: Path) -> bool:
-    """True if the file is the database of this process, or one that belongs to it."""
+def _is_open_store(path: Path) -> bool:
     files = database_files(Path(str(connection.settings_dict["NAME"])))
     try:
         return any(path.samefile(file) for file in files if file.exists())
@@ -122,24 +121,24 @@ def parse_line(number: int, raw: bytes) -> RawLine:
     # Only an escape can produce a lone surrogate; no database accepts one.
     if b"\\u" in raw and _has_lone_surrogate(value):
         return RawLine(number, {}, "it contains a lone surrogate, which is not a valid character")
-    return RawLine(number, value, nul_in=column_with_nul(value) if b"\\u0000" in raw else "")
+    return RawLine(number, value, nul_in=_column_with_nul(value) if b"\\u0000" in raw else "")
 
 
-def column_with_nul(value: dict[str, Any]) -> str:
+def _column_with_nul(value: dict[str, Any]) -> str:
     """The column of a line's row, or else its key, that contains a NUL character; "" if none does."""
     row = value.get("row")
     columns = {**value, **row, "row": None} if isinstance(row, dict) else value
-    found = next((name for name, each in columns.items() if has_nul(name) or has_nul(each)), "")
+    found = next((name for name, each in columns.items() if _has_nul(name) or _has_nul(each)), "")
     return found.replace("\x00", "\ufffd")
 
 
-def has_nul(value: Any) -> bool:
+def _has_nul(value: Any) -> bool:
     """True if a JSON value has a text, or a key, with a NUL character, which no text may have."""
     if isinstance(value, str):
         return "\x00" in value
     if isinstance(value, dict):
-        return any(has_nul(name) or has_nul(each) for name, each in value.items())
-    return isinstance(value, list) and any(map(has_nul, value))
+        return any(_has_nul(name) or _has_nul(each) for name, each in value.items())
+    return isinstance(value, list) and any(map(_has_nul, value))
 
 
 def _has_lone_surrogate(value: dict[str, Any]) -> bool:

@@ -50,13 +50,12 @@ def settle(records: Iterable[SourceRecord], rules: LineRules) -> Iterator[Number
     number = 0
     try:
         for number, record in enumerate(records, start=1):
-            yield settle_one(number, record, rules)
+            yield _settle_one(number, record, rules)
     except (JsonFault, LociError) as fault:
         yield NumberedDraft(number + 1, None, str(fault))
 
 
-def settle_one(number: int, record: SourceRecord, rules: LineRules) -> NumberedDraft:
-    """One record under the rules."""
+def _settle_one(number: int, record: SourceRecord, rules: LineRules) -> NumberedDraft:
     if record.why or record.skipped:
         return NumberedDraft(number, None, record.why, record.skipped)
     placed = None if rules.group else rules.group_of_place(record.place)
@@ -75,10 +74,10 @@ def settle_one(number: int, record: SourceRecord, rules: LineRules) -> NumberedD
     moment = record.draft.valid_from or record.at
     if rules.since is not None and moment is not None and moment < rules.since:
         return NumberedDraft(number, None, skipped=f"older than {rules.since:%Y-%m-%d}")
-    return numbered_draft(number, partial(apply_rules, record.draft, rules, group))
+    return numbered_draft(number, partial(_apply_rules, record.draft, rules, group))
 
 
-def apply_rules(draft: Draft, rules: LineRules, group: str | None) -> Draft:
+def _apply_rules(draft: Draft, rules: LineRules, group: str | None) -> Draft:
     """The draft with what the rules say: group, type, scope and source. Tags beyond the limit are left out."""
     return replace(
         draft,
@@ -90,7 +89,7 @@ def apply_rules(draft: Draft, rules: LineRules, group: str | None) -> Draft:
     )
 
 
-def run_records(
+def _run_records(
     actor: Actor,
     path: Path,
     rules: LineRules,
@@ -106,7 +105,7 @@ def run_records(
         actor,
         path,
         replace(rules, waiting=rules.waiting or waiting),
-        read=lambda path, rules: settle(chain(read(path, rules), left_out(path)), rules),
+        read=lambda path, rules: settle(chain(read(path, rules), _left_out(path)), rules),
         on_progress=on_progress,
         dry_run=dry_run,
         strict=strict,
@@ -114,8 +113,7 @@ def run_records(
     return replace(report, unit="record")
 
 
-def left_out(path: Path) -> Iterator[SourceRecord]:
-    """A record for each file of a zip that no reader sees, since its name leads out of it."""
+def _left_out(path: Path) -> Iterator[SourceRecord]:
     with FileTree(path) as tree:
         yield from (SourceRecord(skipped=LEADS_OUT) for _ in tree.outside())
 
@@ -137,6 +135,6 @@ def record_importer(
         description=description,
         endings=endings,
         recognises=recognises,
-        run=partial(run_records, read=read, waiting=waiting),
+        run=partial(_run_records, read=read, waiting=waiting),
         source=named if callable(named) else lambda path: named,
     )

@@ -24,14 +24,14 @@ def import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> boo
     for name in (draft.subject, draft.object):
         if len(name) > MAX_NAME_CHARS:
             raise InvalidInput(f"The name '{name[:40]}…' is too long for a relation.", field="subject")
-    if is_known(actor, draft):
+    if _is_known(actor, draft):
         return False
     if not dry_run:
         store_relation(actor, draft)
     return True
 
 
-def is_known(actor: Actor, draft: RelationDraft) -> bool:
+def _is_known(actor: Actor, draft: RelationDraft) -> bool:
     """True if the relation is stored, whether it counts or not; one that an undone import made is not."""
     predicate = check_relation(draft)
     try:

@@ -94,7 +94,7 @@ class LinesReport:
             f"{format_count(self.lines, self.unit)} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
             f"{self.reinforced} restated, {self.queued} waiting for a curator, {relations}{proposed}{len(self.faults)} not stored."
             f"{left_out}"
-            f"{found_text(self.findings)}"
+            f"{_found_text(self.findings)}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -141,8 +141,7 @@ class RestoreReport:
         return dataclasses.asdict(self)
 
 
-def found_text(findings: dict[str, int]) -> str:
-    """What the guard found in the texts, as a sentence; empty if nothing."""
+def _found_text(findings: dict[str, int]) -> str:
     kinds = ", ".join(f"{count} {kind_of(kind).label}" for kind, count in sorted(findings.items()))
     return f" Found: {kinds}." if kinds else ""
 

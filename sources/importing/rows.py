@@ -1,13 +1,10 @@
 """Builds rows from an export's records, with every value checked against its column."""
 
-from collections.abc import Callable
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import cache
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.core.validators import MaxLengthValidator
 from django.db import DatabaseError, IntegrityError, models, transaction
 from django.db.models import Model
 
@@ -22,8 +19,6 @@ from sources.importing.references import Targets
 from storage.bulk.insert import ManyInsert
 
 M = TypeVar("M", bound=Model)
-MAX_PLAIN_INT = 30_000  # accepted by every integer column
-UNLIMITED_CHARS = 2**62
 
 
 def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Model:
@@ -35,7 +30,7 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     for name in (*kind.fields, *kind.references):
         if name not in record:
             raise ValueError(f"it has no '{name}'")
-    values = {name: read(record[name]) for name, read in column_readers(kind)}
+    values = {name: parse_value(kind.model, name, record[name]) for name in kind.fields}
     references: dict[str, Model] = {}
     for name in kind.references:
         if name != "superseded_by":
@@ -47,7 +42,7 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     if kind is not MEMORY:
         return kind.model(**values, **references)
     memory = Memory(**values, **references)
-    derive_columns(memory)
+    _derive_columns(memory)
     return memory
 
 
@@ -60,30 +55,28 @@ def insert_rows(rows: list[Model]) -> dict[int, str]:
         return {}
     try:
         with transaction.atomic():
-            bulk_inserter(type(rows[0])).add(rows)
+            _bulk_inserter(type(rows[0])).add(rows)
     except (DatabaseError, ValueError, OverflowError):
-        return {at: why for at, row in enumerate(rows) if (why := insert_alone(row))}
+        return {at: why for at, row in enumerate(rows) if (why := _insert_alone(row))}
     return {}
 
 
 @cache
-def bulk_inserter(model: type[Model]) -> ManyInsert[Any]:
-    """Bulk insert of one table, cached."""
+def _bulk_inserter(model: type[Model]) -> ManyInsert[Any]:
     return ManyInsert(model)
 
 
-def insert_alone(row: Model) -> str:
-    """Insert one row in its own savepoint; return why the database rejected it, or ""."""
+def _insert_alone(row: Model) -> str:
     row.pk, row._state.adding = None, True
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except (DatabaseError, ValueError, OverflowError) as error:
-        return f"it conflicts with a stored row: {why_refused(row, error)}"
+        return f"it conflicts with a stored row: {_why_refused(row, error)}"
     return ""
 
 
-def why_refused(row: Model, error: Exception) -> str:
+def _why_refused(row: Model, error: Exception) -> str:
     """Why the database refused a row, in words for the one who imports it."""
     # The first line: on PostgreSQL the next ones hold the row's own values.
     if isinstance(error, IntegrityError) and "unique constraint" in str(error).lower().partition("\n")[0]:
@@ -99,7 +92,7 @@ def why_refused(row: Model, error: Exception) -> str:
     return str(error)
 
 
-def derive_columns(memory: Memory) -> None:
+def _derive_columns(memory: Memory) -> None:
     """Fill the derived columns; the neighbours' words are added to the context after all lines are in."""
     if not memory.content.strip():
         raise ValueError("its content is empty")
@@ -107,71 +100,6 @@ def derive_columns(memory: Memory) -> None:
     memory.filter = filter_tokens(memory)
     memory.forms = forms_of(memory.content)
     memory.context = context_of(memory, [])
-
-
-@cache
-def column_readers(kind: RecordKind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Columns of a table with the function that parses each one's values."""
-    return tuple((name, column_reader(kind.model, name)) for name in kind.fields)
-
-
-def column_reader(model: type[Model], name: str) -> Callable[[Any], Any]:
-    """A function that parses a column's values: plain ones directly, others by the field, which is slower."""
-    parse = partial(parse_value, model, name)
-    field = next((f for f in model._meta.concrete_fields if f.name == name), None)
-    plain, may_be_null = plain_reader(field), field is not None and field.null
-
-    def read(raw: Any) -> Any:
-        if raw is None and may_be_null:
-            return None
-        value = plain(raw)
-        return parse(raw) if value is None else value
-
-    return read
-
-
-def plain_reader(field: Any) -> Callable[[Any], Any]:
-    """A function that returns a plain value as the column holds it, and None for any other value."""
-    own_validators = [] if field is None else [*field.default_validators, *field._validators]
-    if field is None or not all(isinstance(v, MaxLengthValidator) for v in own_validators):
-        return lambda raw: None
-    match field:
-        case models.CharField() | models.TextField():
-            choices, most = dict(field.flatchoices or ()), field.max_length or UNLIMITED_CHARS
-            return lambda raw: (
-                raw
-                if type(raw) is str
-                and (raw in choices if choices else len(raw) <= most and "\x00" not in raw)
-                else None
-            )
-        case models.DateTimeField():
-            return lambda raw: _moment(raw) if type(raw) is str else None
-        case models.UUIDField():
-            return lambda raw: _uuid(raw) if type(raw) is str else None
-        case models.IntegerField():
-            return lambda raw: raw if type(raw) is int and 0 <= raw <= MAX_PLAIN_INT else None
-        case models.FloatField() | models.BooleanField():
-            wanted = float if isinstance(field, models.FloatField) else bool
-            return lambda raw: raw if type(raw) is wanted else None
-        case models.JSONField():
-            return lambda raw: raw if type(raw) in (dict, list) else None
-    return lambda raw: None
-
-
-@lru_cache(maxsize=2048)  # the rows of a batch often have the same times
-def _moment(raw: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(raw)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
-
-
-def _uuid(raw: str) -> UUID | None:
-    try:
-        return UUID(raw)
-    except ValueError:
-        return None
 
 
 def parse_value(model: type[Model], name: str, raw: Any) -> Any:

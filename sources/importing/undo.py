@@ -68,7 +68,7 @@ def undo_import(
     Raises:
         InvalidInput, NotFound: the id names no import. Conflict: it is undone already.
     """
-    id_ = parse_run(run)
+    id_ = _parse_run(run)
     entries = AuditEntry.objects.filter(origin=audit.OWN, run=id_).select_related("payload_row")
     if not entries.filter(operation=Operation.IMPORT).exists():
         raise NotFound("No import has this id.", hint="The report of an import names it.", field="run")
@@ -92,8 +92,7 @@ def undo_import(
     return UndoneImport(id_, done.hidden, done.restored, kept)
 
 
-def parse_run(run: str | UUID) -> UUID:
-    """The id of a run. Raises InvalidInput if it is none."""
+def _parse_run(run: str | UUID) -> UUID:
     try:
         return run if isinstance(run, UUID) else UUID(run.strip())
     except ValueError:

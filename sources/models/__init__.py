@@ -11,10 +11,11 @@ from sources.models.artifact import (
 )
 from sources.models.capture import CapturedTurn, Inbox
 from sources.models.upload import Upload, UploadState
-from sources.models.watched import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
+from sources.models.watched import WAS_WRITTEN, WatchedFile, WatchedFolder, WatchedSection, WatchState
 
 __all__ = [
     "SHA_DIGITS",
+    "WAS_WRITTEN",
     "Artifact",
     "ArtifactState",
     "CapturedTurn",
@@ -25,7 +26,6 @@ __all__ = [
     "Inbox",
     "Upload",
     "UploadState",
-    "WatchMode",
     "WatchState",
     "WatchedFile",
     "WatchedFolder",

@@ -1,5 +1,7 @@
 """Watched folders, their files, and the memory of each section."""
 
+from typing import Final
+
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
@@ -8,18 +10,15 @@ from access.models import Group
 from memories.models import Memory
 from storage.ids import new_id
 
-
-class WatchMode(models.TextChoices):
-    """Whether changed memories are also written into the files."""
-
-    READ = "read", gettext_lazy("read: files are only read")
-    SYNC = "sync", gettext_lazy("sync: changed memories are written into their files")
+WAS_WRITTEN: Final = (
+    "sync"  # the mode of a folder of 0.3.0 whose files were written too, until `loci watch` has said so
+)
 
 
 class WatchState(models.TextChoices):
     """Whether a folder is read, and the reason if not."""
 
-    ACTIVE = "active", gettext_lazy("active: kept in step")
+    ACTIVE = "active", gettext_lazy("active: read when it changes")
     PAUSED = "paused", gettext_lazy("paused: left alone until it is resumed")
     ASKING = (
         "asking",
@@ -33,7 +32,6 @@ class WatchedFolder(models.Model):
 
     `name` is unique and part of the memories' source; `marker` is the content of the folder's marker file. `note` says why
     the folder is not read. `gone_meant`: a person said that what is gone is meant to be. `from_config`: config.toml names it.
-    `written_seq` is how far the group's audit log was read for new memories, in mode sync.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -41,7 +39,7 @@ class WatchedFolder(models.Model):
     name = models.CharField(max_length=80, unique=True)
     path = models.TextField(unique=True)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="watched_folders")
-    mode = models.CharField(max_length=8, choices=WatchMode, default=WatchMode.READ)
+    mode = models.CharField(max_length=8, default="read")
     poll = models.BooleanField(default=False)
     as_own = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=WatchState, default=WatchState.ACTIVE)
@@ -52,7 +50,6 @@ class WatchedFolder(models.Model):
     added_by = models.CharField(max_length=300)
     created_at = models.DateTimeField(default=timezone.now)
     scanned_at = models.DateTimeField(null=True)
-    written_seq = models.BigIntegerField(null=True)
 
     class Meta:
         ordering = ["name"]
@@ -60,7 +57,6 @@ class WatchedFolder(models.Model):
             models.CheckConstraint(
                 name="watched_state_known", condition=models.Q(state__in=WatchState.values)
             ),
-            models.CheckConstraint(name="watched_mode_known", condition=models.Q(mode__in=WatchMode.values)),
         ]
 
     def __str__(self) -> str:
@@ -68,21 +64,19 @@ class WatchedFolder(models.Model):
 
 
 class WatchedFile(models.Model):
-    """A file as last read: its path, the SHA-256 of its bytes, and of the bytes that Loci wrote last.
+    """A file as last read: its path and the SHA-256 of its bytes.
 
     `signature` is what the file system says of it; while it is the same, the file is not read again. `problem` says why it
-    is not kept in step, in whole or in part. `gone_since` is when a scan first did not find it. `is_made`: Loci made the file.
+    is not stored, in whole or in part. `gone_since` is when a scan first did not find it.
     """
 
     key = models.BigAutoField(primary_key=True)
     folder = models.ForeignKey(WatchedFolder, on_delete=models.CASCADE, related_name="files")
     path = models.TextField()
     sha = models.CharField(max_length=64, blank=True, default="")
-    written = models.CharField(max_length=64, blank=True, default="")
     signature = models.CharField(max_length=100, blank=True, default="")
     problem = models.TextField(blank=True, default="")
     gone_since = models.DateTimeField(null=True)
-    is_made = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(name="watched_file_once", fields=["folder", "path"])]
@@ -95,8 +89,7 @@ class WatchedSection(models.Model):
     """A section of a file and its memory, with hashes of both texts at the last time they agreed.
 
     `ref` names it within the file and moves with its heading; `source_ref` is the memory's and stays. `memory` is None if the
-    text was refused, or purged since. `is_own` False: another memory has the text, and counts for both. `is_exact` False: the
-    memory has the text in other form (masked, cut), so it is never written into the file. `in_conflict`: file and memory were
+    text was refused, or purged since. `is_own` False: another memory has the text, and counts for both. `in_conflict`: file and memory were
     changed both, and the Review has the file's text. `disputed_from` is the memory's trust before its section was gone.
     """
 
@@ -109,7 +102,6 @@ class WatchedSection(models.Model):
     labels_hash = models.CharField(max_length=64, blank=True, default="")
     memory_hash = models.CharField(max_length=64, blank=True, default="")
     is_own = models.BooleanField(default=True)
-    is_exact = models.BooleanField(default=True)
     in_conflict = models.BooleanField(default=False)
     gone_since = models.DateTimeField(null=True)
     disputed_from = models.CharField(max_length=12, blank=True, default="")

@@ -14,7 +14,6 @@ from sources.models import WatchedFile, WatchedSection
 from sources.rooms.daily import CONTEXT, FOLDER, STANDING, take_out
 from sources.watching.disk import read_plain
 from sources.watching.folders import rooms_folder
-from sources.watching.replacing import sha_of
 
 WATCHED_PLACES: Final = (
     TextPlace("watched files", "reports on watched files contain it", WatchedFile, ("problem",), BLANKED,
@@ -41,7 +40,7 @@ class FilesOnDisk:
             for path in folder.rglob("*")
             if holds(path, doomed.quotes)
         )
-        watched = (str(path) for _, path, _ in found_in(doomed.texts))
+        watched = (str(path) for path in _found_in(doomed.texts))
         return (
             *(
                 f"the file {path.name} of the room {path.relative_to(rooms_folder()).parts[0]} has the text"
@@ -54,18 +53,18 @@ class FilesOnDisk:
         )
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
-        """Remove the memories from the rooms, and delete watched files that Loci made; people own the others."""
+        """Remove the memories from the rooms; people own the watched files."""
         checked, remains = list[str](), list[str]()
         try:
-            checked += clear_rooms(doomed)
+            checked += _clear_rooms(doomed)
         except (OSError, UnicodeError) as error:
             remains.append(
                 f"the rooms on disk could not be cleared: {getattr(error, 'strerror', None) or error}"
             )
-        return ClearedCopies((*checked, *delete_made(doomed.texts)), tuple(remains))
+        return ClearedCopies(tuple(checked), tuple(remains))
 
 
-def clear_rooms(doomed: PurgedTexts) -> Iterator[str]:
+def _clear_rooms(doomed: PurgedTexts) -> Iterator[str]:
     """Take lines out of the daily logs, and delete the contexts that have a text; they are written anew.
 
     Instructions lose the text as those in the database do.
@@ -89,32 +88,19 @@ def clear_rooms(doomed: PurgedTexts) -> Iterator[str]:
         yield f"instructions of rooms: {instructions} without the text now"
 
 
-def delete_made(texts: tuple[str, ...]) -> Iterator[str]:
-    """Delete the files with one of the texts that Loci made and that were not changed since."""
-    deleted = 0
-    for row, path, raw in list(found_in(texts)):
-        if row.is_made and sha_of(raw) == row.written:
-            path.unlink(missing_ok=True)
-            row.delete()
-            deleted += 1
-    if deleted:
-        yield f"files in watched folders: {deleted} deleted"
-
-
-def found_in(texts: tuple[str, ...]) -> Iterator[tuple[WatchedFile, Path, bytes]]:
-    """The watched files with one of the texts, with their paths and bytes; headings prefixed to a text may be missing."""
+def _found_in(texts: tuple[str, ...]) -> Iterator[Path]:
+    """The watched files with one of the texts; headings prefixed to a text may be missing."""
     whole = Quotes(texts)
     bare = {head: Quotes([rest]) for head, mark, rest in (text.partition(": ") for text in texts) if mark}
     rows: QuerySet[WatchedFile] = WatchedFile.objects.select_related("folder")
     for row in rows.iterator(chunk_size=500):
         path = Path(row.folder.path) / row.path
         try:
-            raw = read_plain(path)
-            text = raw.decode("utf-8")
+            text = read_plain(path).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         if whole.find(text) or any(path.stem in head and each.find(text) for head, each in bare.items()):
-            yield row, path, raw
+            yield path
 
 
 def holds(path: Path, quotes: Quotes) -> bool:

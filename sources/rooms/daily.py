@@ -33,9 +33,9 @@ def write_daily(room: Path, group: Group) -> int:
     folder.mkdir(mode=0o700, exist_ok=True)
     rows = AuditEntry.objects.filter(origin=OWN, chain=group_chain(group.id))
     end = rows.aggregate(last=Max("seq"))["last"] or 0
-    last = read_last(folder)
+    last = _read_last(folder)
     if last is None or last > end:
-        note_last(folder, end)
+        _note_last(folder, end)
         return 0
     stored = list(
         rows.filter(seq__gt=last, operation=Operation.STORE)
@@ -50,28 +50,25 @@ def write_daily(room: Path, group: Group) -> int:
             .exclude(source__startswith=SOURCE)
             .exclude(trust__in=WITHDRAWN_TRUSTS)
         )
-        written += add_lines(folder, list(found.order_by("key")))
+        written += _add_lines(folder, list(found.order_by("key")))
     if end != last:
-        note_last(folder, end)
+        _note_last(folder, end)
     return written
 
 
-def read_last(folder: Path) -> int | None:
-    """The last audit row read; None before the first call."""
+def _read_last(folder: Path) -> int | None:
     try:
         return int((folder / LAST).read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
         return None
 
 
-def note_last(folder: Path, seq: int) -> None:
-    """Record the last audit row read."""
+def _note_last(folder: Path, seq: int) -> None:
     with replace_file(folder / LAST) as file:
         file.write(f"{seq}\n")
 
 
-def add_lines(folder: Path, memories: list[Memory]) -> int:
-    """Add memories to the files of their days, without repeats; returns how many were added."""
+def _add_lines(folder: Path, memories: list[Memory]) -> int:
     added = 0
     by_day: dict[str, list[Memory]] = {}
     for memory in memories:
@@ -80,7 +77,7 @@ def add_lines(folder: Path, memories: list[Memory]) -> int:
         path = folder / f"{day}.md"
         text = path.read_text(encoding="utf-8") if path.exists() else f"# {day}\n\n"
         there = set(_ID.findall(text))
-        lines = [line_of(row) for row in rows if str(row.id) not in there]
+        lines = [_line_of(row) for row in rows if str(row.id) not in there]
         if lines:
             with replace_file(path) as file:
                 file.write(text if text.endswith("\n") else f"{text}\n")
@@ -89,7 +86,7 @@ def add_lines(folder: Path, memories: list[Memory]) -> int:
     return added
 
 
-def line_of(memory: Memory) -> str:
+def _line_of(memory: Memory) -> str:
     """A memory's line: time, type, source, the start of its text, and the id by which a purge finds it."""
     text = " ".join(memory.content.split())
     short = text if len(text) <= TEXT_CHARS else f"{text[: TEXT_CHARS - 1]}…"

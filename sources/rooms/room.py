@@ -39,14 +39,14 @@ ROOMS: Final = Actor(name="rooms", via=Via.JOB, scopes=ALL_SCOPES, all_groups=Tr
 
 def refresh_rooms() -> None:
     """Update every room that has changed."""
-    for slug, group in roomed_groups():
+    for slug, group in _roomed_groups():
         room = rooms_folder() / slug
         try:
             room.mkdir(mode=0o700, parents=True, exist_ok=True)
             if slug in settings.LOCI.files.daily_log:
                 write_daily(room, group)
             if slug in settings.LOCI.files.rooms:
-                write_room(room, group)
+                _write_room(room, group)
         except (
             LociError,
             OSError,
@@ -55,8 +55,7 @@ def refresh_rooms() -> None:
             logger.warning("The room of '%s' was not written: %s", slug, error)
 
 
-def roomed_groups() -> Iterator[tuple[str, Group]]:
-    """The groups with a room: named in the settings, neither private nor archived. None beside an encrypted store."""
+def _roomed_groups() -> Iterator[tuple[str, Group]]:
     if not may_be_plain():
         return
     files = settings.LOCI.files
@@ -65,17 +64,16 @@ def roomed_groups() -> Iterator[tuple[str, Group]]:
     yield from ((group.slug, group) for group in groups)
 
 
-def write_room(room: Path, group: Group) -> None:
-    """Write a group's room, except its daily log."""
-    about = read_about(room)
-    instructions = keep_instructions(room, group, str(dict_in(about, OWN).get("instructions", "")))
+def _write_room(room: Path, group: Group) -> None:
+    about = _read_about(room)
+    instructions = _keep_instructions(room, group, str(_dict_in(about, OWN).get("instructions", "")))
     own = {"generated": [CONTEXT], "instructions": instructions}
     first = {"name": group.title or group.slug, "created_at": group.created_at.isoformat()}
-    write_if_new(room / ABOUT, json.dumps({**first, **about, OWN: own}, ensure_ascii=False, indent=2) + "\n")
-    write_if_new(room / CONTEXT, context_text(group))
+    _write_if_new(room / ABOUT, json.dumps({**first, **about, OWN: own}, ensure_ascii=False, indent=2) + "\n")
+    _write_if_new(room / CONTEXT, _context_text(group))
 
 
-def read_about(room: Path) -> dict[str, Any]:
+def _read_about(room: Path) -> dict[str, Any]:
     """The content of .room.json, to which people may add keys such as colour, icon and tools.
 
     Raises:
@@ -98,13 +96,12 @@ class RoomBroken(LociError):
     code = "room_broken"
 
 
-def dict_in(about: dict[str, Any], name: str) -> dict[str, Any]:
-    """The dict under a key; empty if there is none."""
+def _dict_in(about: dict[str, Any], name: str) -> dict[str, Any]:
     found = about.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def keep_instructions(room: Path, group: Group, last: str) -> str:
+def _keep_instructions(room: Path, group: Group, last: str) -> str:
     """Synchronise CLAUDE.md with the group's instructions; returns the hash of the common text, or `last` if they differ.
 
     Instructions that changed are written into the file. A file that changed is proposed as the instructions, and both stay
@@ -119,7 +116,7 @@ def keep_instructions(room: Path, group: Group, last: str) -> str:
     if said == stored or (said is None and not stored):
         return digest(stored)
     if said is None or (digest(said) == last and stored):
-        write_if_new(path, stored + "\n")
+        _write_if_new(path, stored + "\n")
         return digest(stored)
     propose_instructions(ROOMS, group, said, file=f"rooms/{group.slug}/{STANDING}", is_whole=True)
     return last
@@ -130,7 +127,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def context_text(group: Group) -> str:
+def _context_text(group: Group) -> str:
     """The group's context: what an agent gets at the start of a session, and recently active threads."""
     pack = get_context(ROOMS, group=group.slug, token_budget=CONTEXT_TOKENS)
     parts = [
@@ -138,13 +135,12 @@ def context_text(group: Group) -> str:
         f"Written by Loci from the memories of the group `{group.slug}`; changes here are lost.",
         pack.text,
     ]
-    if threads := list(active_threads(group)):
+    if threads := list(_active_threads(group)):
         parts += ["## Recent conversations", "\n".join(threads)]
     return "\n\n".join(parts) + "\n"
 
 
-def active_threads(group: Group) -> Iterator[str]:
-    """Recently active threads, each with its size and the start of its last text."""
+def _active_threads(group: Group) -> Iterator[str]:
     seen = as_q(recallable_by(ROOMS, group))
     rows = Thread.objects.filter(group=group).annotate(
         turns=Count("memories"), last=Max("memories__created_at")
@@ -158,8 +154,7 @@ def active_threads(group: Group) -> Iterator[str]:
             )
 
 
-def write_if_new(path: Path, text: str) -> None:
-    """Write a file if its content changed."""
+def _write_if_new(path: Path, text: str) -> None:
     try:
         if path.read_text(encoding="utf-8") == text:
             return

@@ -66,7 +66,7 @@ def export_as(
     """
     exporter = next(exporter for exporter in EXPORTERS if exporter.name == name)
     exported = readable_groups(actor, groups)
-    check_free(path, is_folder=exporter.is_folder, overwrite=overwrite)
+    _check_free(path, is_folder=exporter.is_folder, overwrite=overwrite)
     with consistent_read():
         counts = exporter.write(SharedRows(actor, exported, on_progress), path)
     slugs = tuple(group.slug for group in exported)
@@ -75,8 +75,7 @@ def export_as(
     return SharedReport(name, slugs, dict(counts))
 
 
-def check_free(path: Path, *, is_folder: bool, overwrite: bool) -> None:
-    """Raise Conflict if the path is taken: by a file, or by a folder that is not empty."""
+def _check_free(path: Path, *, is_folder: bool, overwrite: bool) -> None:
     if is_folder and path.exists() and not path.is_dir():
         raise Conflict(f"{path} is a file.", hint="Name a new folder.", field="file")
     if not is_folder and path.is_dir():

@@ -33,7 +33,7 @@ def write_graph(rows: SharedRows, path: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for group in rows.groups:
         memories = list(rows.memories(group))
-        names = {name_of(memory): memory for memory in memories if memory.type == Type.ENTITY}
+        names = {_name_of(memory): memory for memory in memories if memory.type == Type.ENTITY}
         for name, memory in names.items():
             entities.setdefault(name, GraphEntity(memory.tags[0] if memory.tags else OTHER_TYPE))
         for memory in memories:
@@ -47,7 +47,7 @@ def write_graph(rows: SharedRows, path: Path) -> Counter[str]:
         for relation in rows.relations(group):
             ends = head_of(relation.subject), head_of(relation.object)
             if keys.issuperset(end.key for end in ends):
-                triples[name_of(ends[0]), relation.predicate, name_of(ends[1])] = None
+                triples[_name_of(ends[0]), relation.predicate, _name_of(ends[1])] = None
     with replace_file(path) as file:
         for name in sorted(entities):
             entity = entities[name]
@@ -64,6 +64,5 @@ def write_graph(rows: SharedRows, path: Path) -> Counter[str]:
     return counts + Counter({"entity": len(entities), "relation": len(triples)})
 
 
-def name_of(memory: Memory) -> str:
-    """An entity's name on one line."""
+def _name_of(memory: Memory) -> str:
     return " ".join(memory.content.split())

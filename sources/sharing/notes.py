@@ -22,36 +22,35 @@ OWN_SOURCES: Final = ("locus", "markdown:")
 
 def write_vault(rows: SharedRows, path: Path) -> Counter[str]:
     """Markdown notes, a folder per group."""
-    return write_notes(rows, lambda group: path / group.slug, ".md")
+    return _write_notes(rows, lambda group: path / group.slug, ".md")
 
 
 def write_rooms(rows: SharedRows, path: Path) -> Counter[str]:
     """`.locus` files, a room per group with its name and its instructions."""
     for group in rows.groups:
         room = path / "rooms" / group.slug
-        make_folder(room)
+        _make_folder(room)
         about = {"name": group.title or group.slug, "created_at": group.created_at.isoformat()}
-        write_text(room / ".room.json", json.dumps(about, ensure_ascii=False, indent=2) + "\n")
+        _write_text(room / ".room.json", json.dumps(about, ensure_ascii=False, indent=2) + "\n")
         if group.instructions:
-            write_text(room / "CLAUDE.md", group.instructions.rstrip() + "\n")
-    return write_notes(rows, lambda group: path / "rooms" / group.slug / "loci", ".locus")
+            _write_text(room / "CLAUDE.md", group.instructions.rstrip() + "\n")
+    return _write_notes(rows, lambda group: path / "rooms" / group.slug / "loci", ".locus")
 
 
-def write_notes(rows: SharedRows, folder_of: Callable[[Group], Path], ending: str) -> Counter[str]:
+def _write_notes(rows: SharedRows, folder_of: Callable[[Group], Path], ending: str) -> Counter[str]:
     """A note per memory. One that came from a note keeps its id, so that a second export has the same names."""
     counts: Counter[str] = Counter()
     for group in rows.groups:
         folder, taken = folder_of(group), {ref for ref in rows.source_refs(group) if ID.fullmatch(ref)}
         for memory in rows.memories(group):
-            make_folder(folder)
-            id_ = memory.source_ref if memory.source_ref in taken else free_id(memory, taken)
-            write_text(folder / f"{id_}{ending}", note_of(memory, id_))
+            _make_folder(folder)
+            id_ = memory.source_ref if memory.source_ref in taken else _free_id(memory, taken)
+            _write_text(folder / f"{id_}{ending}", _note_of(memory, id_))
             counts["memory"] += 1
     return counts
 
 
-def free_id(memory: Memory, taken: set[str]) -> str:
-    """An id for a note that no other note of its folder has."""
+def _free_id(memory: Memory, taken: set[str]) -> str:
     at = memory.valid_from or memory.created_at
     slug = slug_of(title_of(memory.content))[:SLUG_CHARS].strip("-_") or "memory"
     first = f"locus-{at:%Y%m%d}-{slug}"
@@ -63,8 +62,7 @@ def free_id(memory: Memory, taken: set[str]) -> str:
     return id_
 
 
-def note_of(memory: Memory, id_: str) -> str:
-    """A memory as a note."""
+def _note_of(memory: Memory, id_: str) -> str:
     at = memory.valid_from or memory.created_at
     tags = ", ".join(quote(tag) for tag in memory.tags)
     head = {
@@ -75,8 +73,8 @@ def note_of(memory: Memory, id_: str) -> str:
         "tags": f"[{tags}]" if tags else "",
         "importance": str(memory.importance) if memory.importance != DEFAULT_IMPORTANCE else "",
         "author": quote(author) if (author := author_of(memory)) else "",
-        CONVERSATION: quote(conversation) if (conversation := conversation_of(memory)) else "",
-        "origin": quote(origin) if (origin := origin_of(memory)) else "",
+        CONVERSATION: quote(conversation) if (conversation := _conversation_of(memory)) else "",
+        "origin": quote(origin) if (origin := _origin_of(memory)) else "",
     }
     lines = [f"{name}: {value}" for name, value in head.items() if value]
     return "\n".join([FENCE, *lines, FENCE, with_title(memory.content), ""])
@@ -89,14 +87,12 @@ def with_title(content: str) -> str:
     return content if has_own or not title else f"# {title}\n\n{content}"
 
 
-def conversation_of(memory: Memory) -> str:
-    """The name of its thread, or the conversation that a note was taken from."""
+def _conversation_of(memory: Memory) -> str:
     noted = memory.metadata.get(CONVERSATION)
     return memory.thread.name if memory.thread is not None else noted if isinstance(noted, str) else ""
 
 
-def origin_of(memory: Memory) -> str:
-    """Where a text came from, before it was a note."""
+def _origin_of(memory: Memory) -> str:
     before = memory.metadata.get("origin")
     if isinstance(before, str):
         return before
@@ -104,14 +100,12 @@ def origin_of(memory: Memory) -> str:
     return "" if is_own else "#".join(filter(None, (memory.source, memory.source_ref)))
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner reads; those above it too."""
+def _make_folder(folder: Path) -> None:
     for each in [*reversed(folder.parents), folder]:
         if not each.exists():
             each.mkdir(mode=0o700)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file completely or not at all."""
+def _write_text(path: Path, text: str) -> None:
     with replace_file(path) as file:
         file.write(text)

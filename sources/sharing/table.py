@@ -18,13 +18,12 @@ def write_table(rows: SharedRows, path: Path) -> Counter[str]:
         table.writeheader()
         for group in rows.groups:
             for memory in rows.memories(group):
-                table.writerow({name: csv_cell(value) for name, value in row_of(memory).items()})
+                table.writerow({name: csv_cell(value) for name, value in _row_of(memory).items()})
                 counts["memory"] += 1
     return counts
 
 
-def row_of(memory: Memory) -> dict[str, object]:
-    """A memory's values by column."""
+def _row_of(memory: Memory) -> dict[str, object]:
     return {
         "id": memory.source_ref if is_uuid(memory.source_ref) else str(memory.id),
         "text": memory.content,

@@ -82,8 +82,8 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_for
         )
     if rules.group:
         find_group(actor, rules.group, right=WRITE)
-    check_size(sent.size)
-    name = mask_words(clean_file_name(sent.name))[:200]
+    _check_size(sent.size)
+    name = mask_words(_clean_file_name(sent.name))[:200]
     if own_uploads(actor).filter(finished_at=None).count() >= MAX_WAITING:
         raise Conflict(
             f"You already have {MAX_WAITING} unfinished files.", hint="Import or discard them first."
@@ -100,7 +100,7 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_for
     except BaseException:
         remove_file(upload)
         raise
-    return process_if_small(upload)
+    return _process_if_small(upload)
 
 
 def begin_undo(actor: Actor, upload_id: UUID) -> Upload:
@@ -116,7 +116,7 @@ def begin_undo(actor: Actor, upload_id: UUID) -> Upload:
         raise Conflict(
             f"'{upload.name}' cannot be undone, its state is '{upload.state}'.", hint="Reload the page."
         )
-    return process_if_small(find_upload(actor, upload_id))
+    return _process_if_small(find_upload(actor, upload_id))
 
 
 def begin_import(actor: Actor, upload_id: UUID) -> Upload:
@@ -133,7 +133,7 @@ def begin_import(actor: Actor, upload_id: UUID) -> Upload:
             f"'{upload.name}' is not waiting for confirmation, its state is '{upload.state}'.",
             hint="Reload the page.",
         )
-    return process_if_small(find_upload(actor, upload_id))
+    return _process_if_small(find_upload(actor, upload_id))
 
 
 def discard_upload(actor: Actor, upload_id: UUID) -> Upload:
@@ -165,7 +165,7 @@ def find_upload(actor: Actor, upload_id: UUID) -> Upload:
     return found
 
 
-def process_if_small(upload: Upload) -> Upload:
+def _process_if_small(upload: Upload) -> Upload:
     """Process a small file now; a larger one is left to the worker."""
     if upload.size <= AT_ONCE_BYTES:
         process_upload(upload)
@@ -173,65 +173,64 @@ def process_if_small(upload: Upload) -> Upload:
     return upload
 
 
-def waiting_uploads() -> QuerySet[Upload]:
-    """Uploads to be checked or imported that no live process works on, oldest first."""
+def _waiting_uploads() -> QuerySet[Upload]:
     dead = timezone.now() - DEAD_AFTER
     return Upload.objects.filter(Q(working_at=None) | Q(working_at__lt=dead), state__in=TO_DO).order_by("key")
 
 
 def is_waiting() -> bool:
     """True if there is something to process; one cheap query."""
-    return waiting_uploads().exists()
+    return _waiting_uploads().exists()
 
 
 def process_waiting(actor: Actor) -> str | None:
     """Process all waiting uploads, each with its sender's rights; None if there were none."""
     done = 0
-    while (upload := waiting_uploads().first()) is not None and process_upload(upload):
+    while (upload := _waiting_uploads().first()) is not None and process_upload(upload):
         done += 1
     return f"{done} file{'' if done == 1 else 's'}" if done else None
 
 
 def process_upload(upload: Upload) -> bool:
     """Check or import a file and store the result; False if another process works on it."""
-    mine = waiting_uploads().filter(pk=upload.pk, state=upload.state)
+    mine = _waiting_uploads().filter(pk=upload.pk, state=upload.state)
     if mine.update(working_at=timezone.now(), lines_done=0) != 1:
         return False
     is_trial, report = upload.state == UploadState.CHECK, None
     try:
         if upload.state == UploadState.UNDO:
-            undo_upload(upload)
+            _undo_upload(upload)
         else:
-            report = import_upload(upload, dry_run=is_trial)
+            report = _import_upload(upload, dry_run=is_trial)
             if is_trial:
                 mask_file(file_of(upload), database_key())
     except LociError as refusal:
-        fail_upload(upload, error=str(refusal))
+        _fail_upload(upload, error=str(refusal))
     except Exception:
         reference = secrets.token_hex(4)
         log.exception("The import of upload %s failed, reference %s", upload.id, reference)
         error = f"An internal error occurred. The operator finds it in the log as {reference}."
-        fail_upload(upload, error=error)
+        _fail_upload(upload, error=error)
     else:
         if report is not None:
-            finish_upload(upload, UploadState.CHECKED if is_trial else UploadState.DONE, report=report)
+            _finish_upload(upload, UploadState.CHECKED if is_trial else UploadState.DONE, report=report)
     return True
 
 
-def fail_upload(upload: Upload, *, error: str) -> None:
+def _fail_upload(upload: Upload, *, error: str) -> None:
     """Store why a step failed. After a failed undo the file is imported still, and can be undone again."""
     if upload.state != UploadState.UNDO:
-        finish_upload(upload, UploadState.FAILED, error=error)
+        _finish_upload(upload, UploadState.FAILED, error=error)
         return
     rows = Upload.objects.filter(pk=upload.pk)
     rows.update(state=UploadState.DONE, error=error, working_at=None, finished_at=timezone.now())
 
 
-def undo_upload(upload: Upload) -> None:
+def _undo_upload(upload: Upload) -> None:
     """Take an import back with its sender's present rights, and store what was taken back and what stays."""
     rows = Upload.objects.filter(pk=upload.pk)
     result = undo_import(
-        sender_actor(upload.user_id),
+        _sender_actor(upload.user_id),
         upload.run or "",
         on_progress=lambda done: rows.update(lines_done=done, working_at=timezone.now()),
     )
@@ -261,18 +260,17 @@ def delete_old_uploads() -> int:
     return count + Upload.objects.filter(finished_at__lt=now - RECORDS_KEPT).delete()[0]
 
 
-def import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
-    """Import an upload's file with its sender's present rights, recording the progress."""
+def _import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
     if not file_of(upload).exists():
         raise NotFound("The file no longer exists.", hint="Upload it again.")
     rows = Upload.objects.filter(pk=upload.pk)
     with open_file(upload) as path:
         importer = choose_importer(path, upload.format)
         if not upload.recognised:
-            note_format(upload, importer)
+            _note_format(upload, importer)
         rules = LineRules(upload.source, upload.group, upload.type, upload.scope, waiting=upload.waiting)
         return importer.run(
-            sender_actor(upload.user_id),
+            _sender_actor(upload.user_id),
             path,
             rules,
             on_progress=lambda line: rows.update(lines_done=line, working_at=timezone.now()),
@@ -280,7 +278,7 @@ def import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
         )
 
 
-def note_format(upload: Upload, importer: Importer) -> None:
+def _note_format(upload: Upload, importer: Importer) -> None:
     """Store the format of a file, and what depends on it: its source, and whether its lines count."""
     upload.recognised = importer.name
     upload.source = upload.source or importer.source_of(Path(upload.name))[:200]
@@ -288,7 +286,7 @@ def note_format(upload: Upload, importer: Importer) -> None:
     upload.save(update_fields=["recognised", "source", "line_count"])
 
 
-def sender_actor(user_id: int) -> Actor:
+def _sender_actor(user_id: int) -> Actor:
     """The actor of a file's sender, with present rights; raises NotPermitted for a deactivated user."""
     user = User.objects.get(pk=user_id)
     if not user.is_active:
@@ -296,10 +294,9 @@ def sender_actor(user_id: int) -> Actor:
     return replace(actor_for_user(user, via=Via.ADMIN), client="import")
 
 
-def finish_upload(
+def _finish_upload(
     upload: Upload, state: UploadState, *, report: ImportReport | None = None, error: str = ""
 ) -> None:
-    """Store the result unless the file was discarded meanwhile; delete the file if no import is to follow."""
     is_over = state != UploadState.CHECKED
     faults = report.faults if report else ()
     rows = Upload.objects.filter(pk=upload.pk, state=upload.state)
@@ -321,8 +318,7 @@ def finish_upload(
         remove_file(upload)
 
 
-def check_size(size: int) -> None:
-    """Raise TooLarge or InvalidInput for a file of this many bytes that is too large or empty."""
+def _check_size(size: int) -> None:
     limit = settings.LOCI.server.max_upload_bytes
     if size > limit:
         raise TooLarge(
@@ -334,7 +330,7 @@ def check_size(size: int) -> None:
         raise InvalidInput("The file is empty.", field="file")
 
 
-def clean_file_name(name: str) -> str:
+def _clean_file_name(name: str) -> str:
     """The last component of an uploaded name, without unprintable characters, at most 200 characters."""
     last = "".join(c for c in PurePosixPath(name.replace("\\", "/")).name if c.isprintable())
     return last.encode("utf-8", "replace").decode()[-200:] if last.strip(". ") else "file.jsonl"

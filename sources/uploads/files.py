@@ -75,12 +75,12 @@ class UploadedFiles:
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """How many files contain one of the texts."""
-        count = sum(1 for _ in uploads_with(doomed))
+        count = sum(1 for _ in _uploads_with(doomed))
         return (f"files uploaded for import contain it: {count}",) if count else ()
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Delete the files that contain one of the texts."""
-        gone = list(uploads_with(doomed))
+        gone = list(_uploads_with(doomed))
         for upload in gone:
             remove_file(upload)
             Upload.objects.filter(pk=upload.pk).update(
@@ -93,27 +93,24 @@ class UploadedFiles:
         return ClearedCopies(checked=(f"files uploaded for import: {len(gone)} deleted",) if gone else ())
 
 
-def uploads_with(doomed: PurgedTexts) -> Iterator[Upload]:
-    """The uploads whose file contains one of the texts."""
+def _uploads_with(doomed: PurgedTexts) -> Iterator[Upload]:
     for upload in Upload.objects.filter(finished_at=None):
         if contains_text(file_of(upload), doomed.bytes):
             yield upload
 
 
 def contains_text(path: Path, needles: list[bytes]) -> bool:
-    """True if the file exists and contains one of the byte strings, in a zip unpacked."""
     try:
         with readable(path, database_key()) as plain:
             with plain.open("rb") as stream:
                 if contains_any(stream, needles):
                     return True
-            return is_zipfile(plain) and zip_contains_text(plain, needles)
+            return is_zipfile(plain) and _zip_contains_text(plain, needles)
     except FileNotFoundError:
         return False
 
 
-def zip_contains_text(path: Path, needles: list[bytes]) -> bool:
-    """True if a file in a zip contains one of the byte strings, or cannot be read."""
+def _zip_contains_text(path: Path, needles: list[bytes]) -> bool:
     try:
         with FileTree(path) as tree:
             for name in tree.names():

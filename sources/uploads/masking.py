@@ -30,7 +30,7 @@ def mask_file(path: Path, key: DatabaseKey | None = None) -> bool:
         new = path.with_suffix(f"{path.suffix}.masked")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-                masked = map(mask_passage, passages(stream))
+                masked = map(_mask_passage, _passages(stream))
                 out.writelines(sealed_chunks(masked, key) if key else masked)
             new.replace(path)
         finally:
@@ -38,7 +38,7 @@ def mask_file(path: Path, key: DatabaseKey | None = None) -> bool:
     return True
 
 
-def passages(stream: IO[bytes]) -> Iterator[bytes]:
+def _passages(stream: IO[bytes]) -> Iterator[bytes]:
     """The lines of a file; the lines of a private key as one passage."""
     frame = list[bytes]()
     for line in stream:
@@ -52,26 +52,24 @@ def passages(stream: IO[bytes]) -> Iterator[bytes]:
     yield b"".join(frame)
 
 
-def mask_passage(raw: bytes) -> bytes:
+def _mask_passage(raw: bytes) -> bytes:
     """A line with its secrets masked; a changed line of an export also loses the vectors of its old text."""
     text = raw.decode("utf-8", "surrogateescape")
-    value = read_json(text)
+    value = _read_json(text)
     if value is None:
-        return str(without_secrets(text)).encode("utf-8", "surrogateescape")
-    safe = without_secrets(value)
+        return str(_without_secrets(text)).encode("utf-8", "surrogateescape")
+    safe = _without_secrets(value)
     if safe == value:
         return raw
     safe.pop("pieces", None) if isinstance(safe, dict) else None
     return json.dumps(safe, ensure_ascii=False).encode("utf-8", "surrogateescape") + raw[len(raw.rstrip()) :]
 
 
-def without_secrets(value: Any) -> Any:
-    """A text or JSON value with its secrets of published formats masked."""
+def _without_secrets(value: Any) -> Any:
     return admit(value, Door.OUTSIDE, ONLY_SECRETS, on_hold=OnHold.MASK).value
 
 
-def read_json(text: str) -> Any:
-    """The JSON object or list of a line; None for any other text."""
+def _read_json(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -1,6 +1,6 @@
-"""Keeps folders of notes and groups in step.
+"""Watches folders of notes, whose sections are memories of a group. Files are only read.
 
-Read in this order: folders (which are watched) → scan (one pass over a folder) → note_text (a file as sections) → matching
-(sections and rows) → file_to_memory → memory_to_file → missing (deleted sections) → loop (the process). The folder's row
-names the group; nothing here takes a path from a client.
+Read in this order: folders (which are watched) → scan (one pass over a folder) → note_text (a file as sections) →
+file_to_memory → missing (deleted sections) → loop (the process). The folder's row names the group; nothing here takes a
+path from a client.
 """

@@ -1,5 +1,6 @@
 """The files of a watched folder as the file system shows them; links are not followed."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -68,16 +69,16 @@ def list_files(root: Path) -> Iterator[SeenFile]:
         for entry in found:
             if is_room and entry.name in OF_ROOMS:
                 continue
-            if entry.name.startswith(".") or entry.name in SKIPPED or not is_text_name(entry.name):
+            if entry.name.startswith(".") or entry.name in SKIPPED or not _is_text_name(entry.name):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(Path(entry.path))
-            elif is_note(entry.name) and (seen := look_at(root, entry)) is not None and count < MAX_FILES:
+            elif is_note(entry.name) and (seen := _look_at(root, entry)) is not None and count < MAX_FILES:
                 count += 1
                 yield seen
 
 
-def is_text_name(name: str) -> bool:
+def _is_text_name(name: str) -> bool:
     """True for a name that is valid text; others cannot be stored."""
     try:
         name.encode("utf-8")
@@ -91,7 +92,7 @@ def is_note(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
+def _look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
     """A regular file as the file system shows it; None for anything else, or if it was just deleted."""
     try:
         about = entry.stat(follow_symlinks=False)
@@ -100,10 +101,15 @@ def look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
     if not stat.S_ISREG(about.st_mode):
         return None
     path = PurePosixPath(Path(entry.path).relative_to(root)).as_posix()
-    return SeenFile(path, signature_of(about), about.st_size, max(about.st_mtime, about.st_ctime))
+    return SeenFile(path, _signature_of(about), about.st_size, max(about.st_mtime, about.st_ctime))
 
 
-def signature_of(about: os.stat_result) -> str:
+def sha_of(raw: bytes) -> str:
+    """SHA-256 of a file's bytes in hex."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _signature_of(about: os.stat_result) -> str:
     """A value that changes with every write: inode, size, mtime and ctime (which programs cannot set)."""
     return f"{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}"
 
@@ -126,7 +132,7 @@ def read_file(root: Path, seen: SeenFile) -> bytes | None:
     try:
         with os.fdopen(handle, "rb") as file:
             raw = file.read(seen.size + 1)
-            is_same = signature_of(os.fstat(file.fileno())) == seen.signature
+            is_same = _signature_of(os.fstat(file.fileno())) == seen.signature
     except OSError:
         return None
     return raw if is_same and len(raw) == seen.size else None

@@ -30,11 +30,10 @@ ROWS_AT_ONCE = 500
 
 @dataclass
 class ScanOutcome:
-    """What a scan did, in numbers, and problems by file. `writes` are sections of which only the memory changed."""
+    """What a scan did, in numbers, and problems by file."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: dict[int, list[str]] = field(default_factory=dict)
-    writes: list[tuple[WatchedSection, Memory]] = field(default_factory=list)
 
     def blame(self, file: WatchedFile, why: str) -> None:
         """Record a problem of a file."""
@@ -61,23 +60,22 @@ def current_memories(rows: Iterable[WatchedSection]) -> dict[int, Memory]:
 def take_pair(
     actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
-    """Synchronise a section and its memory; returns a section to store as new."""
-    before = values_of(row)
-    again = bring_into_step(actor, outcome, section, row, head)
-    if values_of(row) != before:
+    """Bring a section's memory up to date; returns a section to store as new."""
+    before = _values_of(row)
+    again = _bring_into_step(actor, outcome, section, row, head)
+    if _values_of(row) != before:
         row.save()
     return again
 
 
-def values_of(row: WatchedSection) -> list[object]:
-    """The values of a row, to tell whether it changed."""
+def _values_of(row: WatchedSection) -> list[object]:
     return [getattr(row, field.attname) for field in row._meta.concrete_fields]
 
 
-def bring_into_step(
+def _bring_into_step(
     actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory | None
 ) -> NewSection | None:
-    """Update the row, and the file or memory that is behind; returns a section to store as new."""
+    """Update the row, and the memory if the file changed alone; returns a section to store as new."""
     confirm_again(actor, row, head)
     row.ref = section.ref
     is_new_text = section.body_hash != row.body_hash
@@ -94,15 +92,13 @@ def bring_into_step(
     if section.body_of(head.content) == section.body and (is_new_text or is_new_memory):
         settle(row, section, head)
     elif (is_new_memory or row.in_conflict) and is_new_text:
-        propose_text(actor, outcome, section, row, head)
+        _propose_text(actor, outcome, section, row, head)
     elif is_new_memory:
         if row.in_conflict:
             row.memory, row.memory_hash = head, head.content_hash
-            show_current(row, head)
-        else:
-            outcome.writes.append((row, head))
+            _show_current(row, head)
     elif says_more:
-        edit_memory(actor, outcome, section, row, head)
+        _edit_memory(actor, outcome, section, row, head)
     return None
 
 
@@ -111,13 +107,11 @@ def settle(row: WatchedSection, section: SectionText, memory: Memory) -> None:
     row.memory, row.memory_hash = memory, memory.content_hash
     row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
     row.in_conflict = False
-    row.is_exact = section.span is not None and section.body_of(memory.content) == section.body
 
 
-def edit_memory(
+def _edit_memory(
     actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory
 ) -> None:
-    """Store a section's text as a new version of its memory, with changed labels of the front matter."""
     draft = section.draft
     same_labels = section.labels_hash[:32] == row.labels_hash[:32]
     change = EditDraft(draft.content) if same_labels else EditDraft(
@@ -128,21 +122,19 @@ def edit_memory(
     except LociError as error:
         row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
         if error.message != f"{head.id} already has these values.":
-            row.is_exact = False  # the file says what the memory may not
             outcome.blame(row.file, f"{section.ref or 'its text'}: {error}")
         return
     if done.outcome == EditOutcome.QUEUED:
-        row.body_hash, row.labels_hash, row.is_exact = section.body_hash, section.labels_hash, False
+        row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
         outcome.counts["queued"] += 1
         return
     settle(row, section, done.memory)
     outcome.counts["changed"] += 1
 
 
-def propose_text(
+def _propose_text(
     actor: Actor, outcome: ScanOutcome, section: SectionText, row: WatchedSection, head: Memory
 ) -> None:
-    """Propose a file's text in the Review, since its memory changed too; neither is overwritten."""
     row.body_hash, row.labels_hash = section.body_hash, section.labels_hash
     row.memory, row.memory_hash, row.in_conflict = head, head.content_hash, True
     try:
@@ -156,11 +148,11 @@ def propose_text(
     except LociError as error:
         outcome.blame(row.file, f"{section.ref or 'its text'}: {error}")
         return
-    show_current(row, head)
+    _show_current(row, head)
     outcome.counts["proposed"] += 1
 
 
-def show_current(row: WatchedSection, head: Memory) -> None:
+def _show_current(row: WatchedSection, head: Memory) -> None:
     """Point the proposals about a section at the current version, which the Review compares."""
     waiting = Proposal.objects.filter(
         verb=FILE_TEXT, group=head.group, version=str(head.root_key), status=ProposalStatus.WAITING
@@ -172,10 +164,10 @@ def store_new(actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, new: Se
     """Store new sections in one batch and record their memories."""
     if not new:
         return
-    refs = free_refs(folder, new)
-    drafts = [draft_for(folder, each, ref) for each, ref in zip(new, refs, strict=True)]
+    refs = _free_refs(folder, new)
+    drafts = [_draft_for(folder, each, ref) for each, ref in zip(new, refs, strict=True)]
     result = store_many(actor, drafts)
-    memories = by_id([id_ for id_ in result.ids if id_ is not None])
+    memories = _by_id([id_ for id_ in result.ids if id_ is not None])
     holders = find_holders(folder, refs)
     refused = {refusal.index: refusal.why for refusal in result.refused}
     made = []
@@ -227,8 +219,7 @@ def propose_instruction_files(
             outcome.counts["proposed"] += is_new
 
 
-def draft_for(folder: WatchedFolder, new: NewSection, ref: str) -> Draft:
-    """A section's draft with the folder's group and source."""
+def _draft_for(folder: WatchedFolder, new: NewSection, ref: str) -> Draft:
     scope = Scope.GLOBAL if folder.group.slug == EVERYONE else Scope.GROUP
     return replace(
         new.section.draft, group=folder.group.slug, scope=scope, source=f"{SOURCE}{folder.name}", source_ref=ref,
@@ -236,7 +227,7 @@ def draft_for(folder: WatchedFolder, new: NewSection, ref: str) -> Draft:
     )  # fmt: skip
 
 
-def free_refs(folder: WatchedFolder, new: Sequence[NewSection]) -> list[str]:
+def _free_refs(folder: WatchedFolder, new: Sequence[NewSection]) -> list[str]:
     """An unused source_ref for each section; a section that lost its memory gets a new one."""
     taken = set(WatchedSection.objects.filter(file__folder=folder).values_list("source_ref", flat=True))
     refs = []
@@ -262,8 +253,7 @@ def find_holders(folder: WatchedFolder, refs: Sequence[str]) -> dict[str, Memory
     return found
 
 
-def by_id(ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Memories by id."""
+def _by_id(ids: Sequence[UUID]) -> dict[UUID, Memory]:
     found: dict[UUID, Memory] = {}
     for at in range(0, len(ids), ROWS_AT_ONCE):
         found |= {row.id: row for row in Memory.objects.filter(id__in=ids[at : at + ROWS_AT_ONCE])}

@@ -19,7 +19,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted
 from access.groups import find_group
 from access.models import Group, Role
-from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
+from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
 from sources.slug import slug_of
 from sources.watching.disk import MARKER, read_marker
 from storage.ids import new_id
@@ -28,6 +28,7 @@ SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily
 NAME_CHARS: Final = 60
 ENCRYPTED: Final = "The store is encrypted, and files beside it would not be."
 ALLOW: Final = "Set files.beside_encryption = true if that is meant."
+ONLY_READ: Final = "is only read now: changed memories are not written into its files"
 WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
 
 
@@ -36,7 +37,6 @@ def add_folder(
     path: Path,
     *,
     group: str | None,
-    mode: str = WatchMode.READ,
     poll: bool = False,
     as_own: bool = False,
     from_config: bool = False,
@@ -44,48 +44,44 @@ def add_folder(
     """Watch a folder: its notes become memories of the group. A folder already watched gets the new options.
 
     Raises:
-        NotFound, InvalidInput: the path is no folder, or one that is not watched; the mode is not allowed.
+        NotFound, InvalidInput: the path is no folder, or one that is not watched.
         Conflict: it lies in a watched folder, or has one in it; or the store is encrypted.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used, or is private.
     """
-    check_machine(actor)
+    _check_machine(actor)
     if not may_be_plain():
         raise Conflict(ENCRYPTED, hint=ALLOW, field="path")
-    if mode not in WatchMode.values:
-        raise InvalidInput(
-            f"'{mode[:40]}' is not a mode.", hint=f"Use {', '.join(WatchMode.values)}.", field="mode"
-        )
-    root = check_path(path)
+    root = _check_path(path)
     found = find_group(actor, group, right=WRITE)
-    refuse_private(found)
+    _refuse_private(found)
     watched = WatchedFolder.objects.filter(path=str(root)).first()
     if watched is None:
-        refuse_overlap(root)
+        _refuse_overlap(root)
     elif watched.group_id != found.key:
         raise Conflict(
             f"{root} is watched for the group '{watched.group.slug}' already.",
             hint="Remove it first: its memories stay in that group.",
             field="group",
         )
-    wanted = {"mode": mode, "poll": poll, "as_own": as_own, "from_config": from_config}
+    wanted = {"poll": poll, "as_own": as_own, "from_config": from_config}
     if watched is not None and all(getattr(watched, name) == value for name, value in wanted.items()):
         return watched
     with transaction.atomic():
         if watched is None:
             watched = WatchedFolder(
-                name=free_name(root), path=str(root), group=found, added_by=actor.name, marker=new_id().hex
+                name=_free_name(root), path=str(root), group=found, added_by=actor.name, marker=new_id().hex
             )
         for name, value in wanted.items():
             setattr(watched, name, value)
         if not watched.note:
-            watched.note = leave_marker(watched)
+            watched.note = _leave_marker(watched)
         watched.save()
-        log_change(actor, watched, "watch", **wanted)
+        _log_change(actor, watched, "watch", **wanted)
     show_wanted()
     return watched
 
 
-def check_machine(actor: Actor) -> None:
+def _check_machine(actor: Actor) -> None:
     """Raise NotPermitted unless the caller is a command or job of this machine: clients must not name paths."""
     if actor.via not in (Via.COMMAND, Via.JOB) or not actor.all_groups:
         raise NotPermitted(
@@ -93,8 +89,7 @@ def check_machine(actor: Actor) -> None:
         )
 
 
-def check_path(path: Path) -> Path:
-    """The folder with links resolved. Raises if it is not a folder, or contains Loci's own files."""
+def _check_path(path: Path) -> Path:
     try:
         root = path.expanduser().resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -124,8 +119,7 @@ def may_be_plain() -> bool:
     return settings.LOCI.storage.encryption == "none" or settings.LOCI.files.beside_encryption
 
 
-def refuse_private(group: Group) -> None:
-    """Raise NotPermitted for a private group, whose texts must not be in files."""
+def _refuse_private(group: Group) -> None:
     if group.private:
         raise NotPermitted(
             f"The group '{group.slug}' is private, and no folder is watched for a private group.",
@@ -134,8 +128,7 @@ def refuse_private(group: Group) -> None:
         )
 
 
-def refuse_overlap(root: Path) -> None:
-    """Raise Conflict if one of the two folders contains the other."""
+def _refuse_overlap(root: Path) -> None:
     for other in WatchedFolder.objects.all():
         if root.is_relative_to(other.path) or Path(other.path).is_relative_to(root):
             raise Conflict(
@@ -145,8 +138,7 @@ def refuse_overlap(root: Path) -> None:
             )
 
 
-def free_name(root: Path) -> str:
-    """An unused name for a folder."""
+def _free_name(root: Path) -> str:
     first = slug_of(root.name)[:NAME_CHARS].strip("-") or "folder"
     taken = set(WatchedFolder.objects.values_list("name", flat=True))
     number, name = 1, first
@@ -156,7 +148,7 @@ def free_name(root: Path) -> str:
     return name
 
 
-def leave_marker(folder: WatchedFolder) -> str:
+def _leave_marker(folder: WatchedFolder) -> str:
     """Write the folder's marker unless it exists; returns the warning if it cannot be written, else ""."""
     root = Path(folder.path)
     if there := read_marker(root):
@@ -172,16 +164,15 @@ def leave_marker(folder: WatchedFolder) -> str:
 
 
 def add_from_config(actor: Actor) -> list[str]:
-    """Watch the folders in files.watch and pause those no longer named there; returns errors of the setting."""
+    """Watch the folders in files.watch and pause those no longer named there; returns what is wrong with the setting."""
     wrong, named = [], set[str]()
     for entry in settings.LOCI.files.watch:
         path, _, rest = entry.rpartition("=")
-        slug, _, mode = rest.partition(":")
+        slug = rest.removesuffix(":read").removesuffix(":sync")
+        if rest.endswith(":sync"):
+            wrong.append(f"files.watch: '{entry}': the folder {ONLY_READ}. Leave out ':sync'.")
         try:
-            folder = add_folder(
-                actor, Path(path), group=slug, mode=mode or WatchMode.READ, from_config=True,
-                poll=False, as_own=False,
-            )  # fmt: skip
+            folder = add_folder(actor, Path(path), group=slug, from_config=True)
         except LociError as error:
             wrong.append(f"files.watch: '{entry}': {error}")
         else:
@@ -215,7 +206,7 @@ def find_by_path(actor: Actor, path: Path) -> WatchedFolder:
     Raises:
         NotFound: it is not watched.
     """
-    check_machine(actor)
+    _check_machine(actor)
     where = str(path.expanduser().absolute())
     for row in list_folders(actor):
         if row.path in (where, str(Path(where).resolve())) or row.name == str(path):
@@ -225,14 +216,14 @@ def find_by_path(actor: Actor, path: Path) -> WatchedFolder:
 
 def pause_folder(actor: Actor, folder: WatchedFolder) -> None:
     """Stop reading a folder until it is resumed; its memories stay."""
-    set_state(actor, folder, WatchState.PAUSED, "pause", note=f"paused by {actor.name}")
+    _set_state(actor, folder, WatchState.PAUSED, "pause", note=f"paused by {actor.name}")
 
 
 def resume_folder(actor: Actor, folder: WatchedFolder) -> None:
     """Read a folder again after a pause, a question or a lost marker, which is written again."""
     if folder.marker and Path(folder.path).is_dir() and not read_marker(Path(folder.path)):
-        leave_marker(folder)
-    set_state(actor, folder, WatchState.ACTIVE, "resume")
+        _leave_marker(folder)
+    _set_state(actor, folder, WatchState.ACTIVE, "resume")
 
 
 def accept_gone(actor: Actor, folder: WatchedFolder) -> None:
@@ -244,15 +235,16 @@ def accept_gone(actor: Actor, folder: WatchedFolder) -> None:
     if folder.state != WatchState.ASKING:
         raise Conflict(f"'{folder.name}' does not ask about anything.", hint="Nothing was changed.")
     folder.gone_meant = True
-    set_state(actor, folder, WatchState.ACTIVE, "accept-gone")
+    _set_state(actor, folder, WatchState.ACTIVE, "accept-gone")
 
 
-def set_state(actor: Actor, folder: WatchedFolder, state: WatchState, action: str, *, note: str = "") -> None:
-    """Change a folder's state, with a row in the log."""
+def _set_state(
+    actor: Actor, folder: WatchedFolder, state: WatchState, action: str, *, note: str = ""
+) -> None:
     with transaction.atomic():
         folder.state, folder.note = state, note
         folder.save(update_fields=["state", "note", "gone_meant", "marker"])
-        log_change(actor, folder, action)
+        _log_change(actor, folder, action)
     show_wanted()
 
 
@@ -261,7 +253,7 @@ def remove_folder(actor: Actor, folder: WatchedFolder) -> None:
     with transaction.atomic():
         WatchedSection.objects.filter(file__folder=folder).delete()
         WatchedFile.objects.filter(folder=folder).delete()
-        log_change(actor, folder, "unwatch")
+        _log_change(actor, folder, "unwatch")
         marker, path = folder.marker, Path(folder.path)
         folder.delete()
     if read_marker(path) == marker:
@@ -269,8 +261,7 @@ def remove_folder(actor: Actor, folder: WatchedFolder) -> None:
     show_wanted()
 
 
-def log_change(actor: Actor, folder: WatchedFolder, action: str, **details: object) -> None:
-    """Log a change of a folder."""
+def _log_change(actor: Actor, folder: WatchedFolder, action: str, **details: object) -> None:
     payload = {"action": action, "path": folder.path, **details}
     subject = f"folder:{folder.name}"
     audit.append(actor, Operation.IMPORT, group=folder.group.id, subject=subject, payload=payload)

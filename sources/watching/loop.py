@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,12 +13,10 @@ from watchfiles import watch
 
 from access.actor import ALL_SCOPES, Actor, Via
 from access.errors import LociError
-from sources.models import WatchedFolder, WatchMode, WatchState
+from sources.models import WatchedFolder, WatchState
 from sources.watching.disk import QUIET_S, is_note
 from sources.watching.folders import add_from_config, show_wanted, wanted_mark
-from sources.watching.locking import one_at_a_time
-from sources.watching.replacing import discard_left
-from sources.watching.scan import FolderReport, scan_folder
+from sources.watching.scan import FolderReport, one_at_a_time, scan_folder
 
 SCAN_S = 30.0  # between full scans; changes are noticed at once
 POLL_S = 2.0  # between scans if the file system reports no changes
@@ -68,7 +65,6 @@ class FolderWatch:
 
     def __init__(self, folder: WatchedFolder) -> None:
         self.key, self.poll = folder.key, folder.poll
-        self.writes = folder.mode == WatchMode.SYNC
         self.due_at = 0.0
         self._listener = None if self.poll else Listener(folder.path, self._hear)
 
@@ -78,8 +74,8 @@ class FolderWatch:
     def note(self, report: FolderReport) -> None:
         """Set the next due time after a scan."""
         is_told = self._listener is not None and self._listener.is_working
-        often = max(POLL_S, SHARE * report.seconds)  # a memory that changes tells nothing
-        wait = QUIET_S if report.again else SCAN_S if is_told and not self.writes else often
+        often = max(POLL_S, SHARE * report.seconds)
+        wait = QUIET_S if report.again else SCAN_S if is_told else often
         self.due_at = time.monotonic() + wait
 
     def stop(self) -> None:
@@ -101,9 +97,6 @@ class WatchLoop:
         """Watch; returns when nothing needs to be watched."""
         for wrong in add_from_config(PROCESS):
             logger.warning("%s", wrong)
-        for folder in WatchedFolder.objects.all():
-            with suppress(OSError):
-                discard_left(Path(folder.path))
         rows_at = 0.0
         try:
             while not self._stop.is_set():
@@ -137,7 +130,7 @@ class WatchLoop:
             if time.monotonic() < each.due_at or self._stop.is_set():
                 continue
             each.due_at = float("inf")  # a change that is heard from here on makes it due again
-            report = scan_safely(key)
+            report = _scan_safely(key)
             is_heard = each.due_at != float("inf")
             each.note(FolderReport(again=True) if is_heard else report)
 
@@ -150,7 +143,7 @@ class WatchLoop:
             self._rooms_at = time.monotonic() + ROOMS_S
 
 
-def scan_safely(key: int) -> FolderReport:
+def _scan_safely(key: int) -> FolderReport:
     """Scan a folder; a failure is logged and the scan repeated later."""
     start = time.monotonic()
     try:

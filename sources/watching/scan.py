@@ -1,18 +1,19 @@
 """One scan of a watched folder: read what changed, decide, then apply; nothing is applied if the folder is missing."""
 
+import fcntl
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from django.db.models import Q
 from django.utils import timezone
 
-from memories.models import Memory
 from memories.types import State
 from sources.importing.formats.notes.instructions import is_instruction
-from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode, WatchState
-from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker
+from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
+from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker, sha_of
 from sources.watching.file_to_memory import (
     NewSection,
     ScanOutcome,
@@ -22,12 +23,8 @@ from sources.watching.file_to_memory import (
     take_pair,
 )
 from sources.watching.folders import ALLOW, ENCRYPTED, folder_actor, may_be_plain, note_scanned
-from sources.watching.matching import Matches, match_sections
-from sources.watching.memory_to_file import write_back
 from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_gone
-from sources.watching.new_notes import write_new_notes
-from sources.watching.note_text import NoteText, SectionText, read_note
-from sources.watching.replacing import sha_of
+from sources.watching.note_text import Matches, NoteText, SectionText, match_sections, read_note
 from storage.ids import new_id
 
 MAX_FILE_KB = 100  # largest note that is read
@@ -57,12 +54,20 @@ class Look:
     is_moving: bool = False
 
 
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Hold the lock that lets one process at a time scan, after waiting for others."""
+    with (Path(settings.LOCI.home) / "watching.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> FolderReport:
-    """Synchronise a folder with its group, as far as its state allows.
+    """Bring the memories of a folder up to date, as far as its state allows.
 
     1. see which files have changed and which are gone, and read those; a folder that is away ends it here
     2. match sections with rows; ask if much is gone at once
-    3. store, edit or propose; write memories back; doubt what an earlier scan missed as well
+    3. store, edit or propose; doubt what an earlier scan missed as well
     """
     now = now or timezone.now()
     if folder.state in (WatchState.PAUSED, WatchState.ASKING):
@@ -72,11 +77,11 @@ def scan_folder(folder: WatchedFolder, *, now: datetime | None = None) -> Folder
     if not may_be_plain():
         return stop(folder, WatchState.PAUSED, f"{ENCRYPTED} {ALLOW}")
     try:
-        look = look_through(folder, Path(folder.path), now.timestamp())
-        check_there(folder)
+        look = _look_through(folder, Path(folder.path), now.timestamp())
+        _check_there(folder)
     except FolderGone as gone:
         return stop(folder, WatchState.MISSING, str(gone))
-    return apply_look(folder, look, now)
+    return _apply_look(folder, look, now)
 
 
 def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
@@ -87,7 +92,7 @@ def stop(folder: WatchedFolder, state: WatchState, why: str) -> FolderReport:
     return FolderReport(note=why)
 
 
-def check_there(folder: WatchedFolder) -> None:
+def _check_there(folder: WatchedFolder) -> None:
     """Raise FolderGone if the folder or its marker is missing: something else may be mounted there."""
     root = Path(folder.path)
     if not root.is_dir():
@@ -96,24 +101,27 @@ def check_there(folder: WatchedFolder) -> None:
         raise FolderGone(f"{root / MARKER} is not there; if the folder is the right one, resume it")
 
 
-def look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
-    """Compare the folder with the rows and read what is new."""
-    check_there(folder)
+def _look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
+    _check_there(folder)
     rows = {row.path: row for row in WatchedFile.objects.filter(folder=folder)}
     seen = {file.path: file for file in list_files(root)}
+    unsettled = _unsettled_files(folder)
     look = Look()
     for path, file in seen.items():
         row = rows.get(path) or WatchedFile(folder=folder, path=path)
-        if row.signature != file.signature or row.gone_since is not None:
-            read_into(look, root, row, file, at)
+        is_unsettled = row.pk in unsettled
+        if row.signature != file.signature or row.gone_since is not None or is_unsettled:
+            _read_into(look, root, row, file, at, is_unsettled=is_unsettled)
     missing = [row for path, row in rows.items() if path not in seen]
-    missing = without_moved(look, missing)
+    missing = _without_moved(look, missing)
     look.missing = missing if folder.marker and not look.is_moving else []
     return look
 
 
-def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float) -> None:
-    """Read one changed file, unless it is being written."""
+def _read_into(
+    look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float, *, is_unsettled: bool
+) -> None:
+    """Read a file that is new, changed or unsettled, unless it is being written."""
     if file.size > MAX_FILE_KB * 1024:
         row.problem, row.signature = f"it is larger than {MAX_FILE_KB} KiB", file.signature
         look.unreadable.append(row)
@@ -123,7 +131,7 @@ def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: floa
         look.again = True
         look.is_moving |= row.pk is None
         return
-    is_same = row.sha == sha_of(raw) and row.gone_since is None
+    is_same = row.sha == sha_of(raw) and row.gone_since is None and not is_unsettled
     row.sha, row.signature = sha_of(raw), file.signature
     if is_same:
         WatchedFile.objects.filter(pk=row.pk).update(signature=row.signature)
@@ -131,7 +139,7 @@ def read_into(look: Look, root: Path, row: WatchedFile, file: SeenFile, at: floa
         look.read.append((row, raw))
 
 
-def without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
+def _without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
     """The missing files without those moved: a new file with the same bytes takes over the row."""
     by_sha = defaultdict[str, list[WatchedFile]](list)
     for row in missing:
@@ -156,19 +164,17 @@ class ScanPlan:
     gone: list[WatchedSection] = field(default_factory=list)
 
 
-def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
-    """Decide what to change and carry it out."""
+def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
     outcome = ScanOutcome()
-    texts = parse(look)
+    texts = _parse(look)
     rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
-    plan = make_plan(texts, rows, look.missing, lost_rows(folder))
+    plan = _make_plan(texts, rows, look.missing, _lost_rows(folder))
     fresh = [row for row in plan.gone if row.gone_since is None and row.is_own]
     back = {row.key for _, row in plan.pairs}
     waiting = [row for row in waiting_gone(folder) if row.key not in back]
     if question := asks_about(folder, len(fresh) + len(waiting)):
         return stop(folder, WatchState.ASKING, question)
-    register_files(look)
-    add_changed_memories(folder, plan)
+    _register_files(look)
     actor = folder_actor(folder, new_id())
     note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
     heads = current_memories([row for _, row in plan.pairs])
@@ -177,18 +183,14 @@ def apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport
             plan.new.append(again)
     store_new(actor, folder, outcome, plan.new)
     propose_instruction_files(actor, folder, outcome, [row for row, _ in look.read], plan.notes)
-    if folder.mode == WatchMode.SYNC:
-        write_back(Path(folder.path), outcome, plan.notes)
-        write_new_notes(folder, outcome)
     outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
-    written = {id(row.file): row.file for row, _ in outcome.writes}
-    note_problems(plan.notes, outcome, [*(row for row, _ in look.read), *written.values()])
+    _note_problems(outcome, [row for row, _ in look.read])
     save_files(look)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
     return FolderReport(dict(+outcome.counts), again=look.again)
 
 
-def parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
+def _parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
     """The texts of the files read; a file that is not UTF-8 keeps its rows. Instruction files have no sections."""
     texts = []
     for row, raw in look.read:
@@ -217,7 +219,7 @@ MEMORY = ("memory__group", "memory__thread", "memory__token", "memory__root")
 MOST_NAMED = 500  # files in one query
 
 
-def make_plan(
+def _make_plan(
     texts: list[tuple[WatchedFile, NoteText]],
     rows: dict[int, list[WatchedSection]],
     missing: list[WatchedFile],
@@ -252,13 +254,12 @@ def make_plan(
     return plan
 
 
-def lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
-    """Rows of sections missed by earlier scans."""
+def _lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
     rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False)
     return list(rows.select_related("file", *MEMORY).order_by("key"))
 
 
-def register_files(look: Look) -> None:
+def _register_files(look: Look) -> None:
     """Insert rows for new files without their hashes: a killed process reads the files again."""
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         if row.pk is None:
@@ -274,53 +275,20 @@ def save_files(look: Look) -> None:
         row.save()
 
 
-def add_changed_memories(folder: WatchedFolder, plan: ScanPlan) -> None:
-    """Add sections of unchanged files whose memories changed, where that affects the file."""
-    rows = WatchedSection.objects.filter(file__folder=folder, is_own=True, gone_since=None).exclude(
-        memory__state=State.LIVE
-    )
-    if folder.mode == WatchMode.READ:
-        rows = rows.filter(in_conflict=True)
-    have = {row.key for _, row in plan.pairs}
-    found = [
-        row for row in rows.filter(~Q(memory=None)).select_related("file", *MEMORY) if row.key not in have
-    ]
-    heads: dict[int, Memory] = current_memories(found)
-    changed = defaultdict[int, list[WatchedSection]](list)
-    for row in found:
-        head = heads.get(row.key)
-        if head is not None and head.state == State.LIVE and head.content_hash != row.memory_hash:
-            changed[row.file_id].append(row)
-    for same_file in changed.values():
-        add_file(Path(folder.path), plan, same_file)
+def _unsettled_files(folder: WatchedFolder) -> set[int]:
+    """The files with a section that waits in the Review and whose memory has changed since."""
+    rows = WatchedSection.objects.filter(file__folder=folder, in_conflict=True, gone_since=None)
+    waiting = list(rows.select_related(*MEMORY))
+    heads = current_memories(waiting)
+    return {
+        row.file_id
+        for row in waiting
+        if (head := heads.get(row.key)) and head.state == State.LIVE and head.content_hash != row.memory_hash
+    }
 
 
-def add_file(root: Path, plan: ScanPlan, rows: list[WatchedSection]) -> None:
-    """Read an unchanged file again and add some of its sections; a file changed just now waits for the next scan."""
-    file = rows[0].file
-    try:
-        raw = (root / file.path).read_bytes()
-        note = read_note(file.path, raw)
-    except (OSError, UnicodeDecodeError):
-        return
-    if sha_of(raw) != file.sha:
-        return
-    sections = {each.ref: each for each in note.sections}
-    plan.notes[id(file)] = note
-    for row in rows:
-        row.file = file
-        if row.ref in sections:
-            plan.pairs.append((sections[row.ref], row))
-
-
-def note_problems(notes: dict[int, NoteText], outcome: ScanOutcome, files: list[WatchedFile]) -> None:
-    """Save the problems of the files read."""
+def _note_problems(outcome: ScanOutcome, files: list[WatchedFile]) -> None:
     for file in files:
-        note = notes.get(id(file))
-        lines = [
-            *([note.trouble] if note is not None and note.trouble else []),
-            *outcome.problems.get(file.key, []),
-        ]
-        why = "; ".join([*([file.problem] if file.problem else []), *lines])
+        why = "; ".join(filter(None, [file.problem, *outcome.problems.get(file.key, [])]))
         file.problem = why[:2000]
         WatchedFile.objects.filter(pk=file.pk).update(problem=file.problem)

@@ -32,12 +32,12 @@ def split_file(text: FileText, kind: FileKind, path: str, count: CountTokens) ->
     lines = [line[:MAX_LINE_CHARS] for line in text.lines]
     tokens = count(lines) if lines else []
     chunks: list[FileChunk] = []
-    for block in join_blocks(blocks_of(kind, lines, text.headings, path), tokens):
-        chunks += split_block(block, lines, tokens, count)
+    for block in _join_blocks(blocks_of(kind, lines, text.headings, path), tokens):
+        chunks += _split_block(block, lines, tokens, count)
     return chunks
 
 
-def join_blocks(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[Block]:
+def _join_blocks(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[Block]:
     """The blocks, merged with their successors under the same heading while they fit one chunk.
 
     A block too small to be found alone, such as a heading without a text, goes to the next one.
@@ -46,7 +46,7 @@ def join_blocks(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[Bloc
     size = 0
     for block in blocks:
         own = sum(tokens[block.start : block.end])
-        if held is not None and size + own <= MAX_TOKENS and may_join(held, block, size):
+        if held is not None and size + own <= MAX_TOKENS and _may_join(held, block, size):
             held = Block(held.start, block.end, block.heading or held.heading, block.is_whole)
             size += own
             continue
@@ -57,36 +57,34 @@ def join_blocks(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[Bloc
         yield held
 
 
-def may_join(held: Block, block: Block, size: int) -> bool:
-    """True if the next block may be merged into the current ones."""
+def _may_join(held: Block, block: Block, size: int) -> bool:
     if held.heading == block.heading:
         return not (held.is_whole or block.is_whole)
     return size < MIN_TOKENS and not held.is_whole
 
 
-def split_block(
+def _split_block(
     block: Block, lines: Sequence[str], tokens: Sequence[int], count: CountTokens
 ) -> Iterator[FileChunk]:
     """One chunk if the block fits, else several chunks of whole lines that overlap."""
-    start, end = strip_empty(lines, block.start, block.end)
+    start, end = _strip_empty(lines, block.start, block.end)
     while start < end:
         stop, size = start, 0
         while stop < end and (size + tokens[stop] <= MAX_TOKENS or stop == start):
             size += tokens[stop]
             stop += 1
-        stop = last_good_cut(lines, start, stop, end)
+        stop = _last_good_cut(lines, start, stop, end)
         if stop == start + 1 and tokens[start] > MAX_TOKENS:
-            yield from split_line(start, lines[start], block.heading, count)
+            yield from _split_line(start, lines[start], block.heading, count)
         else:
-            first, last = strip_empty(lines, start, stop)
+            first, last = _strip_empty(lines, start, stop)
             text = "\n".join(lines[first:last])
             if text.strip():
                 yield FileChunk(first + 1, last, text, block.heading, sum(tokens[first:last]))
-        start = stop if stop >= end else repeat_from(tokens, start, stop)
+        start = stop if stop >= end else _repeat_from(tokens, start, stop)
 
 
-def strip_empty(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
-    """The range without empty lines at its ends."""
+def _strip_empty(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
     while start < end and not lines[start].strip():
         start += 1
     while end > start and not lines[end - 1].strip():
@@ -94,7 +92,7 @@ def strip_empty(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def last_good_cut(lines: Sequence[str], start: int, stop: int, end: int) -> int:
+def _last_good_cut(lines: Sequence[str], start: int, stop: int, end: int) -> int:
     """Where to cut: after the last empty line of the second half, else at `stop`."""
     if stop >= end:
         return stop
@@ -104,7 +102,7 @@ def last_good_cut(lines: Sequence[str], start: int, stop: int, end: int) -> int:
     return stop
 
 
-def repeat_from(tokens: Sequence[int], start: int, stop: int) -> int:
+def _repeat_from(tokens: Sequence[int], start: int, stop: int) -> int:
     """The first line of the next chunk: it repeats up to OVERLAP_SHARE, but always advances by a line."""
     room, at = int(MAX_TOKENS * OVERLAP_SHARE), stop
     while at - 1 > start and tokens[at - 1] <= room:
@@ -113,8 +111,7 @@ def repeat_from(tokens: Sequence[int], start: int, stop: int) -> int:
     return at
 
 
-def split_line(at: int, line: str, heading: str, count: CountTokens) -> Iterator[FileChunk]:
-    """A line too long for one chunk, split between words."""
+def _split_line(at: int, line: str, heading: str, count: CountTokens) -> Iterator[FileChunk]:
     part: list[str] = []
     size = 0
     words = [word[i : i + 200] for word in line.split() for i in range(0, len(word), 200)]

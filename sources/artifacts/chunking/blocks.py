@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sources.models import FileKind
+from sources.sections import headed_lines
 
 MAX_HEADING_CHARS: Final = 300
 SEPARATOR: Final = " › "
-_MARKDOWN_HEADING: Final = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*$")
-_FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 # The line that begins a function, type or statement in most languages.
 _DEFINES: Final = re.compile(
     r"^\s*(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|final|abstract|async|unsafe|open"
@@ -38,47 +37,29 @@ def blocks_of(kind: FileKind, lines: Sequence[str], headings: Mapping[int, str],
     """The blocks of a file; together they cover all its lines."""
     match kind:
         case FileKind.MARKDOWN | FileKind.DOCX:
-            found = [*markdown_blocks(lines)]
+            found = [*_markdown_blocks(lines)]
         case FileKind.PDF:
-            found = [*page_blocks(lines, headings)]
+            found = [*_page_blocks(lines, headings)]
         case FileKind.CODE:
-            found = python_blocks(lines) if path.endswith((".py", ".pyi")) else [*code_blocks(lines)]
+            found = _python_blocks(lines) if path.endswith((".py", ".pyi")) else [*_code_blocks(lines)]
         case _:
             found = [*paragraphs(lines, 0, len(lines))]
     return found
 
 
-def markdown_blocks(lines: Sequence[str]) -> Iterator[Block]:
+def _markdown_blocks(lines: Sequence[str]) -> Iterator[Block]:
     """A block per paragraph, under the path of its headings; a heading begins a new one. Front matter is one block."""
-    path: list[tuple[int, str]] = []
-    start = end_of_front_matter(lines)
+    start = _end_of_front_matter(lines)
     if start:
         yield Block(0, start, "front matter", is_whole=True)
-    fence, began = "", start
-    for at in range(start, len(lines)):
-        if mark := _FENCE.match(lines[at]):
-            fence = mark[1][:3] if not fence else "" if mark[1].startswith(fence) else fence
-            continue
-        heading = None if fence else _MARKDOWN_HEADING.match(lines[at])
-        if heading is None:
-            continue
-        yield from paragraphs(lines, began, at, join(path))
-        level = len(heading[1])
-        path = [*((depth, name) for depth, name in path if depth < level), (level, heading[2])]
-        began = at
-    yield from paragraphs(lines, began, len(lines), join(path))
+    for path, first, last in headed_lines(lines, start):
+        yield from paragraphs(lines, first - bool(path), last, SEPARATOR.join(path)[-MAX_HEADING_CHARS:])
 
 
-def end_of_front_matter(lines: Sequence[str]) -> int:
-    """The line after the front matter; 0 without one."""
+def _end_of_front_matter(lines: Sequence[str]) -> int:
     if not lines or lines[0].rstrip() != "---":
         return 0
     return next((at + 1 for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
-
-
-def join(path: Sequence[tuple[int, str]]) -> str:
-    """A heading joined to its parent headings."""
-    return SEPARATOR.join(name for _, name in path)[-MAX_HEADING_CHARS:]
 
 
 def paragraphs(lines: Sequence[str], start: int, end: int, heading: str = "") -> Iterator[Block]:
@@ -92,19 +73,18 @@ def paragraphs(lines: Sequence[str], start: int, end: int, heading: str = "") ->
         yield Block(began, end, heading)
 
 
-def page_blocks(lines: Sequence[str], headings: Mapping[int, str]) -> Iterator[Block]:
-    """The paragraphs of each page of a document."""
+def _page_blocks(lines: Sequence[str], headings: Mapping[int, str]) -> Iterator[Block]:
     starts = sorted(headings)
     for first, last in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
         yield from paragraphs(lines, first - 1, last - 1, headings[first])
 
 
-def python_blocks(lines: Sequence[str]) -> list[Block]:
+def _python_blocks(lines: Sequence[str]) -> list[Block]:
     """Functions and classes by the syntax tree, a class's methods apart; as other code if it does not parse."""
     try:
         tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [*code_blocks(lines)]
+        return [*_code_blocks(lines)]
     starts: dict[int, str] = {}
 
     def visit(body: Sequence[ast.stmt], above: str) -> None:
@@ -112,24 +92,23 @@ def python_blocks(lines: Sequence[str]) -> list[Block]:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
                 name = f"{above}{'class' if isinstance(node, ast.ClassDef) else 'def'} {node.name}"
-                starts.setdefault(with_comments(lines, first), name)
+                starts.setdefault(_with_comments(lines, first), name)
                 if isinstance(node, ast.ClassDef):
                     visit(node.body, f"{name}{SEPARATOR}")
             elif node.end_lineno is not None and not above:
                 starts.setdefault(node.lineno - 1, "")
 
     visit(tree.body, "")
-    return split_at(lines, starts)
+    return _split_at(lines, starts)
 
 
-def with_comments(lines: Sequence[str], first: int) -> int:
-    """The first line of the comments right above a definition."""
+def _with_comments(lines: Sequence[str], first: int) -> int:
     while first and lines[first - 1].lstrip().startswith("#"):
         first -= 1
     return first
 
 
-def code_blocks(lines: Sequence[str]) -> Iterator[Block]:
+def _code_blocks(lines: Sequence[str]) -> Iterator[Block]:
     """Blocks of other code: a new one where a line without indentation follows an empty line, or defines something."""
     starts: dict[int, str] = {}
     for at, line in enumerate(lines):
@@ -139,22 +118,21 @@ def code_blocks(lines: Sequence[str]) -> Iterator[Block]:
         indent = len(line) - len(line.lstrip())
         is_apart = at == 0 or not lines[at - 1].strip()
         if defined and (indent == 0 or (is_apart and indent <= 8)):
-            starts[with_line_comments(lines, at)] = " ".join(line.split())[:120]
+            starts[_with_line_comments(lines, at)] = " ".join(line.split())[:120]
         elif section:
             starts[at] = section[1].strip()[:120]
         elif is_apart and indent == 0:
             starts.setdefault(at, "")
-    yield from split_at(lines, starts)
+    yield from _split_at(lines, starts)
 
 
-def with_line_comments(lines: Sequence[str], first: int) -> int:
-    """The first line of the comments and attributes right above a definition."""
+def _with_line_comments(lines: Sequence[str], first: int) -> int:
     while first and lines[first - 1].lstrip().startswith(("//", "#", "/*", "*", "--", "@", "///")):
         first -= 1
     return first
 
 
-def split_at(lines: Sequence[str], starts: Mapping[int, str]) -> list[Block]:
+def _split_at(lines: Sequence[str], starts: Mapping[int, str]) -> list[Block]:
     """Blocks that begin at these lines; a named one is not joined with others."""
     cuts = sorted({0, *starts})
     ends = [*cuts[1:], len(lines)]

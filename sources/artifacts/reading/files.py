@@ -19,81 +19,16 @@ MAX_TEXT_BYTES: Final = 1024**2
 MAX_DOCUMENT_BYTES: Final = 32 * 1024**2  # a page of a PDF has many bytes and few words
 MAX_PATH_CHARS: Final = 500
 SNIFFED_BYTES: Final = 8192
+CODE: Final = """
+.py .pyi .js .jsx .mjs .cjs .ts .tsx .vue .svelte .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp
+.cs .m .swift .rb .php .pl .pm .lua .r .jl .ex .exs .erl .hs .ml .clj .sh .bash .zsh .fish .ps1 .sql
+.proto .graphql .tf .css .scss .less .html .htm .xml .json .jsonc .yml .yaml .toml .ini .cfg .conf
+.gradle .cmake .nix .zig .dart .groovy dockerfile makefile
+"""
 # How a file is split, by its suffix or name. What is not listed is text if it reads as text.
 KINDS: Final[dict[FileKind, frozenset[str]]] = {
     FileKind.MARKDOWN: frozenset({".md", ".markdown", ".mdx", ".mdc", ".locus"}),
-    FileKind.CODE: frozenset(
-        [
-            ".py",
-            ".pyi",
-            ".js",
-            ".jsx",
-            ".mjs",
-            ".cjs",
-            ".ts",
-            ".tsx",
-            ".vue",
-            ".svelte",
-            ".go",
-            ".rs",
-            ".java",
-            ".kt",
-            ".kts",
-            ".scala",
-            ".c",
-            ".h",
-            ".cc",
-            ".cpp",
-            ".hpp",
-            ".cs",
-            ".m",
-            ".swift",
-            ".rb",
-            ".php",
-            ".pl",
-            ".pm",
-            ".lua",
-            ".r",
-            ".jl",
-            ".ex",
-            ".exs",
-            ".erl",
-            ".hs",
-            ".ml",
-            ".clj",
-            ".sh",
-            ".bash",
-            ".zsh",
-            ".fish",
-            ".ps1",
-            ".sql",
-            ".proto",
-            ".graphql",
-            ".tf",
-            ".css",
-            ".scss",
-            ".less",
-            ".html",
-            ".htm",
-            ".xml",
-            ".json",
-            ".jsonc",
-            ".yml",
-            ".yaml",
-            ".toml",
-            ".ini",
-            ".cfg",
-            ".conf",
-            ".gradle",
-            ".cmake",
-            ".nix",
-            ".zig",
-            ".dart",
-            ".groovy",
-            "dockerfile",
-            "makefile",
-        ]
-    ),
+    FileKind.CODE: frozenset(CODE.split()),
     FileKind.PDF: frozenset({".pdf"}),
     FileKind.DOCX: frozenset({".docx"}),
 }
@@ -146,15 +81,14 @@ def walk_files(root: Path, below: Path, rules: FileRules, skipped: Counter[str])
         if at.is_dir():
             ignore = ignore.within(at, depth)
     if below.is_file():
-        yield from admitted(below, "/".join(rest), rules, skipped)
+        yield from _admitted(below, "/".join(rest), rules, skipped)
     else:
-        yield from walk_folder(below, rest, ignore, rules, skipped)
+        yield from _walk_folder(below, rest, ignore, rules, skipped)
 
 
-def walk_folder(
+def _walk_folder(
     folder: Path, parts: Sequence[str], ignore: IgnoreRules, rules: FileRules, skipped: Counter[str]
 ) -> Iterator[FoundFile]:
-    """The files of one folder and of those below it."""
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
@@ -166,16 +100,16 @@ def walk_folder(
                 skipped["ignored folder"] += 1
                 continue
             inner = Path(entry.path)
-            yield from walk_folder(
+            yield from _walk_folder(
                 inner, (*parts, entry.name), ignore.within(inner, len(parts) + 1), rules, skipped
             )
         elif ignore.ignores(path):
             skipped["ignored"] += 1
         elif entry.is_file():
-            yield from admitted(Path(entry.path), path, rules, skipped)
+            yield from _admitted(Path(entry.path), path, rules, skipped)
 
 
-def admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
+def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
     """The file, or None if patterns, size or name exclude it."""
     kind, size = kind_of(path), place.stat().st_size
     limit = max(MAX_DOCUMENT_BYTES, rules.max_bytes) if kind in DOCUMENTS else rules.max_bytes
@@ -242,10 +176,10 @@ def read_text(data: bytes, kind: FileKind) -> FileText:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         raise Unreadable("neither UTF-8 nor UTF-16") from None
-    return FileText(to_lines(text))
+    return FileText(_to_lines(text))
 
 
-def to_lines(text: str) -> list[str]:
+def _to_lines(text: str) -> list[str]:
     """The lines as editors number them, without control characters."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return ["".join(c for c in line if c == "\t" or c.isprintable() or ord(c) > 0x9F) for line in lines]

@@ -21,7 +21,7 @@ class IgnoreRules:
 
     def within(self, folder: Path, depth: int) -> "IgnoreRules":
         """The rules of a folder `depth` components below the root, with its own ignore files."""
-        lines = [line for name in IGNORE_FILES for line in read_rules(folder / name)]
+        lines = [line for name in IGNORE_FILES for line in _read_rules(folder / name)]
         return IgnoreRules((*self.layers, (depth, GitIgnoreSpec.from_lines(lines)))) if lines else self
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
@@ -43,8 +43,7 @@ def built_in() -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines(BUILT_IN.read_text(encoding="utf-8").splitlines())
 
 
-def read_rules(path: Path) -> Iterator[str]:
-    """The lines of an ignore file; empty if it is missing or a link."""
+def _read_rules(path: Path) -> Iterator[str]:
     if path.is_symlink() or not path.is_file():
         return
     with path.open("rb") as stream:

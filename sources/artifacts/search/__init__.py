@@ -1,6 +1,6 @@
 """Finds a group's chunks for a question: words and vectors, both scores for every candidate, fused as for memories."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,17 +40,22 @@ class ChunkHit:
 
 def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkHit]:
     """The chunks of one group that may answer the question, best first. Nothing of another group changes a score."""
-    matches = find_matches(question.match, group_key) if question.match and mode != "vector" else None
+    matches = _find_matches(question.match, group_key) if question.match and mode != "vector" else None
     vector = resolve_vector(question.vector) if question.vector is not None and mode != "keyword" else None
     words = matches.first(CANDIDATES) if matches else []
-    near = find_near(vector, group_key) if vector is not None else []
-    rows = read_chunks({*words, *near}, group_key, vector)
+    near = chunk_index().nearest(vector, group_key, limit=2 * CANDIDATES) if vector is not None else []
+    rows = _read_chunks({*words, *near}, group_key, vector)
     scores = (
-        matches.scored({key: ranking_fields(key, group_key, row) for key, row in rows.items()})
+        matches.scored(
+            {
+                key: RankingFields(key, group_key, row.content, None, None, 1.0, "active")
+                for key, row in rows.items()
+            }
+        )
         if matches
         else {}
     )
-    candidates = rank_candidates(rows, scores)
+    candidates = _rank_candidates(rows, scores)
     fused = fuse(
         candidates,
         mode="hybrid" if vector is not None else "keyword",
@@ -59,13 +64,12 @@ def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkH
     hits = [
         ChunkHit(c.key, fused[c.key] * rows[c.key].weight, c.keyword, c.vector)
         for c in candidates
-        if c.key in fused and is_relevant(c, rows[c.key], question, has_vector=vector is not None)
+        if c.key in fused and _is_relevant(c, rows[c.key], question, has_vector=vector is not None)
     ]
     return sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.key))
 
 
-def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
-    """The chunks of the group that have a word of the question; None if there are none."""
+def _find_matches(match: Match, group_key: int) -> KeywordMatches | None:
     [(count, total)] = fetch(_TEXTS, [group_key])
     if not count:
         return None
@@ -73,7 +77,12 @@ def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
     if count > POSTING_BUDGET:
         place = ("chunks", str(connection.settings_dict["NAME"]), group_key)
         match = within_budget(
-            match, TERM_COUNTS.of(place, match.terms, lambda terms: count_terms(terms, group_key))
+            match,
+            TERM_COUNTS.of(
+                place,
+                match.terms,
+                lambda terms: chunk_index().counts(terms, group_key, most=POSTING_BUDGET + 1),
+            ),
         )
     found: dict[str, Postings] = {}
     for term, columns in zip(match.terms, chunk_index().postings(match.terms, group_key), strict=True):
@@ -88,30 +97,14 @@ def find_matches(match: Match, group_key: int) -> KeywordMatches | None:
     )
 
 
-def count_terms(terms: Sequence[str], group_key: int) -> list[int]:
-    """The number of chunks with each term, counted up to POSTING_BUDGET + 1."""
-    return chunk_index().counts(terms, group_key, most=POSTING_BUDGET + 1)
-
-
-def find_near(vector: Any, group_key: int) -> list[int]:
-    """Keys of the nearest chunks of the group."""
-    return chunk_index().nearest(vector, group_key, limit=2 * CANDIDATES)
-
-
-def read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, FoundChunk]:
+def _read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, FoundChunk]:
     """The live chunks of the group with these keys, and their true cosine."""
     wanted = sorted(keys)
     rows = chunk_index().read(wanted, group_key, vector, indexed_model()) if wanted else []
     return {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in rows}
 
 
-def ranking_fields(key: int, group_key: int, row: FoundChunk) -> RankingFields:
-    """A chunk in the form that the keyword score takes."""
-    return RankingFields(key, group_key, row.content, None, None, 1.0, "active")
-
-
-def rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:
-    """Candidates with their scores and ranks in both searches."""
+def _rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:
     by_word = {key: rank for rank, key in enumerate(sorted(scores, key=lambda k: (-scores[k], k)), start=1)}
     near = sorted((key for key, row in rows.items() if row.cosine), key=lambda k: (-rows[k].cosine, k))
     by_vector = {key: rank for rank, key in enumerate(near, start=1)}
@@ -121,8 +114,7 @@ def rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> li
     ]
 
 
-def is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, has_vector: bool) -> bool:
-    """True if the chunk is near enough, or has enough words of the question."""
+def _is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, has_vector: bool) -> bool:
     if has_vector and candidate.vector:
         least = MIN_COSINE_WITH_WORDS if candidate.keyword else MIN_COSINE_ALONE
         return candidate.vector >= least

@@ -43,12 +43,12 @@ class PostgresqlChunks:
     def postings(self, terms: Sequence[str], group_key: int) -> list[tuple[str, str]]:
         """For each term the keys and lengths of the chunks that have it; one statement."""
         STEMS.learn(terms)
-        return [(keys, words) for keys, words in fetch(_POSTINGS, [queries_of(terms, group_key), group_key])]
+        return [(keys, words) for keys, words in fetch(_POSTINGS, [_queries_of(terms, group_key), group_key])]
 
     def counts(self, terms: Sequence[str], group_key: int, *, most: int) -> list[int]:
         """For each term the number of chunks with it; one statement."""
         STEMS.learn(terms)
-        rows = fetch(_COUNT, [group_key, most, queries_of(terms, group_key)])
+        rows = fetch(_COUNT, [group_key, most, _queries_of(terms, group_key)])
         return [int(count) for (count,) in rows]
 
     def nearest(self, vector: Any, group_key: int, *, limit: int) -> list[int]:
@@ -67,8 +67,7 @@ class PostgresqlChunks:
         ]
 
 
-def queries_of(terms: Sequence[str], group_key: int) -> list[str]:
-    """The tsquery of each term in one group."""
+def _queries_of(terms: Sequence[str], group_key: int) -> list[str]:
     return [term_query(starred(term), (group_key,)) for term in terms]
 
 

@@ -54,8 +54,7 @@ MODEL_WAIT_S = 60.0
 _BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
 
 
-def is_export(path: Path) -> Recognition:
-    """CERTAIN if the file's first line is the header of an export."""
+def _is_export(path: Path) -> Recognition:
     is_head = path.is_file() and first_object(path).get("format") == FORMAT
     return Recognition.CERTAIN if is_head else Recognition.NO
 
@@ -103,11 +102,11 @@ def restore_export(
         )
     lines = read_lines(path)
     intake = ExportIntake(
-        actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run, is_own=is_own
+        actor, _header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run, is_own=is_own
     )
     # Later lines refer to earlier ones, so a dry run keeps its rows until the end.
     with transaction.atomic() if dry_run else nullcontext():
-        fault = take_all(intake, lines, on_progress=on_progress, strict=strict)
+        fault = _take_all(intake, lines, on_progress=on_progress, strict=strict)
         report = intake.finish()
         if dry_run:
             transaction.set_rollback(True)
@@ -116,15 +115,14 @@ def restore_export(
     return report
 
 
-def take_all(
+def _take_all(
     intake: "ExportIntake",
     lines: Iterator[RawLine],
     *,
     on_progress: Callable[[int], object] | None,
     strict: bool,
 ) -> LineFault | None:
-    """Import all batches. With `strict`, stop after the first batch with a rejected line and return that line."""
-    for batch in split_batches(lines):
+    for batch in _split_batches(lines):
         faults = intake.take(batch)
         if faults and strict:
             return faults[0]
@@ -133,7 +131,7 @@ def take_all(
     return None
 
 
-def header_origin(line: RawLine | None) -> str:
+def _header_origin(line: RawLine | None) -> str:
     """Id of the store that an export came from, by its first line.
 
     Raises:
@@ -153,8 +151,7 @@ def header_origin(line: RawLine | None) -> str:
     return str(head["origin"])
 
 
-def split_batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
-    """Consecutive lines of one kind, at most LINES_AT_ONCE per batch."""
+def _split_batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
     batch: list[RawLine] = []
     for line in lines:
         if batch and (len(batch) == LINES_AT_ONCE or batch[0].value.get("kind") != line.value.get("kind")):
@@ -384,7 +381,7 @@ EXPORT = Importer(
     name="export",
     description="an export of Loci",
     endings=(".jsonl",),
-    recognises=is_export,
+    recognises=_is_export,
     run=run_restore,
     has_lines=True,
 )

@@ -24,22 +24,19 @@ MAX_FIELD_CHARS: Final = 10_000_000
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-def is_table(path: Path) -> Recognition:
-    """CERTAIN for a file with a header that has a column `text`."""
+def _is_table(path: Path) -> Recognition:
     if not path.is_file() or path.suffix.lower() not in ENDINGS:
         return Recognition.NO
     head = first_bytes(path).decode("utf-8-sig", "replace").splitlines()[:1]
-    names = next(csv.reader(head, delimiter=delimiter_of(head[0])), []) if head else []
-    return Recognition.CERTAIN if "text" in map(clean_name, names) else Recognition.NO
+    names = next(csv.reader(head, delimiter=_delimiter_of(head[0])), []) if head else []
+    return Recognition.CERTAIN if "text" in map(_clean_name, names) else Recognition.NO
 
 
-def delimiter_of(head: str) -> str:
-    """The character between columns: a spreadsheet may write semicolons or tabs."""
+def _delimiter_of(head: str) -> str:
     return max(",;\t", key=head.count)
 
 
-def clean_name(name: str) -> str:
-    """A column's name without spaces, in lower case."""
+def _clean_name(name: str) -> str:
     return name.strip().lower()
 
 
@@ -48,40 +45,37 @@ def csv_cell(value: Any) -> str:
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
     text = "" if value is None else str(value)
-    return f"'{text}" if is_formula(text) else text
+    return f"'{text}" if _is_formula(text) else text
 
 
-def cell_text(cell: str) -> str:
-    """The text of a cell as csv_cell() wrote it."""
-    return cell[1:] if cell.startswith("'") and is_formula(cell[1:]) else cell
+def _cell_text(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _is_formula(cell[1:]) else cell
 
 
-def is_formula(text: str) -> bool:
-    """True for a text that a spreadsheet would compute."""
+def _is_formula(text: str) -> bool:
     return unicodedata.normalize("NFKC", text[:1]).startswith(FORMULA)
 
 
-def read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """One text per row; a row without an id is known by its text."""
     csv.field_size_limit(MAX_FIELD_CHARS)
     line = 1
     with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
         try:
             head = file.readline()
-            delimiter = delimiter_of(head)
-            names = [clean_name(name) for name in next(csv.reader([head], delimiter=delimiter), [])]
+            delimiter = _delimiter_of(head)
+            names = [_clean_name(name) for name in next(csv.reader([head], delimiter=delimiter), [])]
             rows = csv.reader(file, delimiter=delimiter)
             for row in rows:
                 line = rows.line_num + 1
                 if any(cell.strip() for cell in row):
-                    yield row_record(dict(zip(names, map(cell_text, row), strict=False)), f"line {line}")
+                    yield _row_record(dict(zip(names, map(_cell_text, row), strict=False)), f"line {line}")
         except (csv.Error, UnicodeDecodeError) as error:
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             yield SourceRecord(why=f"after line {line}: {why}")
 
 
-def row_record(row: dict[str, str], where: str) -> SourceRecord:
-    """The draft of a row, or what is wrong with it."""
+def _row_record(row: dict[str, str], where: str) -> SourceRecord:
     text = row.get("text", "").strip()
     if not text:
         return SourceRecord(why=f"{where}: 'text' is empty")
@@ -112,7 +106,7 @@ TABLE = record_importer(
     "csv",
     "CSV with a header: text, and any of id, type, tags, timestamp, author, thread, group, importance",
     endings=ENDINGS,
-    recognises=is_table,
-    read=read_table,
+    recognises=_is_table,
+    read=_read_table,
     source=source_name,
 )

@@ -18,7 +18,7 @@ from sources.importing.lines import first_bytes, first_object, read_lines
 COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
 
 
-def is_text(path: Path) -> Recognition:
+def _is_text(path: Path) -> Recognition:
     """ANY_TEXT for a file that is not binary: this is the format of last resort, which explains each line that it rejects.
 
     PLAIN if the first line has a text.
@@ -83,7 +83,7 @@ TEXTS = Importer(
     name="lines",
     description="JSON lines, one object per line with id and text, and optionally group, timestamp, session and speaker",
     endings=(".jsonl", ".ndjson", ".json"),
-    recognises=is_text,
+    recognises=_is_text,
     run=import_lines,
     has_lines=True,
 )

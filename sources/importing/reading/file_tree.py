@@ -45,11 +45,11 @@ class FileTree:
     def names(self, *endings: str) -> list[str]:
         """Names of the files, of those with one of the endings (lower case) if there are any, without outside()."""
         found = (name for name in self._all() if not endings or name.lower().endswith(endings))
-        return sorted(name for name in found if not leads_out(name))
+        return sorted(name for name in found if not _leads_out(name))
 
     def outside(self) -> list[str]:
         """Names in a zip that lead out of it: absolute ones, and those with `..`."""
-        return [name for name in self._all() if leads_out(name)]
+        return [name for name in self._all() if _leads_out(name)]
 
     def _all(self) -> Iterator[str]:
         if self._zip is not None:
@@ -103,8 +103,7 @@ class FileTree:
             raise InvalidInput("It is not UTF-8.", field="file") from None
 
 
-def leads_out(name: str) -> bool:
-    """True for a name of a file that is not below its tree."""
+def _leads_out(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts
 

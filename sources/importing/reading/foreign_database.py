@@ -64,12 +64,11 @@ def tables_of(path: Path) -> dict[str, frozenset[str]]:
     try:
         with open_foreign(path) as database:
             found = database.rows("sqlite_master", order="name")
-            names = [row["name"] for row in found if is_plain_table(row["type"], row["sql"])]
+            names = [
+                row["name"]
+                for row in found
+                if row["type"] == "table" and not (row["sql"] or "").upper().startswith("CREATE VIRTUAL")
+            ]
             return {name: database.columns(name) for name in names}
     except InvalidInput:
         return {}
-
-
-def is_plain_table(kind: str, sql: str | None) -> bool:
-    """True for a table that holds its own rows, by its row in sqlite_master."""
-    return kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")

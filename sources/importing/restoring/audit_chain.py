@@ -72,11 +72,11 @@ class ChainIntake:
     ) -> str:
         """Compare a line with the stored row, or append it to `rows`; return why it is rejected, or ""."""
         try:
-            entry, payload = entry_of(line["row"]), payload_of(line.get("said"))
+            entry, payload = _entry_of(line["row"]), _payload_of(line.get("said"))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             return f"it is not a row of a log: {error!r}"
         if {(entry.origin, entry.chain), (entry.origin, OLD)} & self.broken:
-            return f"the chain {chain_name(entry)} is broken before it"
+            return f"the chain {_chain_name(entry)} is broken before it"
         origin = OWN if entry.origin == self.own else entry.origin
         stored_hash = known.get((origin, entry.chain, entry.seq))
         if stored_hash is not None:
@@ -107,7 +107,7 @@ class ChainIntake:
             # The file's chain starts here. A later row records the drop: verify_chain() looks for it.
             return "" if entry.subject == f"{ANCHOR_PREFIX}{entry.hash}" else "the anchor was changed"
         if entry.seq != seq + 1:
-            return f"row {seq + 1} of the chain {chain_name(entry)} is missing before it"
+            return f"row {seq + 1} of the chain {_chain_name(entry)} is missing before it"
         if entry.hash != chain_hash(previous, entry):
             return "it does not follow the row before it: one of them was changed"
         if payload is not None and payload_digest(payload["salt"], payload["payload"]) != entry.digest:
@@ -147,7 +147,7 @@ class ChainIntake:
         """The hashes of the rows stored here under the numbers of these lines."""
         ranges: dict[str, tuple[int, int]] = {}
         for _, line in lines:
-            seq = seq_of(line)
+            seq = _seq_of(line)
             if isinstance(seq, int):
                 chain = str(line["row"].get("chain", OLD))
                 low, high = ranges.get(chain, (seq, seq))
@@ -173,14 +173,13 @@ class ChainIntake:
         return set(named.values_list("memory_id", flat=True))
 
 
-def seq_of(line: dict[str, Any]) -> int | None:
-    """A line's row number; None if it is missing or out of range."""
+def _seq_of(line: dict[str, Any]) -> int | None:
     row = line.get("row")
     seq = row.get("seq") if isinstance(row, dict) else None
     return seq if isinstance(seq, int) and 0 < seq <= MAX_SEQ else None
 
 
-def payload_of(value: Any) -> dict[str, Any] | None:
+def _payload_of(value: Any) -> dict[str, Any] | None:
     """A row's payload with its salt; None if it was purged."""
     if value is None:
         return None
@@ -189,7 +188,7 @@ def payload_of(value: Any) -> dict[str, Any] | None:
     return {"salt": str(value["salt"]), "payload": value["payload"]}
 
 
-def entry_of(row: Mapping[str, Any]) -> AuditEntry:
+def _entry_of(row: Mapping[str, Any]) -> AuditEntry:
     """The unsaved log row of a record; raises KeyError, TypeError or ValueError for a bad value."""
     texts = {name: str(row[name]) for name in TEXTS}
     for name, text in texts.items():
@@ -199,7 +198,7 @@ def entry_of(row: Mapping[str, Any]) -> AuditEntry:
     at = _moment(row["at"])
     if at.tzinfo is None:
         raise ValueError("'at' has no time zone")
-    if seq_of({"row": row}) is None:
+    if _seq_of({"row": row}) is None:
         raise ValueError(f"'seq' is {row['seq']!r}")
     chain = row.get("chain", OLD)
     if not isinstance(chain, str) or len(chain) > MAX_CHAIN_CHARS:
@@ -208,8 +207,7 @@ def entry_of(row: Mapping[str, Any]) -> AuditEntry:
     return AuditEntry(origin=origin, chain=chain, seq=row["seq"], at=at, **texts, **uuids)
 
 
-def chain_name(entry: AuditEntry) -> str:
-    """A chain in an error: the store's id and the chain's name."""
+def _chain_name(entry: AuditEntry) -> str:
     return f"{entry.chain or LEGACY} of {entry.origin}"
 
 

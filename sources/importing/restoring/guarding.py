@@ -86,7 +86,7 @@ class ExportGuard:
         policy = policy_of(groups.get(slug) if isinstance(slug, str) else None)
         door = Door.AGENT if is_trusted else Door.OUTSIDE  # whatever an unsealed line says of itself
         if kind is GROUP and not is_trusted:
-            record["guard"] = stricter_rules(record.get("guard"))
+            record["guard"] = _stricter_rules(record.get("guard"))
         for name in TEXTS.get(kind.name, ()):
             if record.get(name):
                 record[name] = admit(
@@ -121,22 +121,21 @@ class ExportGuard:
         spares_guesses = self.is_own or memory_id in self.vouched
         return not any(
             kind_of(each.kind).family is Family.SECRET or not spares_guesses
-            for text in strings_in(payload)
+            for text in _strings_in(payload)
             for each in find_secrets(text)
         )
 
 
-def strings_in(value: Any) -> Iterator[str]:
-    """Every string of a JSON value, keys too."""
+def _strings_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
         for each in value:
-            yield from strings_in(each)
+            yield from _strings_in(each)
     elif isinstance(value, Mapping):
         for name, each in value.items():
             yield str(name)
-            yield from strings_in(each)
+            yield from _strings_in(each)
 
 
 # For what was checked before: only what nobody can let in is still changed.
@@ -147,7 +146,7 @@ TRUSTED: Final = {
 }
 
 
-def stricter_rules(rules: Any) -> str:
+def _stricter_rules(rules: Any) -> str:
     """Those of a foreign group's rules that are at least as strict as the defaults; none if they cannot be read."""
     if not isinstance(rules, str):
         return ""
@@ -158,13 +157,8 @@ def stricter_rules(rules: Any) -> str:
     kept = {
         name: treatment
         for name, treatment in pairs.items()
-        if STRICTNESS[treatment] >= STRICTNESS[default_treatment(name)]
+        if STRICTNESS[treatment] >= STRICTNESS[DEFAULTS.get(name) or DEFAULTS[kind_of(name).family]]
     }
     return ", ".join(
         [*(f"{name}={treatment}" for name, treatment in kept.items()), *(f"word={word}" for word in words)]
     )
-
-
-def default_treatment(name: str) -> GuardTreatment:
-    """The default for a family or kind."""
-    return DEFAULTS[name] if name in DEFAULTS else DEFAULTS[kind_of(name).family]

@@ -53,7 +53,7 @@ class Command(FaceCommand):
 
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         path: Path | None = options["file"]
-        if path is None:
+        if path is None and options["to"] == WHOLE:
             self.stdout = self.stderr  # lines on standard output must not be mixed with the answer
         try:
             return share(path, options) if options["to"] != WHOLE else export_whole(path, options)

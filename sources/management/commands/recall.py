@@ -68,7 +68,7 @@ class Command(FaceCommand):
     )  # fmt: skip
 
     def act(self, options: dict[str, Any]) -> int:
-        answer = recall_kinds(local_operator(), read_request(options), options["kind"])
+        answer = recall_kinds(local_operator(), _read_request(options), options["kind"])
         recalled, evidence = answer.recalled, answer.evidence
         if options["json"]:
             self.print_json(wide_json(answer))
@@ -106,7 +106,7 @@ class Command(FaceCommand):
         for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
             self._print_item(rank, item)
         if recalled.left_out:
-            self.stdout.write(describe_left_out(recalled))
+            self.stdout.write(_describe_left_out(recalled))
         if recalled.trace is not None:
             self._print_trace(recalled, recalled.trace)
 
@@ -144,7 +144,7 @@ class Command(FaceCommand):
 
     def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
         self.stdout.write("\nSteps")
-        steps = [[step.name, describe_detail(step.detail)] for step in trace.steps]
+        steps = [[step.name, _describe_detail(step.detail)] for step in trace.steps]
         self.print_table(steps, header=("step", "what it did"))
         names = sorted({name for item in recalled.items for name in item.numbers})
         if names:
@@ -156,8 +156,7 @@ class Command(FaceCommand):
             self.print_table(rows, header=("#", *names))
 
 
-def read_request(options: dict[str, Any]) -> RecallRequest:
-    """The request that the options describe."""
+def _read_request(options: dict[str, Any]) -> RecallRequest:
     narrowing = Narrowing(
         types=frozenset(options["type"]),
         scope=options["scope"] or "",
@@ -181,14 +180,13 @@ def read_request(options: dict[str, Any]) -> RecallRequest:
     )
 
 
-def describe_left_out(recalled: RecallResult) -> str:
-    """Why results are missing, and the option that would show them."""
+def _describe_left_out(recalled: RecallResult) -> str:
     if recalled.items or recalled.nearest:
         return f"{recalled.left_out} more did not fit the token budget (--token-budget)."
     found = "of the closest matches" if recalled.abstained else f"found in {printable(recalled.group)}"
     return f"{recalled.left_out} {found}, but none fits the token budget: raise --token-budget, or use --summary-only."
 
 
-def describe_detail(detail: dict[str, Any]) -> str:
+def _describe_detail(detail: dict[str, Any]) -> str:
     """A step's values on one line, without the empty ones."""
     return ", ".join(f"{name} {value}" for name, value in detail.items() if value not in ("", [], {}, None))

@@ -1,4 +1,4 @@
-"""`manage.py watch`: keep a folder of notes and a group in step."""
+"""`manage.py watch`: watch folders of notes, whose sections are memories of a group."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -9,8 +9,9 @@ from django.db.models import Count
 from access.management.options import GROUP, either, flag, option
 from access.tokens import operator
 from memories.management.output import FaceCommand
-from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchMode
+from sources.models import WAS_WRITTEN, WatchedFile, WatchedFolder, WatchedSection
 from sources.watching.folders import (
+    ONLY_READ,
     accept_gone,
     add_folder,
     find_by_path,
@@ -19,14 +20,12 @@ from sources.watching.folders import (
     remove_folder,
     resume_folder,
 )
-from sources.watching.locking import one_at_a_time
-from sources.watching.scan import FolderReport, scan_folder
+from sources.watching.scan import FolderReport, one_at_a_time, scan_folder
 
 EXAMPLES: Final = """\
 examples:
   loci watch                                 the watched folders, and what is wrong with their files
-  loci watch ~/notes --group me              each section becomes a memory of the group, and stays in step
-  loci watch ~/notes --group me --mode sync  changed memories are written into their files too
+  loci watch ~/notes --group me              each section becomes a memory of the group
   loci watch ~/notes --once                  look through it here and now
   loci watch ~/notes --pause                 --resume, --remove; memories and files stay
   loci watch ~/notes --accept-gone           what is gone there is meant to be gone
@@ -39,19 +38,18 @@ ACTIONS: Final = {
     "accept_gone": ("what is gone there is meant to be gone", accept_gone, "is watched again; what is gone becomes unconfirmed"),
     "remove": ("watch it no more; memories and files stay", remove_folder, "is not watched any more"),
 }  # fmt: skip
-HEADER: Final = ("folder", "group", "mode", "state", "files", "sections", "note")
+HEADER: Final = ("folder", "group", "state", "files", "sections", "note")
 
 
 class Command(FaceCommand):
     """Adds, lists, changes and looks through watched folders as the operator of this machine."""
 
-    help = "Keep a folder of notes and a group in step."
+    help = "Watch folders of notes, whose sections are memories of a group."
     examples = EXAMPLES
 
     options = (
         option("folder", nargs="?", metavar="DIR", help="none: list the watched folders"),
         GROUP,
-        option("--mode", default=WatchMode.READ, choices=WatchMode.values, help="default: read"),
         flag("--poll", "look at it regularly, for network drives"),
         flag("--as-own", "its texts are the team's own, not from outside"),
         either(
@@ -76,9 +74,8 @@ class Command(FaceCommand):
                 self._tell(folder, f"{folder.path} {done}.", is_json=options["json"])
                 return 0
         folder = add_folder(
-            operator(), path, group=options["group"], mode=options["mode"], poll=options["poll"],
-            as_own=options["as_own"],
-        )  # fmt: skip
+            operator(), path, group=options["group"], poll=options["poll"], as_own=options["as_own"]
+        )
         note = f" {folder.note}." if folder.note else ""
         self._tell(
             folder,
@@ -106,8 +103,11 @@ class Command(FaceCommand):
         return 1 if report.note else 0
 
     def _list(self, *, is_json: bool) -> None:
-        rows = [folder_row(folder) for folder in list_folders(operator())]
-        problems = [
+        rows = [_folder_row(folder) for folder in list_folders(operator())]
+        was_written = WatchedFolder.objects.filter(mode=WAS_WRITTEN)
+        problems = [{"file": folder.path, "why": f"it {ONLY_READ}"} for folder in was_written]
+        was_written.update(mode="read")  # said once
+        problems += [
             {"file": str(Path(file.folder.path) / file.path), "why": file.problem}
             for file in WatchedFile.objects.exclude(problem="")
             .select_related("folder")
@@ -126,11 +126,10 @@ class Command(FaceCommand):
             self.stdout.write(f"{each['file']}: {each['why']}")
 
 
-def folder_row(folder: WatchedFolder) -> tuple[object, ...]:
-    """A folder's line in the table."""
+def _folder_row(folder: WatchedFolder) -> tuple[object, ...]:
     files = WatchedFile.objects.filter(folder=folder, gone_since=None).aggregate(count=Count("key"))["count"]
     sections = WatchedSection.objects.filter(file__folder=folder, gone_since=None).count()
-    return folder.path, folder.group.slug, folder.mode, folder.state, files, sections, folder.note
+    return folder.path, folder.group.slug, folder.state, files, sections, folder.note
 
 
 def describe(report: FolderReport) -> str:

@@ -25,10 +25,10 @@ class Notes:
     reports: list[FolderReport] = field(default_factory=list)
 
     @classmethod
-    def watched(cls, root: Path, group: Group, *, mode: str = "read") -> "Notes":
+    def watched(cls, root: Path, group: Group) -> "Notes":
         """A new folder, watched."""
         root.mkdir(exist_ok=True)
-        add_folder(operator(), root, group=group.slug, mode=mode)
+        add_folder(operator(), root, group=group.slug)
         return cls(root, group)
 
     @property

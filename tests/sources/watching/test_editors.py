@@ -88,8 +88,8 @@ def test_a_folder_that_goes_away_in_the_middle_is_no_empty_folder(tmp_path: Path
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_two_editors_and_an_agent_lose_no_text(tmp_path: Path, ledger: Group, seed: int) -> None:
-    """A few moves of each; the proof `files` goes on for a minute."""
-    crowd = Crowd(Notes.watched(tmp_path / "notes", ledger, mode="sync"), seed=seed)
+    """A few moves of each."""
+    crowd = Crowd(Notes.watched(tmp_path / "notes", ledger), seed=seed)
     for _ in range(12):
         crowd.move()
     crowd.settle()

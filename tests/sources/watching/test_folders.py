@@ -17,13 +17,17 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from access.actor import Via
-from access.errors import NotPermitted
+from access.errors import Conflict, NotPermitted
 from access.models import Group
 from access.tokens import actor_for_user, operator
+from loci_site.config.checks import encryption_messages
+from memories.draft import EditDraft
+from memories.lifecycle.edit import edit
 from memories.models import Memory
 from sources.models import WatchedFolder, WatchState
+from sources.rooms.room import refresh_rooms
 from sources.watching.disk import MARKER
-from sources.watching.folders import add_folder, add_from_config, wanted_mark
+from sources.watching.folders import add_folder, add_from_config, is_something_wanted, wanted_mark
 from sources.watching.loop import PROCESS, WatchLoop
 from tests.sources.watching.notes import Notes
 
@@ -59,14 +63,14 @@ def test_a_folder_is_added_looked_through_paused_and_removed(tmp_path: Path, led
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("words", [("--mode", "sync"), ("--poll",), ("--as-own",)])
+@pytest.mark.parametrize("words", [("--poll",), ("--as-own",)])
 def test_adding_it_again_changes_how_it_is_watched(
     tmp_path: Path, ledger: Group, words: tuple[str, ...]
 ) -> None:
     run(str(tmp_path), "--group", "ledger")
     run(str(tmp_path), "--group", "ledger", *words)
     folder = WatchedFolder.objects.get()
-    assert (folder.mode == "sync", folder.poll, folder.as_own).count(True) == 1
+    assert (folder.poll, folder.as_own).count(True) == 1
 
 
 @pytest.mark.django_db
@@ -92,6 +96,51 @@ def test_what_cannot_be_watched_is_refused_in_words(tmp_path: Path, ledger: Grou
 
 
 @pytest.mark.django_db
+def test_a_folder_that_was_also_written_is_only_read_and_that_is_said_once(
+    tmp_path: Path, ledger: Group
+) -> None:
+    notes = Notes.watched(tmp_path / "notes", ledger)
+    path = notes.write("ports.md", "# Ports\n\nThe ledger listens on 8081.\n")
+    WatchedFolder.objects.update(mode="sync")  # as 0.3.0 left it
+    notes.look()
+    edit(operator(), notes.memory("8081").id, EditDraft("The ledger listens on 9090."))
+    notes.look()
+    assert "8081" in path.read_text()
+    assert {each.name for each in notes.root.iterdir()} == {"ports.md", MARKER}
+    assert f"{notes.root}: it is only read now" in run()
+    assert "only read" not in run()
+
+
+@pytest.mark.sqlite(reason="PostgreSQL's operator encrypts its disk")
+@pytest.mark.django_db
+def test_an_encrypted_store_has_no_plain_files_unless_the_settings_say_so(
+    settings: Settings, tmp_path: Path, ledger: Group
+) -> None:
+    notes = Notes.watched(tmp_path / "notes", ledger)
+    files = replace(
+        settings.LOCI.files, rooms_folder=tmp_path / "rooms", rooms=("ledger",), beside_encryption=False
+    )
+    encrypted = replace(settings.LOCI.storage, encryption="sqlcipher")
+    settings.LOCI = replace(settings.LOCI, storage=encrypted, files=files)
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(Conflict, match="encrypted") as refused:
+        add_folder(operator(), other, group="ledger")
+    assert "files.beside_encryption" in refused.value.hint
+    notes.look()
+    assert notes.folder.state == WatchState.PAUSED
+    assert "files.beside_encryption" in notes.folder.note
+    assert not is_something_wanted()
+    refresh_rooms()
+    assert not (tmp_path / "rooms").exists()
+    assert "loci.W006" in [message.id for message in encryption_messages(settings.LOCI)]
+    settings.LOCI = replace(settings.LOCI, files=replace(files, beside_encryption=True))
+    assert add_folder(operator(), other, group="ledger").state == WatchState.ACTIVE
+    refresh_rooms()
+    assert (tmp_path / "rooms" / "ledger" / "context.md").exists()
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("via", [Via.MCP, Via.REST, Via.ADMIN, Via.APP])
 def test_no_client_names_a_path(tmp_path: Path, alice: User, ledger: Group, via: Via) -> None:
     actor = actor_for_user(alice, via=via)
@@ -106,9 +155,9 @@ def test_config_names_folders(tmp_path: Path, ledger: Group, settings: Settings)
     entries = (f"{tmp_path / 'a=b'}=ledger:sync", f"{tmp_path / 'none'}=ledger", f"{tmp_path}=ledger:both")
     settings.LOCI = replace(settings.LOCI, files=replace(settings.LOCI.files, watch=entries))
     wrong = add_from_config(PROCESS)
-    assert [line.split(":")[0] for line in wrong] == ["files.watch", "files.watch"]
-    folder = WatchedFolder.objects.get()
-    assert (folder.mode, folder.from_config) == ("sync", True)
+    assert [line.split(":")[0] for line in wrong] == ["files.watch"] * 3
+    assert "only read now" in wrong[0], "a setting of 0.3.0 still watches"
+    assert WatchedFolder.objects.get().from_config
     settings.LOCI = replace(settings.LOCI, files=replace(settings.LOCI.files, watch=()))
     add_from_config(PROCESS)
     assert WatchedFolder.objects.get().state == WatchState.PAUSED

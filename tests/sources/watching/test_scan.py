@@ -34,12 +34,6 @@ def notes(tmp_path: Path, ledger: Group) -> Notes:
     return Notes.watched(tmp_path / "notes", ledger)
 
 
-@pytest.fixture
-def synced(tmp_path: Path, ledger: Group) -> Notes:
-    """A folder that is watched and written."""
-    return Notes.watched(tmp_path / "notes", ledger, mode="sync")
-
-
 def change(memory: Memory, text: str) -> Memory:
     """A person's new text for a memory."""
     return edit(operator(), memory.id, EditDraft(text)).memory
@@ -228,21 +222,7 @@ def test_a_lost_marker_stops_until_the_folder_is_resumed(notes: Notes) -> None:
     assert (notes.root / MARKER).exists()
 
 
-def test_a_changed_memory_is_written_into_its_file(synced: Notes) -> None:
-    path = synced.write("ports.md", PORTS.replace("\n", "\r\n"))
-    path.chmod(0o640)
-    synced.look()
-    change(synced.memory("8081"), "ports › Ports: The ledger listens on 9090.")
-    assert synced.look() == {"written": 1}
-    assert path.read_bytes() == PORTS.replace("8081", "9090").replace("\n", "\r\n").encode()
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert [*synced.root.iterdir()]
-    assert {p.name for p in synced.root.iterdir()} == {"ports.md", MARKER}
-    assert synced.look() == synced.look() == {}, "what Loci wrote itself is no change"
-    assert Memory.objects.filter(state=State.LIVE).count() == 2
-
-
-def test_a_read_folder_is_never_written(notes: Notes) -> None:
+def test_a_file_is_never_written(notes: Notes) -> None:
     path = notes.write("ports.md", PORTS)
     notes.look()
     change(notes.memory("8081"), "The ledger listens on 9090.")
@@ -250,9 +230,7 @@ def test_a_read_folder_is_never_written(notes: Notes) -> None:
     assert path.read_text() == PORTS
 
 
-@pytest.mark.parametrize("mode", ["read", "sync"])
-def test_both_changed_is_a_proposal_and_overwrites_nothing(tmp_path: Path, ledger: Group, mode: str) -> None:
-    notes = Notes.watched(tmp_path / "notes", ledger, mode=mode)
+def test_both_changed_is_a_proposal_and_overwrites_nothing(notes: Notes) -> None:
     path = notes.write("ports.md", PORTS)
     notes.look()
     change(notes.memory("8081"), "ports › Ports: The ledger listens on 7000.")
@@ -269,25 +247,6 @@ def test_both_changed_is_a_proposal_and_overwrites_nothing(tmp_path: Path, ledge
     assert notes.look() == {}
     notes.write("ports.md", PORTS.replace("8081", "9999"))
     assert notes.look() == {"changed": 1}, "they are in step again"
-
-
-def test_what_the_guard_masks_is_not_written_into_the_file(synced: Notes) -> None:
-    text = "# Keys\n\nThe key is AKIAIOSFODNN7EXAMPLQ and the port is 8081.\n"
-    path = synced.write("keys.md", text)
-    synced.look()
-    assert "AKIA" not in synced.memory("8081").content
-    change(synced.memory("8081"), "keys › Keys: The key is gone and the port is 9090.")
-    assert synced.look() == {}
-    assert path.read_text() == text
-
-
-def test_a_text_with_headings_of_its_own_is_not_written(synced: Notes) -> None:
-    path = synced.write("ports.md", PORTS)
-    synced.look()
-    change(synced.memory("8081"), "ports › Ports\nIt is 9090.\n\n## Backup\n\nNever.")
-    assert synced.look() == {}
-    assert path.read_text() == PORTS
-    assert "is not written" in WatchedFile.objects.get(path="ports.md").problem
 
 
 def test_a_withdrawn_text_is_refused_and_told(notes: Notes) -> None:
@@ -339,7 +298,7 @@ def test_large_binary_hidden_and_linked_files_are_not_read(notes: Notes, tmp_pat
 
 
 def test_a_thousand_files_of_a_checkout_are_one_batch(notes: Notes) -> None:
-    for number in range(60):  # make proof files takes a thousand
+    for number in range(60):
         notes.write(
             f"d{number % 7}/n{number}.md", f"# Note\n\nShelf {number} holds {number * 7} books on {number}.\n"
         )

@@ -24,8 +24,7 @@ INSTRUCTIONS: Final = "user_editable_context"
 TEXTS: Final = frozenset({"text", "multimodal_text"})
 
 
-def is_chatgpt(path: Path) -> Recognition:
-    """CERTAIN if the first conversation has a `mapping`."""
+def _is_chatgpt(path: Path) -> Recognition:
     if path.is_file() and path.suffix.lower() not in ENDINGS:
         return Recognition.NO
     with FileTree(path) as tree:
@@ -33,7 +32,7 @@ def is_chatgpt(path: Path) -> Recognition:
     return Recognition.CERTAIN if found else Recognition.NO
 
 
-def read_chatgpt(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_chatgpt(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """The turns of every conversation, and once each text of the user's instructions."""
     instructions = set[str]()
     with FileTree(path) as tree:
@@ -41,25 +40,24 @@ def read_chatgpt(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             with tree.open(first.name) as file:
                 for item in read_items(file):
                     if item.is_element:
-                        yield from conversation_records(dict_of(item.value), instructions)
+                        yield from _conversation_records(dict_of(item.value), instructions)
 
 
-def conversation_records(item: dict[str, Any], instructions: set[str]) -> Iterator[SourceRecord]:
-    """The turns of a conversation in order, and new instructions."""
+def _conversation_records(item: dict[str, Any], instructions: set[str]) -> Iterator[SourceRecord]:
     mapping = dict_of(item.get("mapping"))
     id_ = text_of(item.get("conversation_id")) or text_of(item.get("id"))
     if not mapping or not id_:
         yield SourceRecord(why="a conversation without an id or messages")
         return
-    messages = list(seen_messages(mapping, text_of(item.get("current_node"))))
+    messages = list(_seen_messages(mapping, text_of(item.get("current_node"))))
     conversation = Conversation(id_, text_of(item.get("title")), started_at(item, messages))
     for message in messages:
         content, author = dict_of(message.get("content")), dict_of(message.get("author"))
         if content.get("content_type") == INSTRUCTIONS:
-            yield from instruction_records(content, conversation, instructions)
+            yield from _instruction_records(content, conversation, instructions)
             continue
-        role, text = text_of(author.get("role")), parts_text(content)
-        if role in ("user", "assistant") and text and not is_hidden(message):
+        role, text = text_of(author.get("role")), _parts_text(content)
+        if role in ("user", "assistant") and text and not _is_hidden(message):
             at = moment_of(message.get("create_time"))
             yield turn_record(
                 conversation,
@@ -70,9 +68,9 @@ def conversation_records(item: dict[str, Any], instructions: set[str]) -> Iterat
             )
 
 
-def seen_messages(mapping: dict[str, Any], last: str) -> Iterator[dict[str, Any]]:
+def _seen_messages(mapping: dict[str, Any], last: str) -> Iterator[dict[str, Any]]:
     """The messages on the way to the current node, first to last; without one, to the newest leaf."""
-    node = last if last in mapping else newest_leaf(mapping)
+    node = last if last in mapping else _newest_leaf(mapping)
     way: list[dict[str, Any]] = []
     seen = set[str]()
     while node in mapping and node not in seen:
@@ -84,8 +82,7 @@ def seen_messages(mapping: dict[str, Any], last: str) -> Iterator[dict[str, Any]
     yield from reversed(way)
 
 
-def newest_leaf(mapping: dict[str, Any]) -> str:
-    """The message without answers that was written last."""
+def _newest_leaf(mapping: dict[str, Any]) -> str:
     leaves = [name for name, entry in mapping.items() if not list_of(dict_of(entry).get("children"))]
 
     def time_of(name: str) -> float:
@@ -103,7 +100,7 @@ def started_at(item: dict[str, Any], messages: list[dict[str, Any]]) -> datetime
     return min(times, default=None)
 
 
-def parts_text(content: dict[str, Any]) -> str:
+def _parts_text(content: dict[str, Any]) -> str:
     """The text parts of a message. Pictures and other attachments are objects, which are left out."""
     if content.get("content_type") not in TEXTS:
         return ""
@@ -112,13 +109,13 @@ def parts_text(content: dict[str, Any]) -> str:
     )
 
 
-def is_hidden(message: dict[str, Any]) -> bool:
+def _is_hidden(message: dict[str, Any]) -> bool:
     """True if the user does not see a message: it is for a tool, or marked hidden."""
     hidden = dict_of(message.get("metadata")).get("is_visually_hidden_from_conversation")
     return bool(hidden) or message.get("recipient") not in (None, "", "all")
 
 
-def instruction_records(
+def _instruction_records(
     content: dict[str, Any], conversation: Conversation, known: set[str]
 ) -> Iterator[SourceRecord]:
     """What the user told ChatGPT about themselves and their wishes: each text once in the export."""
@@ -137,7 +134,7 @@ CHATGPT = record_importer(
     "chatgpt",
     "a data export of ChatGPT (zip, folder or conversations.json)",
     endings=ENDINGS,
-    recognises=is_chatgpt,
-    read=read_chatgpt,
+    recognises=_is_chatgpt,
+    read=_read_chatgpt,
     waiting=Waiting.FACTS,
 )

@@ -17,8 +17,7 @@ ENDINGS: Final = (".zip", ".json", ".dms")
 DOCUMENTS: Final = "documents of projects, which are no memories"
 
 
-def is_claude_ai(path: Path) -> Recognition:
-    """CERTAIN if the first conversation has `chat_messages`."""
+def _is_claude_ai(path: Path) -> Recognition:
     if path.is_file() and path.suffix.lower() not in ENDINGS:
         return Recognition.NO
     with FileTree(path) as tree:
@@ -28,7 +27,7 @@ def is_claude_ai(path: Path) -> Recognition:
     return Recognition.CERTAIN if found else Recognition.NO
 
 
-def read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """The turns of every conversation, and the instructions of projects."""
     with FileTree(path) as tree:
         names = tree.names(".json")
@@ -39,30 +38,28 @@ def read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
                 continue
             with tree.open(name) as file:
                 if is_project:
-                    yield from project_records(file)
+                    yield from _project_records(file)
                     continue
                 for item in read_items(file):
                     if item.is_element:
-                        yield from conversation_records(dict_of(item.value))
+                        yield from _conversation_records(dict_of(item.value))
 
 
-def conversation_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
-    """The turns of a conversation."""
+def _conversation_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
     id_ = text_of(item.get("uuid"))
     if not id_:
         yield SourceRecord(why="a conversation without a uuid")
         return
     conversation = Conversation(id_, text_of(item.get("name")), moment_of(item.get("created_at")))
     for message in map(dict_of, list_of(item.get("chat_messages"))):
-        text, role = message_text(message), text_of(message.get("sender"))
+        text, role = _message_text(message), text_of(message.get("sender"))
         if text and role in ("human", "assistant"):
             turn = text_of(message.get("uuid")) or short_hash(id_, text)
             at = moment_of(message.get("created_at"))
             yield turn_record(conversation, id_=turn, role=role, text=text, at=at)
 
 
-def message_text(message: dict[str, Any]) -> str:
-    """A message's text: `text` may be empty while `content` has it."""
+def _message_text(message: dict[str, Any]) -> str:
     if text := text_of(message.get("text")):
         return text
     parts = (dict_of(part) for part in list_of(message.get("content")))
@@ -71,21 +68,21 @@ def message_text(message: dict[str, Any]) -> str:
     )
 
 
-def project_records(file: Any) -> Iterator[SourceRecord]:
+def _project_records(file: Any) -> Iterator[SourceRecord]:
     """The instructions of projects, in a file of one or of a list. Their documents are left out."""
     single: dict[str, Any] = {}
     for item in read_items(file):
         if item.key == "" and item.is_element:
-            yield from instruction_records(dict_of(item.value))
+            yield from _instruction_records(dict_of(item.value))
         elif item.is_element:
             single.setdefault(item.key, []).append(item.value)
         else:
             single[item.key] = item.value
     if single.get("uuid"):
-        yield from instruction_records(single)
+        yield from _instruction_records(single)
 
 
-def instruction_records(project: dict[str, Any]) -> Iterator[SourceRecord]:
+def _instruction_records(project: dict[str, Any]) -> Iterator[SourceRecord]:
     """The instructions of one project, and a skipped record for each of its documents."""
     name, text = text_of(project.get("name")), text_of(project.get("prompt_template"))
     if text:
@@ -105,7 +102,7 @@ CLAUDE_AI = record_importer(
     "claude-ai",
     "a data export of Claude (zip, folder or conversations.json)",
     endings=ENDINGS,
-    recognises=is_claude_ai,
-    read=read_claude_ai,
+    recognises=_is_claude_ai,
+    read=_read_claude_ai,
     waiting=Waiting.FACTS,
 )

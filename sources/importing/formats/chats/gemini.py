@@ -23,22 +23,20 @@ NO_PROMPT: Final = "activities that are no prompts"
 NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
 
 
-def is_gemini(path: Path) -> Recognition:
+def _is_gemini(path: Path) -> Recognition:
     """CERTAIN for a list of activities of Gemini. A Takeout with HTML instead is refused with advice."""
     if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".html"):
         return Recognition.NO
     with FileTree(path) as tree:
-        found = any(True for _ in activity_files(tree)) or html_files(tree)
+        found = any(True for _ in _activity_files(tree)) or _html_files(tree)
     return Recognition.CERTAIN if found else Recognition.NO
 
 
-def html_files(tree: FileTree) -> list[str]:
-    """The files with activities of Gemini as HTML, which cannot be imported."""
+def _html_files(tree: FileTree) -> list[str]:
     return [name for name in tree.names(".html") if "gemini" in name.lower() and "activity" in name.lower()]
 
 
-def activity_files(tree: FileTree) -> Iterator[str]:
-    """The names of the files with activities of Gemini."""
+def _activity_files(tree: FileTree) -> Iterator[str]:
     names = tree.names(".json")
     for name in names:
         if len(names) == 1 or name.rpartition("/")[2].lower().replace(" ", "") in (
@@ -46,21 +44,19 @@ def activity_files(tree: FileTree) -> Iterator[str]:
             "meineaktivitäten.json",
         ):
             with tree.open(name) as file:
-                if is_activity(dict_of(peek(file, items=2).get(""))):
+                if _is_activity(dict_of(peek(file, items=2).get(""))):
                     yield name
 
 
-def is_activity(item: dict[str, Any]) -> bool:
-    """True for an activity of Gemini."""
+def _is_activity(item: dict[str, Any]) -> bool:
     products = [text_of(item.get("header")), *map(text_of, list_of(item.get("products")))]
     return "title" in item and "time" in item and any(name.lower() in PRODUCTS for name in products)
 
 
-def read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """Each prompt with its answer as one event."""
+def _read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     with FileTree(path) as tree:
-        names = list(activity_files(tree))
-        if not names and html_files(tree):
+        names = list(_activity_files(tree))
+        if not names and _html_files(tree):
             raise InvalidInput(
                 "This Takeout has its activities as HTML.",
                 hint="Ask for JSON in Google Takeout.",
@@ -70,13 +66,13 @@ def read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             with tree.open(name) as file:
                 for item in read_items(file):
                     if item.is_element:
-                        yield activity_record(dict_of(item.value))
+                        yield _activity_record(dict_of(item.value))
 
 
-def activity_record(item: dict[str, Any]) -> SourceRecord:
+def _activity_record(item: dict[str, Any]) -> SourceRecord:
     """One prompt. Its title begins with a word for "Prompted", which is cut off where it is known."""
     title, at = text_of(item.get("title")), text_of(item.get("time"))
-    if not is_activity(item) or not at or title.startswith(NOT_PROMPTS):
+    if not _is_activity(item) or not at or title.startswith(NOT_PROMPTS):
         return SourceRecord(skipped=NO_PROMPT)
     prompt = title.removeprefix("Prompted ").strip()
     pages = (text_of_html(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem")))
@@ -101,7 +97,7 @@ GEMINI = record_importer(
     "gemini",
     "Gemini's activities from Google Takeout, as JSON",
     endings=ENDINGS,
-    recognises=is_gemini,
-    read=read_gemini,
+    recognises=_is_gemini,
+    read=_read_gemini,
     waiting=Waiting.FACTS,
 )

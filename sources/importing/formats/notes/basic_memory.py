@@ -17,11 +17,11 @@ from sources.importing.formats.notes.folders import (
     notes_of,
     time_of,
 )
-from sources.importing.formats.notes.sections import split_sections, with_headings
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
 from sources.importing.records import SourceRecord, record_importer
+from sources.sections import split_sections, with_headings
 
 NO_NOTE: Final = "relations to notes that the folder does not have"
 # A category is a word: no task marks such as [x], no times such as [00:01:02], no links such as [text](url).
@@ -34,8 +34,7 @@ _TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is no relation
 
 
-def is_basic_memory(path: Path) -> Recognition:
-    """CERTAIN if one of the first notes has a permalink and a type, or a title."""
+def _is_basic_memory(path: Path) -> Recognition:
     if not may_be_notes(path):
         return Recognition.NO
     with FileTree(path) as tree:
@@ -46,7 +45,7 @@ def is_basic_memory(path: Path) -> Recognition:
     return Recognition.NO
 
 
-def read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """Each note as an entity with its observations and the rest of its text, then the relations."""
     relations: list[tuple[str, str, str]] = []
     titles = dict[str, str]()
@@ -57,16 +56,16 @@ def read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
                 continue
             permalink = text_of(found.note.head.get("permalink")) or found.name
             titles |= {key.lower(): found.title for key in (found.title, found.stem, permalink)}
-            yield SourceRecord(entity_draft(found, permalink), place=found.folder)
+            yield SourceRecord(_entity_draft(found, permalink), place=found.folder)
             prose = []
             for line in found.note.body.split("\n"):
                 if observation := _OBSERVATION.match(line):
-                    yield observation_record(found, permalink, observation[1], observation[2])
-                elif relation := relation_of(line):
+                    yield _observation_record(found, permalink, observation[1], observation[2])
+                elif relation := _relation_of(line):
                     relations.append((found.title, *relation))
                 else:
                     prose.append(line)
-            yield from prose_records(found, permalink, "\n".join(prose))
+            yield from _prose_records(found, permalink, "\n".join(prose))
     for subject, predicate, target in dict.fromkeys(relations):
         if title := titles.get(target.lower()):
             if title != subject:
@@ -75,8 +74,7 @@ def read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             yield SourceRecord(skipped=NO_NOTE)
 
 
-def entity_draft(found: FoundNote, permalink: str) -> Draft:
-    """A note as an entity, by its title."""
+def _entity_draft(found: FoundNote, permalink: str) -> Draft:
     kind = text_of(found.note.head.get("type"))
     tags = tags_of(found.note.head.get("tags"), [kind])
     return Draft(
@@ -89,7 +87,7 @@ def entity_draft(found: FoundNote, permalink: str) -> Draft:
     )
 
 
-def observation_record(found: FoundNote, permalink: str, category: str, text: str) -> SourceRecord:
+def _observation_record(found: FoundNote, permalink: str, category: str, text: str) -> SourceRecord:
     """A line with a category: its text as a fact about the note, the context behind it as metadata."""
     context = _CONTEXT.search(text)
     text = text[: context.start()] if context else text
@@ -105,8 +103,7 @@ def observation_record(found: FoundNote, permalink: str, category: str, text: st
     return SourceRecord(draft, place=found.folder)
 
 
-def relation_of(line: str) -> tuple[str, str] | None:
-    """The relation and target of a line, None for prose, tasks and anything else."""
+def _relation_of(line: str) -> tuple[str, str] | None:
     found = _RELATION.match(line)
     if found is None:
         return None
@@ -116,8 +113,7 @@ def relation_of(line: str) -> tuple[str, str] | None:
     return predicate, found[3].strip()
 
 
-def prose_records(found: FoundNote, permalink: str, text: str) -> Iterator[SourceRecord]:
-    """The rest of a note, one memory per section."""
+def _prose_records(found: FoundNote, permalink: str, text: str) -> Iterator[SourceRecord]:
     for section in split_sections(text):
         draft = draft_of(found, with_headings(found.title, section), "")
         ref = ref_of(permalink, "text", section.ref)
@@ -128,6 +124,6 @@ BASIC_MEMORY = record_importer(
     "basic-memory",
     "notes of basic-memory (folder, zip or one note)",
     endings=(".md", ".zip"),
-    recognises=is_basic_memory,
-    read=read_basic_memory,
+    recognises=_is_basic_memory,
+    read=_read_basic_memory,
 )

@@ -39,10 +39,9 @@ _INJECTED: Final = re.compile(
 )
 
 
-def is_claude_code(path: Path) -> Recognition:
-    """CERTAIN for memory folders, instruction files and transcripts of Claude Code."""
+def _is_claude_code(path: Path) -> Recognition:
     if path.is_file() and path.suffix.lower() == ".jsonl":
-        return Recognition.CERTAIN if is_transcript_line(first_object(path)) else Recognition.NO
+        return Recognition.CERTAIN if {"sessionId", "type"} <= first_object(path).keys() else Recognition.NO
     if path.is_file() and path.suffix.lower() not in (".md", ".mdc", ".zip"):
         return Recognition.NO
     if path.is_file() and is_instruction(path.name):
@@ -50,67 +49,60 @@ def is_claude_code(path: Path) -> Recognition:
     with FileTree(path) as tree:
         if any(PurePosixPath(name).name == INDEX for name in tree.names(".md")):
             return Recognition.CERTAIN
-        if any(is_topic(found) for found in notes_of(tree, limit=PROBED)):
+        if any(_is_topic(found) for found in notes_of(tree, limit=PROBED)):
             return Recognition.CERTAIN
-        return Recognition.CERTAIN if any(map(is_session, tree.names(".jsonl")[:PROBED])) else Recognition.NO
+        return Recognition.CERTAIN if any(map(_is_session, tree.names(".jsonl")[:PROBED])) else Recognition.NO
 
 
-def is_topic(found: FoundNote) -> bool:
-    """True for a note with the front matter of a memory of Claude Code."""
+def _is_topic(found: FoundNote) -> bool:
     head = found.note.head
-    return "name" in head and "description" in head and kind_of(found) in KINDS
+    return "name" in head and "description" in head and _kind_of(found) in KINDS
 
 
-def is_session(name: str) -> bool:
-    """True for a file named after a session's id."""
+def _is_session(name: str) -> bool:
     return bool(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", PurePosixPath(name).stem))
 
 
-def is_transcript_line(line: dict[str, Any]) -> bool:
-    """True for a line of a transcript."""
-    return "sessionId" in line and "type" in line
-
-
-def read_claude_code(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_claude_code(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """Topic files and free lines of the index, then the turns of transcripts if the rules ask for them."""
     with FileTree(path) as tree:
-        yield from instruction_records(tree, project_of)
+        yield from instruction_records(tree, _project_of)
         for found in notes_of(tree):
             if found.stem == PurePosixPath(INDEX).stem:
-                yield from index_records(found)
+                yield from _index_records(found)
             elif not is_instruction(found.name):
-                yield topic_record(found)
+                yield _topic_record(found)
         for name in tree.names(".jsonl"):
             if rules.with_turns:
-                yield from transcript_records(tree, name)
+                yield from _transcript_records(tree, name)
             else:
                 yield SourceRecord(skipped=TURNS)
 
 
-def kind_of(found: FoundNote) -> str:
+def _kind_of(found: FoundNote) -> str:
     """The kind of a memory; newer versions write it below `metadata`."""
     return text_of(found.note.head.get("type")) or text_of(head_of(found, "metadata").get("type"))
 
 
-def topic_record(found: FoundNote) -> SourceRecord:
+def _topic_record(found: FoundNote) -> SourceRecord:
     """A topic file as one memory, its description in front."""
     head, body = found.note.head, found.note.body.strip()
     if found.why or not body:
         return SourceRecord(why=found.why or f"{found.name}: it is empty")
     description = text_of(head.get("description"))
     at = moment_of(head.get("modified")) or moment_of(head_of(found, "metadata").get("modified"))
-    kind = kind_of(found)
+    kind = _kind_of(found)
     draft = replace(
         draft_of(found, f"{description}\n{body}" if description and description not in body else body, ""),
         type=KINDS.get(kind, Type.SEMANTIC),
         tags=(kind,) if kind else (),
         valid_from=at,
-        source_ref=ref_of(project_of(found.name), found.stem),
+        source_ref=ref_of(_project_of(found.name), found.stem),
     )
-    return SourceRecord(draft, place=project_of(found.name))
+    return SourceRecord(draft, place=_project_of(found.name))
 
 
-def index_records(found: FoundNote) -> Iterator[SourceRecord]:
+def _index_records(found: FoundNote) -> Iterator[SourceRecord]:
     """The list items of the index that say something themselves."""
     for line in found.note.body.split("\n"):
         text = line.strip().lstrip("-*").strip()
@@ -119,17 +111,17 @@ def index_records(found: FoundNote) -> Iterator[SourceRecord]:
         if _LINK.search(text):
             yield SourceRecord(skipped=INDEX_LINES)
         else:
-            ref = ref_of(project_of(found.name), "index", short_hash(text))
-            yield SourceRecord(Draft(text, source_ref=ref), place=project_of(found.name))
+            ref = ref_of(_project_of(found.name), "index", short_hash(text))
+            yield SourceRecord(Draft(text, source_ref=ref), place=_project_of(found.name))
 
 
-def project_of(name: str) -> str:
+def _project_of(name: str) -> str:
     """The folder of the project that a file belongs to; its coded name cannot be read back to a path."""
     parts = [part for part in PurePosixPath(name).parts[:-1] if part not in ("memory", "projects", ".claude")]
     return parts[0] if parts else ""
 
 
-def transcript_records(tree: FileTree, name: str) -> Iterator[SourceRecord]:
+def _transcript_records(tree: FileTree, name: str) -> Iterator[SourceRecord]:
     """The turns of a session: what the user and the assistant wrote, without tools, thoughts and injected texts."""
     session = PurePosixPath(name).stem
     with tree.open(name) as file:
@@ -139,11 +131,11 @@ def transcript_records(tree: FileTree, name: str) -> Iterator[SourceRecord]:
             line = parse_line(number, raw)
             if line.why:
                 yield SourceRecord(why=f"{name} line {number}: {line.why}")
-            elif (record := turn_of(line.value, session)) is not None:
+            elif (record := _turn_of(line.value, session)) is not None:
                 yield record
 
 
-def turn_of(line: dict[str, Any], session: str) -> SourceRecord | None:
+def _turn_of(line: dict[str, Any], session: str) -> SourceRecord | None:
     """The turn of a line, None if it has none."""
     role = text_of(line.get("type"))
     if role not in ("user", "assistant") or any(
@@ -151,7 +143,9 @@ def turn_of(line: dict[str, Any], session: str) -> SourceRecord | None:
     ):
         return None
     content = dict_of(line.get("message")).get("content")
-    parts = [content] if isinstance(content, str) else [part_text(dict_of(part)) for part in list_of(content)]
+    parts = (
+        [content] if isinstance(content, str) else [_part_text(dict_of(part)) for part in list_of(content)]
+    )
     text = _INJECTED.sub("", "\n".join(filter(None, parts))).strip()
     if not text or all(line.startswith("[") and line.endswith("]") for line in text.split("\n")):
         return None  # nothing but tool calls
@@ -161,7 +155,7 @@ def turn_of(line: dict[str, Any], session: str) -> SourceRecord | None:
     return replace(record, place=text_of(line.get("cwd")))
 
 
-def part_text(part: dict[str, Any]) -> str:
+def _part_text(part: dict[str, Any]) -> str:
     """The text of a message's part; a tool call is one line, results and thoughts are left out."""
     match part.get("type"):
         case "text":
@@ -183,6 +177,6 @@ CLAUDE_CODE = record_importer(
     "claude-code",
     "memory folders, instruction files or transcripts of Claude Code",
     endings=(".md", ".jsonl", ".zip"),
-    recognises=is_claude_code,
-    read=read_claude_code,
+    recognises=_is_claude_code,
+    read=_read_claude_code,
 )

@@ -30,12 +30,11 @@ def split_note(text: str) -> Note:
         return Note({}, text)
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() in (FENCE, "..."):
-            return Note(parse_head(lines[1:number]), "\n".join(lines[number + 1 :]), number + 2)
+            return Note(_parse_head(lines[1:number]), "\n".join(lines[number + 1 :]), number + 2)
     return Note({}, text)
 
 
-def parse_head(lines: list[str]) -> dict[str, Any]:
-    """The keys of front matter, in lower case."""
+def _parse_head(lines: list[str]) -> dict[str, Any]:
     head: dict[str, Any] = {}
     target, key = head, ""
     for line in lines:
@@ -50,12 +49,11 @@ def parse_head(lines: list[str]) -> dict[str, Any]:
             elif key and target is head and not head[key]:
                 target = head[key] = {}
             key = name
-            target[key] = value_of(value)
+            target[key] = _value_of(value)
     return head
 
 
-def value_of(text: str) -> Any:
-    """A value: a list in brackets, or a text without its quotes."""
+def _value_of(text: str) -> Any:
     if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
         return [plain(part) for part in _LIST.findall(text[1:-1]) if part.strip()]
     return plain(text)
@@ -66,12 +64,11 @@ def plain(text: str) -> str:
     text = text.strip()
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         inner = text[1:-1]
-        return inner.replace("''", "'") if text[0] == "'" else unescape(inner)
+        return inner.replace("''", "'") if text[0] == "'" else _unescape(inner)
     return text
 
 
-def unescape(text: str) -> str:
-    """The text of a value in double quotes."""
+def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text)
 
 

@@ -24,8 +24,7 @@ TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
 
-def is_locus(path: Path) -> Recognition:
-    """CERTAIN for a .locus file, or a folder or zip with one."""
+def _is_locus(path: Path) -> Recognition:
     if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".zip"):
         return Recognition.NO
     with FileTree(path) as tree:
@@ -37,8 +36,7 @@ def is_locus_note(found: FoundNote) -> bool:
     return bool(ID.fullmatch(text_of(found.note.head.get("id"))))
 
 
-def read_locus(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """Each file as one memory, and the instructions of rooms."""
+def _read_locus(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     with FileTree(path) as tree:
         for name in tree.names(".md"):
             if PurePosixPath(name).name == STANDING:
@@ -55,7 +53,7 @@ def locus_record(found: FoundNote) -> SourceRecord:
     if not content:
         return SourceRecord(why=f"{found.name}: it is empty")
     room = text_of(head.get("room"))
-    draft = replace(draft_of(found, content, ""), group=room or None, metadata=metadata_of(head))
+    draft = replace(draft_of(found, content, ""), group=room or None, metadata=_metadata_of(head))
     if is_locus_note(found):
         draft = replace(draft, source_ref=text_of(head["id"]))
     return SourceRecord(draft, place=room or found.folder)
@@ -77,7 +75,7 @@ def title_of(content: str) -> str:
     return f"{cut} …"
 
 
-def metadata_of(head: dict[str, Any]) -> dict[str, Any]:
+def _metadata_of(head: dict[str, Any]) -> dict[str, Any]:
     """What has no column: the author, the conversation it was taken from, and its origin before it was exported.
 
     The file is not a turn of that conversation, so it does not join, or make, a thread.
@@ -94,6 +92,6 @@ LOCUS = record_importer(
     "locus",
     "a .locus file, or a folder or zip of them",
     endings=(*ENDINGS, ".zip"),
-    recognises=is_locus,
-    read=read_locus,
+    recognises=_is_locus,
+    read=_read_locus,
 )

@@ -17,8 +17,7 @@ from sources.importing.reading.file_tree import FileTree, is_hidden
 from sources.importing.records import SourceRecord, record_importer
 
 
-def is_markdown(path: Path) -> Recognition:
-    """PLAIN for a note, or a folder or zip with notes."""
+def _is_markdown(path: Path) -> Recognition:
     if not may_be_notes(path):
         return Recognition.NO
     with FileTree(path) as tree:
@@ -26,7 +25,7 @@ def is_markdown(path: Path) -> Recognition:
     return Recognition.PLAIN if has_notes else Recognition.NO
 
 
-def read_markdown(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_markdown(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """The sections of every note; a note that Loci exported is one memory."""
     with FileTree(path) as tree:
         yield from instruction_records(tree, folder_of)
@@ -43,7 +42,7 @@ MARKDOWN = record_importer(
     "markdown",
     "a Markdown file, or a folder or zip of them",
     endings=(*NOTES, ".zip"),
-    recognises=is_markdown,
-    read=read_markdown,
+    recognises=_is_markdown,
+    read=_read_markdown,
     source=source_of_tree("markdown"),
 )

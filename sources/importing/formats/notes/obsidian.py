@@ -25,8 +25,7 @@ TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 _CONFLICT: Final = re.compile(r"\((?:conflicted copy|conflict)[^)]*\)|sync-conflict", re.IGNORECASE)
 
 
-def is_vault(path: Path) -> Recognition:
-    """CERTAIN for a folder or zip with a folder .obsidian that has notes."""
+def _is_vault(path: Path) -> Recognition:
     if path.is_file() and path.suffix.lower() != ".zip":
         return Recognition.NO
     with FileTree(path) as tree:
@@ -35,7 +34,7 @@ def is_vault(path: Path) -> Recognition:
     return Recognition.CERTAIN if has_settings else Recognition.NO
 
 
-def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """The sections of every note, an entity per note that a link joins, then the links."""
     links: dict[tuple[str, str], None] = {}
     titles: dict[str, str] = {}
@@ -44,7 +43,7 @@ def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
         for found in notes_of(tree):
             if is_instruction(found.name):
                 continue
-            if is_left_out(found.name):
+            if _is_left_out(found.name):
                 yield SourceRecord(skipped=LEFT_OUT)
                 continue
             titles[found.stem.lower()] = found.stem
@@ -53,16 +52,16 @@ def read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             tags = tags_of(found.note.head.get("tags"), TAG.findall(text))
             for record in section_records(found):
                 yield replace(record, draft=replace(record.draft, tags=tags)) if record.draft else record
-    yield from link_records(links, titles)
+    yield from _link_records(links, titles)
 
 
-def is_left_out(name: str) -> bool:
+def _is_left_out(name: str) -> bool:
     """True for templates and conflict copies; hidden folders are not read at all."""
     folders = name.lower().split("/")[:-1]
     return "templates" in folders or "template" in folders or bool(_CONFLICT.search(name))
 
 
-def link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> Iterator[SourceRecord]:
+def _link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> Iterator[SourceRecord]:
     """The notes that links join as entities, then a relation per link to another note."""
     joined = [(a, titles[b.lower()]) for a, b in links if b.lower() in titles]
     pairs = [(a, b) for a, b in dict.fromkeys(joined) if a != b]
@@ -78,7 +77,7 @@ OBSIDIAN = record_importer(
     "obsidian",
     "an Obsidian vault (folder or zip)",
     endings=(".zip",),
-    recognises=is_vault,
-    read=read_vault,
+    recognises=_is_vault,
+    read=_read_vault,
     source=source_of_tree("obsidian"),
 )

@@ -34,8 +34,7 @@ SUMMARY_PARTS: Final = (
 )  # fmt: skip
 
 
-def is_claude_mem(path: Path) -> Recognition:
-    """CERTAIN for a database with observations and summaries, or its export."""
+def _is_claude_mem(path: Path) -> Recognition:
     if not path.is_file():
         return Recognition.NO
     if {"observations", "session_summaries"} <= tables_of(path).keys():
@@ -46,7 +45,7 @@ def is_claude_mem(path: Path) -> Recognition:
     return Recognition.CERTAIN if is_export else Recognition.NO
 
 
-def read_claude_mem(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_claude_mem(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """Observations, then summaries of a database; those of an export in its order."""
     found = tables_of(path)
     if found:
@@ -54,25 +53,24 @@ def read_claude_mem(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             for table, kind in TABLES.items():
                 if table in found:
                     for row in database.rows(table, order="rowid"):
-                        yield record_of(kind, row)
+                        yield _record_of(kind, row)
         return
     with open_file(path) as file:
         for key, value, is_element in read_items(file):
             if is_element and key in TABLES.values():
-                yield record_of(key, dict_of(value))
+                yield _record_of(key, dict_of(value))
 
 
-def record_of(kind: str, row: dict[str, Any]) -> SourceRecord:
-    """One row of a list."""
+def _record_of(kind: str, row: dict[str, Any]) -> SourceRecord:
     match kind:
         case "observations":
-            return observation_record(row)
+            return _observation_record(row)
         case "summaries":
-            return summary_record(row)
+            return _summary_record(row)
     return SourceRecord(skipped=PROMPTS)
 
 
-def observation_record(row: dict[str, Any]) -> SourceRecord:
+def _observation_record(row: dict[str, Any]) -> SourceRecord:
     """An observation: title, story and facts as one text. The same one twice has the same source_ref."""
     title = text_of(row.get("title"))
     story = text_of(row.get("narrative")) or text_of(row.get("text")) or text_of(row.get("subtitle"))
@@ -80,13 +78,13 @@ def observation_record(row: dict[str, Any]) -> SourceRecord:
     content = "\n".join(filter(None, (title, story, *facts)))
     if not content:
         return SourceRecord(why="an observation without a text")
-    kind, session = text_of(row.get("type")), session_of(row)
+    kind, session = text_of(row.get("type")), _session_of(row)
     return SourceRecord(
         Draft(
             content,
             type=Type.PROCEDURAL if kind in PROCEDURES else Type.SEMANTIC,
             tags=tags_of([kind], json_value(row.get("concepts"))),
-            metadata=files_of(row, "files_read", "files_modified"),
+            metadata=_files_of(row, "files_read", "files_modified"),
             source_ref=ref_of(
                 "observation", session, short_hash(text_of(row.get("created_at_epoch")), title or content)
             ),
@@ -96,19 +94,18 @@ def observation_record(row: dict[str, Any]) -> SourceRecord:
     )
 
 
-def summary_record(row: dict[str, Any]) -> SourceRecord:
-    """A session's summary as one event."""
+def _summary_record(row: dict[str, Any]) -> SourceRecord:
     parts = [f"{label}: {text}" for name, label in SUMMARY_PARTS if (text := text_of(row.get(name)))]
     if not parts:
         return SourceRecord(why="a summary without a text")
-    session = session_of(row)
+    session = _session_of(row)
     return SourceRecord(
         Draft(
             "\n".join(parts),
             type=Type.EPISODIC,
             tags=("session-summary",),
             thread=session[:200],
-            metadata=files_of(row, "files_read", "files_edited"),
+            metadata=_files_of(row, "files_read", "files_edited"),
             source_ref=ref_of(
                 "summary", session, text_of(row.get("prompt_number") or row.get("created_at_epoch"))
             ),
@@ -118,14 +115,12 @@ def summary_record(row: dict[str, Any]) -> SourceRecord:
     )
 
 
-def session_of(row: dict[str, Any]) -> str:
-    """The id of a row's session, under its names of the years."""
+def _session_of(row: dict[str, Any]) -> str:
     names = ("memory_session_id", "sdk_session_id", "claude_session_id", "session_id")
     return next((text for name in names if (text := text_of(row.get(name)))), "")
 
 
-def files_of(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The lists of files that a row has."""
+def _files_of(row: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: files for name in names if (files := texts_of(json_value(row.get(name))))}
 
 
@@ -133,7 +128,7 @@ CLAUDE_MEM = record_importer(
     "claude-mem",
     "observations of claude-mem, its database or its JSON export",
     endings=(".json", ".db"),
-    recognises=is_claude_mem,
-    read=read_claude_mem,
+    recognises=_is_claude_mem,
+    read=_read_claude_mem,
     waiting=Waiting.FACTS,  # a model drew them from sessions
 )

@@ -20,38 +20,37 @@ from sources.importing.records import SourceRecord, record_importer
 DANGLING: Final = "relations of an entity that the file does not have"
 
 
-def is_graph(path: Path) -> Recognition:
-    """CERTAIN for lines of entities and relations, or an object with both lists."""
+def _is_graph(path: Path) -> Recognition:
     if not path.is_file():
         return Recognition.NO
     line = first_object(path)
     if line.get("type") in ("entity", "relation"):
-        has_keys = bool(name_of(line)) or bool(ends_of(line))
+        has_keys = bool(_name_of(line)) or bool(_ends_of(line))
         return Recognition.CERTAIN if has_keys else Recognition.NO
     with open_file(path) as file:
         found = peek(file)
     return Recognition.CERTAIN if {"entities", "relations"} <= found.keys() else Recognition.NO
 
 
-def read_graph(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_graph(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """The entities and observations, then the relations, wherever they stand in the file."""
     names = set[str]()
-    for item in read_parts(path):
+    for item in _read_parts(path):
         if isinstance(item, str):
             yield SourceRecord(why=item)
         elif item.get("type") == "entity":
-            names.add(name_of(item))
-            yield from entity_records(item)
+            names.add(_name_of(item))
+            yield from _entity_records(item)
         elif item.get("type") != "relation":
             yield SourceRecord(
                 why=f"it is neither an entity nor a relation, its type is {str(item.get('type'))[:40]!r}"
             )
-    for item in read_parts(path):
+    for item in _read_parts(path):
         if not isinstance(item, str) and item.get("type") == "relation":
-            yield relation_record(item, names)
+            yield _relation_record(item, names)
 
 
-def read_parts(path: Path) -> Iterator[dict[str, Any] | str]:
+def _read_parts(path: Path) -> Iterator[dict[str, Any] | str]:
     """The file's objects, each with its `type`; a text is the reason why a line has none."""
     if first_object(path).get("type") in ("entity", "relation"):
         for line in read_lines(path):
@@ -67,9 +66,8 @@ def read_parts(path: Path) -> Iterator[dict[str, Any] | str]:
             yield str(fault)
 
 
-def entity_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
-    """An entity and its observations, each once."""
-    name = name_of(item)
+def _entity_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
+    name = _name_of(item)
     if not name:
         yield SourceRecord(why="an entity without a name")
         return
@@ -87,9 +85,8 @@ def entity_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
             yield SourceRecord(Draft(content, tags=tags, source_ref=ref), place=kind)
 
 
-def relation_record(item: dict[str, Any], names: set[str]) -> SourceRecord:
-    """A relation between two entities of the file."""
-    ends, predicate = ends_of(item), text_of(item.get("relationType") or item.get("relation_type"))
+def _relation_record(item: dict[str, Any], names: set[str]) -> SourceRecord:
+    ends, predicate = _ends_of(item), text_of(item.get("relationType") or item.get("relation_type"))
     if not ends or not predicate:
         return SourceRecord(why="a relation without from, to and relationType")
     if not names.issuperset(ends):
@@ -97,13 +94,11 @@ def relation_record(item: dict[str, Any], names: set[str]) -> SourceRecord:
     return SourceRecord(relation=RelationDraft(ends[0], predicate, ends[1]))
 
 
-def name_of(item: dict[str, Any]) -> str:
-    """An entity's name on one line."""
+def _name_of(item: dict[str, Any]) -> str:
     return " ".join(text_of(item.get("name") or item.get("entityName") or item.get("id")).split())
 
 
-def ends_of(item: dict[str, Any]) -> tuple[str, str] | None:
-    """The names of a relation's entities; None if one is missing."""
+def _ends_of(item: dict[str, Any]) -> tuple[str, str] | None:
     subject = " ".join(text_of(item.get("from") or item.get("from_id")).split())
     object_ = " ".join(text_of(item.get("to") or item.get("to_id")).split())
     return (subject, object_) if subject and object_ else None
@@ -113,6 +108,6 @@ MCP_MEMORY = record_importer(
     "mcp-memory",
     "the memory.jsonl of the MCP memory server",
     endings=(".jsonl", ".json"),
-    recognises=is_graph,
-    read=read_graph,
+    recognises=_is_graph,
+    read=_read_graph,
 )

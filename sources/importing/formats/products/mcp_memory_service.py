@@ -28,8 +28,7 @@ TYPES: Final[dict[str, str]] = {
 }
 
 
-def is_service(path: Path) -> Recognition:
-    """CERTAIN for its export or its table of memories."""
+def _is_service(path: Path) -> Recognition:
     if not path.is_file():
         return Recognition.NO
     if {"content_hash", "content"} <= tables_of(path).get("memories", frozenset()):
@@ -41,20 +40,19 @@ def is_service(path: Path) -> Recognition:
     return Recognition.CERTAIN if is_export else Recognition.NO
 
 
-def read_service(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """The memories of an export or a database."""
+def _read_service(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     if tables_of(path):
         with open_foreign(path) as database:
             for row in database.rows("memories", order="rowid"):
-                yield memory_record(row)
+                yield _memory_record(row)
         return
     with open_file(path) as file:
         for key, value, is_element in read_items(file):
             if key == "memories" and is_element:
-                yield memory_record(dict_of(value))
+                yield _memory_record(dict_of(value))
 
 
-def memory_record(row: dict[str, Any]) -> SourceRecord:
+def _memory_record(row: dict[str, Any]) -> SourceRecord:
     """One memory. Tags may be a list, a text with commas or JSON, metadata may be JSON as text."""
     if row.get("deleted_at") is not None:
         return SourceRecord(skipped=DELETED)
@@ -80,6 +78,6 @@ MCP_MEMORY_SERVICE = record_importer(
     "mcp-memory-service",
     "memories of mcp-memory-service, its JSON export or its database",
     endings=(".json", ".db"),
-    recognises=is_service,
-    read=read_service,
+    recognises=_is_service,
+    read=_read_service,
 )

@@ -17,8 +17,7 @@ DELETED: Final = "memories that were deleted there"
 _HISTORY: Final = frozenset({"memory_id", "new_memory", "event"})
 
 
-def is_mem0(path: Path) -> Recognition:
-    """CERTAIN for a list of items with a `memory`, or a database with mem0's history."""
+def _is_mem0(path: Path) -> Recognition:
     if not path.is_file():
         return Recognition.NO
     if tables_of(path).get("history", frozenset()) >= _HISTORY:
@@ -30,18 +29,17 @@ def is_mem0(path: Path) -> Recognition:
     return Recognition.CERTAIN if has_keys else Recognition.NO
 
 
-def read_mem0(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """The memories of a JSON file or of the history."""
+def _read_mem0(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     if tables_of(path):
-        yield from read_history(path)
+        yield from _read_history(path)
         return
     with open_file(path) as file:
         for key, value, is_element in read_items(file):
             if is_element and key in LISTS:
-                yield item_record(dict_of(value))
+                yield _item_record(dict_of(value))
 
 
-def item_record(item: dict[str, Any]) -> SourceRecord:
+def _item_record(item: dict[str, Any]) -> SourceRecord:
     """One memory. A changed text is true from the change on."""
     content = text_of(item.get("memory"))
     if not content:
@@ -66,7 +64,7 @@ def item_record(item: dict[str, Any]) -> SourceRecord:
     )
 
 
-def read_history(path: Path) -> Iterator[SourceRecord]:
+def _read_history(path: Path) -> Iterator[SourceRecord]:
     """The last text of each memory, in the order of their first events. Earlier wordings are not taken over."""
     last: dict[str, dict[str, Any]] = {}
     with open_foreign(path) as database:
@@ -84,7 +82,7 @@ def read_history(path: Path) -> Iterator[SourceRecord]:
             yield SourceRecord(skipped=DELETED)
             continue
         times = {"created_at": row.get("updated_at") or row.get("created_at")}
-        yield item_record(
+        yield _item_record(
             {"id": id_, "memory": row.get("new_memory"), "agent_id": row.get("actor_id"), **times}
         )
 
@@ -93,7 +91,7 @@ MEM0 = record_importer(
     "mem0",
     "memories of mem0, as JSON of get_all() or its history.db",
     endings=(".json", ".db"),
-    recognises=is_mem0,
-    read=read_mem0,
+    recognises=_is_mem0,
+    read=_read_mem0,
     waiting=Waiting.FACTS,  # a model drew them from chats
 )

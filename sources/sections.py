@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from sources.slug import slug_of
 
 _HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
+_BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)+")
 
 
 @dataclass(frozen=True)
@@ -29,33 +30,32 @@ class NoteSection:
 def split_sections(body: str) -> Iterator[NoteSection]:
     """The sections of a note that have a text. Headings in code are none. Very long sections are cut at blank lines."""
     seen: Counter[str] = Counter()
-    for path, text in raw_sections(body):
-        for part in split_long(text.strip("\n")):
+    lines = body.split("\n")
+    for path, first, last in headed_lines(lines):
+        text = "\n".join(lines[first:last])
+        for part in _split_long(_BLANK_LINES.sub("", text).rstrip()):
             if part.strip():
                 ref = "/".join(slug_of(heading) for heading in path)
                 seen[ref] += 1
                 yield NoteSection(path, part.rstrip(), ref if seen[ref] == 1 else f"{ref}:{seen[ref]}")
 
 
-def raw_sections(body: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each heading's path with the lines below it; the first part may have no heading."""
+def headed_lines(lines: Sequence[str], start: int = 0) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """Each heading's path and the range of lines below it, from `start` on; the first range may have no heading."""
     path: list[tuple[int, str]] = []
-    lines: list[str] = []
-    fence = ""
-    for line in body.split("\n"):
-        if mark := _FENCE.match(line):
+    fence, began = "", start
+    for at in range(start, len(lines)):
+        if mark := _FENCE.match(lines[at]):
             fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
-        heading = None if fence or mark else _HEADING.match(line)
-        if heading is None:
-            lines.append(line)
-            continue
-        yield tuple(name for _, name in path), "\n".join(lines)
-        depth, lines = len(heading[1]), []
-        path = [(level, name) for level, name in path if level < depth] + [(depth, heading[2])]
-    yield tuple(name for _, name in path), "\n".join(lines)
+        heading = None if fence or mark else _HEADING.match(lines[at])
+        if heading is not None:
+            yield tuple(name for _, name in path), began, at
+            depth, began = len(heading[1]), at + 1
+            path = [(level, name) for level, name in path if level < depth] + [(depth, heading[2])]
+    yield tuple(name for _, name in path), began, len(lines)
 
 
-def split_long(text: str) -> Iterator[str]:
+def _split_long(text: str) -> Iterator[str]:
     """A text in parts that fit into a memory, cut at blank lines, else where it is full."""
     limit = settings.LOCI.storage.max_content_chars * 9 // 10  # the headings come in front
     while len(text) > limit:
