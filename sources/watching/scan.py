@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from django.conf import settings
 from django.utils import timezone
 
 from memories.types import State
