@@ -1,4 +1,4 @@
-"""Cache shared by all processes through Redis, if REDIS_URL is set. A failure of Redis reads as a miss.
+"""Numbers shared by all processes through Redis, if REDIS_URL is set. A failure of Redis reads as a miss.
 
 Names are keyed hashes, so Redis holds no text, and two stores on one Redis do not meet.
 """
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 
 logger = logging.getLogger(__name__)
-ANSWER_S = 0.1  # waited for Redis, which is asked in the middle of a recall
+ANSWER_S = 0.1  # waited for Redis, which is asked in the middle of a write
 AWAY_S = 5.0  # before a Redis that failed is asked again: nobody waits for it in between
 PREFIX = "loci:"
 # Moves a time on, from now or from what it was, whichever is later; kept until then. Lua would round a large number.
@@ -43,10 +43,6 @@ class SharedCache:
         """The cached value; None without one."""
         found: bytes | None = self._tried(lambda: self._client.get(self._key(kind, name)), None)
         return found
-
-    def put(self, kind: str, name: str, value: bytes, *, kept_s: int) -> None:
-        """Cache a value for some seconds."""
-        self._tried(lambda: self._client.set(self._key(kind, name), value, ex=kept_s), None)
 
     def move_on(self, kind: str, name: str, *, now_us: int, cost_us: int) -> bool:
         """Move the time kept under a name on by `cost_us`, from now at least; False if Redis was lost."""

@@ -35,7 +35,6 @@ NO_TEXT = {
     "access_group": ("a group's name and rules", {"slug", "guard"}),
     "access_identity": ("ids at another service", {"issuer", "subject"}),
     "access_preference": ("settings of a page", {"time_zone", "language"}),
-    "access_savedfilter": ("the name of a list", {"list_name"}),
     "access_apitoken": ("names, scopes and origins of tokens", {"name", "scopes", "origin"}),
     "memories_thread": ("the name of a site", {"platform"}),
     "memories_checkpoint": ("the id of what holds it", {"held"}),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from access.connect import program_called
-from loci_site.management.reference.errors import PACKAGES
+from bench.reference.errors import PACKAGES
 from tests.loci_site.server.running import READY, Running, free_port
 from tests.settings import REPOSITORY
 from tests.wheel import build_wheel, install_wheel, make_environment, outside

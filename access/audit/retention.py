@@ -57,7 +57,7 @@ def drop_log(
     if not actor.is_admin_of_all:
         raise NotPermitted(
             "Only an admin of every group may drop rows of the audit log.",
-            hint="Run 'loci retention' on the machine itself.",
+            hint="Run 'loci store retention' on the machine itself.",
         )
     chains = [chain for origin, chain in chain_names() if origin == OWN]
     through = dict[str, int]()

@@ -1,7 +1,5 @@
 """`loci group move-memories` and `purge-left-behind`: their options, and their answers in words and as JSON."""
 
-import argparse
-import json
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -15,25 +13,14 @@ from access.groups.moving import (
     part_move_json,
     purge_left_behind,
 )
+from access.management.command import CommandAnswer, CommandVerb
+from access.management.options import DRY_RUN, REASON, YES, many, option
 from access.tokens import operator
 
 MAX_STAYING_SHOWN: Final = 20
 
 
-def add_move_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `move-memories`."""
-    action.add_argument("--to", default="", metavar="GROUP", help="the group that gets them")
-    for name, words in (("type", "of this type"), ("tag", "with this tag"), ("source", "from this source")):
-        action.add_argument(
-            f"--{name}", action="append", default=[], metavar=name.upper(),
-            help=f"only memories {words}; repeat for more",
-        )  # fmt: skip
-    action.add_argument("--reason", default="", help="kept in both groups' logs")
-    action.add_argument("--undo", default="", metavar="RUN", help="take a move from this group back")
-    action.add_argument("--dry-run", action="store_true", help="show the changes without making them")
-
-
-def move_part_of_group(options: dict[str, Any]) -> str:
+def move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
     """Move memories to another group, or take that back."""
     if bool(options["to"]) == bool(options["undo"]):
         raise InvalidInput(
@@ -47,9 +34,7 @@ def move_part_of_group(options: dict[str, Any]) -> str:
         done = move_memories(
             actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
         )
-    if options["json"]:
-        return json.dumps(part_move_json(done), ensure_ascii=False)
-    return "\n".join(move_lines(done))
+    return CommandAnswer(part_move_json(done), "\n".join(move_lines(done)))
 
 
 def move_lines(done: PartMove) -> list[str]:
@@ -71,19 +56,7 @@ def move_lines(done: PartMove) -> list[str]:
     return lines
 
 
-def add_purge_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `purge-left-behind`."""
-    action.add_argument(
-        "--memory", default="", metavar="ID", help="only what this memory left; else all that moved"
-    )
-    action.add_argument("--reason", default="", help="kept in the group's log")
-    action.add_argument(
-        "--dry-run", action="store_true", help="count what would be destroyed, change nothing"
-    )
-    action.add_argument("--yes", action="store_true", help="confirm")
-
-
-def purge_moved(options: dict[str, Any]) -> str:
+def purge_moved(options: dict[str, Any]) -> CommandAnswer:
     """Destroy what memories that moved away left in the group."""
     if not (options["yes"] or options["dry_run"]):
         raise InvalidInput(
@@ -98,7 +71,7 @@ def purge_moved(options: dict[str, Any]) -> str:
         reason=options["reason"],
         dry_run=options["dry_run"],
     )
-    return json.dumps(asdict(done), ensure_ascii=False) if options["json"] else purge_text(done)
+    return CommandAnswer(asdict(done), purge_text(done))
 
 
 def purge_text(done: LeftBehind) -> str:
@@ -124,8 +97,19 @@ def purge_text(done: LeftBehind) -> str:
     return "\n".join([*lines, *filter(None, [others])])
 
 
-# Of `loci group`: each action's function, help text and options.
-MOVING_ACTIONS: Final = {
-    "move-memories": (move_part_of_group, "move memories to another group, or undo that", add_move_options),
-    "purge-left-behind": (purge_moved, "destroy what moved memories left in the group", add_purge_options),
-}
+SLUG: Final = option("slug", help="the group's name")
+# Of `loci group`.
+MOVING_VERBS: Final = {
+    "move-memories": CommandVerb(
+        move_part_of_group, "move memories to another group, or undo that",
+        (SLUG, option("--to", default="", metavar="GROUP", help="the group that gets them"),
+         many("--type", "TYPE", "only memories of this type"), many("--tag", "TAG", "only memories with this tag"),
+         many("--source", "SOURCE", "only memories from this source"), REASON,
+         option("--undo", default="", metavar="RUN", help="take a move from this group back"), DRY_RUN),
+    ),
+    "purge-left-behind": CommandVerb(
+        purge_moved, "destroy what moved memories left in the group",
+        (SLUG, option("--memory", default="", metavar="ID", help="only what this memory left; else all that moved"),
+         REASON, DRY_RUN, YES),
+    ),
+}  # fmt: skip

@@ -8,7 +8,6 @@ from access.models.pairing import Pairing
 from access.models.person_writes import PersonWrites
 from access.models.preference import Preference, Theme
 from access.models.row_change import RowChange
-from access.models.saved_filter import SavedFilter
 from access.models.stored_answer import StoredAnswer
 from access.models.token import ApiToken
 
@@ -28,7 +27,6 @@ __all__ = [
     "Preference",
     "Role",
     "RowChange",
-    "SavedFilter",
     "ScopeRule",
     "StoredAnswer",
     "Theme",

@@ -10,7 +10,7 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.groups.members import set_member
-from access.models import ApiToken, Group, Membership, Role, SavedFilter
+from access.models import ApiToken, Group, Membership, Role
 from access.sign_in.sessions import open_sessions
 from access.sign_in.users import PersonChange, change_person, check_may_manage
 
@@ -22,16 +22,14 @@ class Leaving:
     tokens: int
     sessions: int
     sole_admin_of: tuple[Group, ...]
-    filters: int
 
 
 def what_ends(user: User) -> Leaving:
-    """The person's valid tokens, sessions and saved filters, and the groups that nobody else administers."""
+    """The person's valid tokens and sessions, and the groups that nobody else administers."""
     return Leaving(
         tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
         sessions=len(open_sessions(user, current=None)),
         sole_admin_of=tuple(groups_only_administered_by(user)),
-        filters=SavedFilter.objects.filter(user=user).count(),
     )
 
 
@@ -44,7 +42,7 @@ def groups_only_administered_by(user: User) -> list[Group]:
 
 
 def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Leaving:
-    """Deactivate the person; the successor administers their groups and gets their saved filters. One transaction.
+    """Deactivate the person; the successor administers their groups. One transaction.
 
     Their tokens are revoked, their sessions end. Memories stay under their author's name. Returns what ended.
 
@@ -69,14 +67,9 @@ def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Le
 
 
 def hand_over(actor: Actor, user: User, successor: User, leaving: Leaving) -> None:
-    """Make the successor admin of the groups that nobody else administers, and give them the saved filters."""
+    """Make the successor admin of the groups that nobody else administers."""
     for group in leaving.sole_admin_of:
         set_member(actor, group, user=successor, role=Role.ADMIN)
-    kept = SavedFilter.objects.filter(user=successor).values_list("list_name", "name")
-    names = set(kept)
-    for each in SavedFilter.objects.filter(user=user):
-        if (each.list_name, each.name) not in names:
-            SavedFilter.objects.filter(pk=each.pk).update(user=successor)
     payload = {
         "action": "hand over",
         "to": successor.get_username(),

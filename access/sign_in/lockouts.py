@@ -21,6 +21,14 @@ from access.limits.throttle import KEPT, Limit, record_attempt, wait_s
 from access.models import Attempts
 from access.sign_in.client_address import network_of
 
+# Failed requests to the OAuth token endpoints from one address before it has to wait: RFC 9700, 4.13 and RFC 6749, 10.10
+# ask to slow down guessing. RFC 7591, 5 asks for a limit on open registration.
+OAUTH_FAILURES = 10
+REGISTRATIONS = 10
+# Doubling from 30 s to an hour allows 7 more attempts in the first hour (OWASP ASVS 4.0, 2.2.1: at most 100).
+FIRST_LOCK, LONGEST_LOCK = timedelta(seconds=30), timedelta(hours=1)
+
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
@@ -41,19 +49,16 @@ def token_limit() -> Limit:
 
 def program_limits() -> tuple[Limit, Limit]:
     """The limits on failures at OAuth's token endpoint: of one program at an address, and of all programs there."""
-    failures = settings.LOCI.access.oauth_failures
-    return _limit("oauth", failures), _limit("oauth-from", failures * PROGRAMS_PER_ADDRESS)
+    return _limit("oauth", OAUTH_FAILURES), _limit("oauth-from", OAUTH_FAILURES * PROGRAMS_PER_ADDRESS)
 
 
 def registration_limit() -> Limit:
     """The limit on client registrations from one address, successful or not."""
-    return _limit("register", settings.LOCI.access.registrations)
+    return _limit("register", REGISTRATIONS)
 
 
 def _limit(kind: str, at_once: int) -> Limit:
-    access = settings.LOCI.access
-    first, longest = timedelta(seconds=access.lock_s), timedelta(seconds=access.longest_lock_s)
-    return Limit(kind, at_once, first, max(first, longest), max(RESET_AFTER, 2 * longest))
+    return Limit(kind, at_once, FIRST_LOCK, LONGEST_LOCK, max(RESET_AFTER, 2 * LONGEST_LOCK))
 
 
 def count_try(
@@ -130,7 +135,7 @@ def lift_lock(actor: Actor, row: Attempts) -> None:
     with transaction.atomic():
         if not Attempts.objects.filter(pk=row.pk).delete()[0]:
             raise NotFound(
-                "This lock is lifted already.", hint="'loci lockout list' shows the locks in force."
+                "This lock is lifted already.", hint="'loci person unlock' shows the locks in force."
             )
         audit.append(
             actor, Operation.LOGIN, subject=_subject(row), payload={"action": "lift", "kind": row.kind}

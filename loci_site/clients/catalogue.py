@@ -172,7 +172,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
                     always={"version": 1},
                 ),
             ),
-            "Cursor 3 does not show its model what a session starts with; 'loci agents' writes a rule that names the tools.",
+            "Cursor 3 does not show its model what a session starts with; 'loci connect cursor --scope project' names the tools in AGENTS.md.",
         ),
         ClientSpec(
             "vscode",

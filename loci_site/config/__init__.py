@@ -109,7 +109,7 @@ def load_config(env: Mapping[str, str]) -> Config:
 
 def find_conflicts(config: Config) -> list[str]:
     """Errors that only show between settings, or in the addresses they hold."""
-    server, storage = config.server, config.storage
+    server = config.server
     errors = []
     if not config.on_loopback and not server.allowed_hosts:
         errors.append(
@@ -119,11 +119,6 @@ def find_conflicts(config: Config) -> list[str]:
     if 0 < len(server.metrics_token) < SHORTEST_SECRET:
         errors.append(
             f"server.metrics_token is too short; it must have at least {SHORTEST_SECRET} characters"
-        )
-    if storage.same_cosine < storage.near_cosine:
-        errors.append(
-            f"storage.same_cosine is {storage.same_cosine:g}; it must be at least "
-            f"storage.near_cosine ({storage.near_cosine:g})"
         )
     for name, url in [("server.public_url", server.public_url)] + [
         ("server.allowed_origins", origin) for origin in server.allowed_origins

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from guard.injection.classifier import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
+from loci_site.config.readers import removed_settings
 from storage.sqlite.driver import Driver, driver_of_settings
 from storage.sqlite.features import find_missing_features
 from storage.version import install_extra
@@ -39,6 +40,16 @@ def check_home(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
 def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that off loopback the allowed host names are listed."""
     return host_messages(settings.LOCI)
+
+
+@register(TAG)
+def check_removed(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that no former setting is set, since it no longer does anything."""
+    found = removed_settings(settings.LOCI.home / "config.toml", os.environ)
+    if not found:
+        return []
+    message = f"Settings that no longer exist are ignored: {', '.join(found)}."
+    return [Warning(message, hint="Take them out; Loci chooses these values.", id="loci.W007")]
 
 
 @register(TAG)

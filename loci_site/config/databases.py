@@ -18,7 +18,8 @@ PRAGMAS = (
     "journal_size_limit=67108864",  # 64 MiB: the WAL file shrinks again after a large import
     "temp_store=MEMORY",
 )
-CACHE_MB = 16
+BUSY_TIMEOUT_S = 20.0  # how long a write waits for other writes
+CACHE_MB = 16  # of pages, for each connection
 ENCRYPTED_CACHE_MB = 64  # recall in a group of 18,000 memories takes 2 % less: docs/speed.md
 
 
@@ -41,14 +42,14 @@ def database_settings(config: Config) -> dict[str, Any]:
 def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
     """Settings for SQLite with Loci's own backend: one writer at a time, and writers wait instead of failing."""
     # A negative cache size is in KiB, a positive one in pages.
-    cache_mb = storage.cache_mb or (CACHE_MB if storage.encryption == "none" else ENCRYPTED_CACHE_MB)
+    cache_mb = CACHE_MB if storage.encryption == "none" else ENCRYPTED_CACHE_MB
     pragmas = (*PRAGMAS, f"cache_size=-{cache_mb * 1024}")
     return {
         "ENGINE": "storage.sqlite",
         "NAME": str(database),
         "CONN_MAX_AGE": None,
         "OPTIONS": {
-            "timeout": storage.busy_timeout_s,
+            "timeout": BUSY_TIMEOUT_S,
             # A deferred transaction that reads before it writes fails at once if another connection wrote in between.
             "transaction_mode": "IMMEDIATE",
             "init_command": ";".join(f"PRAGMA {pragma}" for pragma in pragmas),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LINE = "{asctime} {process} {levelname} {name}: {message}"
 FILE = "loci.log"
+FILES_KEPT = 5  # older ones
 # Set by `up` for its processes: commands, which may be many and short, log to stderr alone.
 SERVING_VARIABLE = "LOCI_UP"
 
@@ -159,9 +160,7 @@ def line_format(form: str) -> logging.Formatter:
 def file_handler(config: "Config") -> RotatingFile:
     """The handler of LOCI_HOME/logs/loci.log, which opens the file with the first line."""
     server = config.server
-    return RotatingFile(
-        config.home / "logs" / FILE, max_bytes=server.log_file_mb * 1024**2, kept=server.log_files_kept
-    )
+    return RotatingFile(config.home / "logs" / FILE, max_bytes=server.log_file_mb * 1024**2, kept=FILES_KEPT)
 
 
 def log_to_file(config: "Config") -> None:

@@ -30,10 +30,6 @@ class Notifications:
     quote: bool = key(
         False, "Whether notifications quote the beginning of what waits; otherwise they hold no stored text."
     )
-    look_min: float = key(
-        5, "Time between two checks for something to notify about.", unit="minutes", low=0.1, high=1_440
-    )
-    kept_days: int = key(30, "How long the log of deliveries is kept.", unit="days", low=1, high=3_650)
 
 
 def find_notification_conflicts(chosen: Notifications) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loci_site.config.keys import ConfigKey, WrongValue, keys_of, nearest
-from loci_site.config.sections import SECTIONS
+from loci_site.config.sections import REMOVED, SECTIONS
 
 KEYS: dict[str, dict[str, ConfigKey]] = {name: keys_of(name, declared) for name, declared in SECTIONS.items()}
 
@@ -25,6 +25,8 @@ def read_file(path: Path, values: dict[str, dict[str, Any]]) -> list[str]:
             errors.append(f"{path}: {describe_wrong_section(section)}")
             continue
         for name, value in entries.items():
+            if name in REMOVED.get(section, ()):
+                continue
             if name not in KEYS[section]:
                 errors.append(f"{path}: {describe_unknown_key(section, name)}")
                 continue
@@ -39,7 +41,7 @@ def read_file(path: Path, values: dict[str, dict[str, Any]]) -> list[str]:
 def read_environment(env: Mapping[str, str], values: dict[str, dict[str, Any]]) -> list[str]:
     """Read LOCI_… variables into `values`; an empty one counts as unset. Relative paths start at the current folder."""
     errors = []
-    known: set[str] = set()
+    known = {variable for _, variable in _removed_names()}
     for section, specs in KEYS.items():
         for spec in specs.values():
             known.update(spec.variables)
@@ -53,6 +55,32 @@ def read_environment(env: Mapping[str, str], values: dict[str, dict[str, Any]]) 
     prefixes = tuple(f"LOCI_{section}_".upper() for section in KEYS)
     unknown = sorted(name for name in env if name.startswith(prefixes) and name not in known)
     return errors + [f"variable {name} sets no key; {nearest(name, known)}".rstrip("; ") for name in unknown]
+
+
+def removed_settings(path: Path, env: Mapping[str, str]) -> list[str]:
+    """The former settings that config.toml or the environment still sets; `path` may be missing or wrong."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        table = {}
+    stated = {
+        f"{section}.{name}" for section, names in table.items() if isinstance(names, dict) for name in names
+    }
+    found = [
+        (key, variable)
+        for key, variable in _removed_names()
+        if key in stated or env.get(variable, "").strip()
+    ]
+    return [key if key in stated else variable for key, variable in found]
+
+
+def _removed_names() -> list[tuple[str, str]]:
+    """Each former setting as `section.name`, and its variable."""
+    return [
+        (f"{section}.{name}", f"LOCI_{section}_{name}".upper())
+        for section, names in REMOVED.items()
+        for name in names
+    ]
 
 
 def describe_wrong_section(section: str) -> str:

@@ -45,7 +45,6 @@ class Server:
         low=0,
         high=10_000,
     )
-    log_files_kept: int = key(5, "Older log files kept.", low=0, high=1_000)
     metrics_token: str = key(
         "",
         "Secret that a monitoring system sends to read /metrics, at least 16 characters; without one /metrics is off.",
@@ -53,12 +52,6 @@ class Server:
         secret=True,
     )
     db_threads: int = key(4, "Threads, and so connections, for reading in each process.", low=1, high=64)
-    write_threads: int = key(
-        2,
-        "Threads, and so connections, for writing in each process; reads never wait for them.",
-        low=1,
-        high=64,
-    )
     max_body_bytes: int = key(
         4 * 1024 * 1024, "Largest request body accepted.", unit="bytes", low=1024, high=1024**3
     )
@@ -90,12 +83,6 @@ class Storage:
     key_in_keyring: bool = key(
         False, "Whether the key is in the system's keyring, which needs the package keyring."
     )
-    busy_timeout_s: float = key(
-        20.0, "How long a write waits for other writes.", unit="seconds", low=0.1, high=600
-    )
-    cache_mb: int = key(
-        0, "SQLite page cache of each connection; 0: 16, encrypted 64.", unit="MiB", low=0, high=4096
-    )
     prepare_threshold: int = key(
         5,
         "Number of uses of a recall or store statement after which PostgreSQL keeps its plan for the connection. 0: never."
@@ -106,18 +93,10 @@ class Storage:
     max_content_chars: int = key(
         100_000, "Greatest length of a memory.", unit="characters", low=100, high=10_000_000
     )
-    max_metadata_bytes: int = key(
-        16_384, "Greatest size of a memory's metadata, as JSON.", unit="bytes", low=2, high=10_000_000
-    )
-    max_tags: int = key(32, "Most tags on a memory.", low=0, high=1000)
-    near_cosine: float = key(0.92, "Minimum cosine at which two memories are neighbours.", low=0.5, high=1)
     dedup: Literal["guarded", "overwrite"] = key(
         "guarded",
         "How a near restatement is stored: guarded reinforces a memory only if the text states the same fact;"
         " overwrite updates the old memory unless numbers, names, negation or another guard differ.",
-    )
-    same_cosine: float = key(
-        0.97, "Minimum cosine at which two memories may state the same fact.", low=0.5, high=1
     )
     vector_memory_mb: int = key(
         96,
@@ -126,16 +105,6 @@ class Storage:
         unit="MiB",
         low=0,
         high=65_536,
-    )
-    # Measured on 300 paraphrases and 1,080 pairs of two facts each: bench/proof/duplicates/prove.py.
-    link_cosine: float = key(
-        0.84,
-        "Minimum cosine at which texts that share nearly all words of one of them are linked as possible duplicates.",
-        low=0.3,
-        high=1,
-    )
-    conflict_cosine: float = key(
-        0.55, "Minimum cosine at which two texts are checked for a contradiction.", low=0.3, high=1
     )
 
 
@@ -154,16 +123,12 @@ class Embedding:
     # The model has 512 positions and was trained on 128 tokens; its published configuration says 256.
     window_tokens: int = key(
         256,
-        "Length of text that one vector covers; after a change run 'loci reembed'.",
+        "Length of text that one vector covers; after a change run 'loci model reembed'.",
         unit="tokens",
         low=32,
         high=512,
     )
     threads: int = key(0, "Threads of the model; 0: one per core, in the worker one less.", low=0, high=256)
-    query_cache: int = key(4096, "Query vectors cached in memory.", low=0, high=1_000_000)
-    wait_s: float = key(
-        3.0, "How long a recall waits while the model loads.", unit="seconds", low=0, high=120
-    )
     hub: bool = key(True, "Whether the model may be downloaded from the model hub.")
 
 
@@ -180,11 +145,6 @@ class Retrieval:
     )
     tokens: Literal["model", "characters"] = key(
         "model", "What counts as a token of a budget: one of the embedding model's, or four characters."
-    )
-    candidates: int = key(60, "Candidates from each of the two searches.", low=10, high=2000)
-    rrf_k: int = key(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
-    weighted_vector: float = key(
-        0.7, "Weight of vector search in mode weighted; keyword search has the rest.", low=0, high=1
     )
     length_penalty: float = key(
         0.15, "Score that a long conversation turn loses for each doubling beyond 100 words.", low=0, high=1
@@ -219,46 +179,11 @@ class Maintenance:
         low=0,
         high=1,
     )
-    max_share_floor: int = key(
-        1,
-        "Memories that one run may retire in any group, even if max_share is less; none if max_share is 0.",
-        low=0,
-        high=1_000_000,
-    )
-    decay_period_days: float = key(1, "Length of a decay period.", unit="days", low=0.01, high=3_650)
-    decay_episodic: float = key(
-        0.95, "Share of its confidence that an event keeps in each period.", low=0.01, high=1
-    )
-    decay_other: float = key(
-        0.99, "Share of its confidence that any other memory keeps in each period.", low=0.01, high=1
-    )
-    # Base-level activation grows with the logarithm of the number of uses (ACT-R; Anderson & Schooler 1991).
-    decay_access_weight: float = key(
-        0.5, "How much recalls slow decay: periods / (1 + weight · ln(1 + recalls)).", low=0, high=10
-    )
-    decay_floor: float = key(0.02, "Lowest confidence that decay reaches.", low=0, high=1)
     compact_after_days: float = key(
         30, "Age from which events are summarised.", unit="days", low=0, high=36_500
     )
-    compact_at_least: int = key(5, "Events on one topic needed for a summary.", low=2, high=1_000)
-    # Measured on texts without dates: unrelated events average 0.1 and reach 0.3 at most, those on one topic 0.5 to 0.7.
-    compact_cosine: float = key(
-        0.35,
-        "Minimum mean cosine (dates removed) between an event and the others on its topic.",
-        low=0,
-        high=1,
-    )
-    compact_sentences: int = key(12, "Most sentences in a summary.", low=1, high=100)
     summariser: str = key(
         "maintenance.cycle.compaction.summary.Extractive", "Dotted path of the class that writes summaries."
-    )
-    promote_at_least: int = key(3, "Similar events needed to propose a fact for approval.", low=2, high=1_000)
-    promote_cosine: float = key(0.88, "Minimum cosine at which events state the same fact.", low=0.5, high=1)
-    cleanup_confidence: float = key(
-        0.05,
-        "Memories below this confidence are forgotten unless they were recalled recently.",
-        low=0,
-        high=1,
     )
     cleanup_idle_days: float = key(
         90, "Time without a recall before such a memory is forgotten.", unit="days", low=0, high=36_500
@@ -319,31 +244,6 @@ class Access:
         low=1,
         high=1_000_000,
     )
-    # RFC 9700, 4.13 and RFC 6749, 10.10 ask to slow down guessing at the token endpoint.
-    oauth_failures: int = key(
-        10,
-        "Failed requests to the OAuth token endpoints from one address before it has to wait.",
-        unit="requests",
-        low=1,
-        high=1_000_000,
-    )
-    # RFC 7591, 5 asks for a rate limit on open registration.
-    registrations: int = key(
-        10,
-        "Programs that may register from one address before the next one has to wait.",
-        unit="requests",
-        low=1,
-        high=1_000_000,
-    )
-    # Doubling from 30 s to an hour allows 7 more attempts in the first hour (OWASP ASVS 4.0, 2.2.1: at most 100).
-    lock_s: int = key(
-        30,
-        "Duration of the first of these locks; each further one lasts twice as long.",
-        unit="seconds",
-        low=1,
-        high=86_400,
-    )
-    longest_lock_s: int = key(3_600, "Longest duration of such a lock.", unit="seconds", low=1, high=604_800)
 
 
 @dataclass(frozen=True)
@@ -354,11 +254,6 @@ class Hooks:
     prompts: bool = key(True, "Whether memories are injected into prompts.")
     prompt_ms: int = key(
         150, "How long a prompt waits before it goes on without memories.", unit="ms", low=10, high=60_000
-    )
-    prompt_memories: int = key(3, "Most memories injected into a prompt.", low=1, high=20)
-    prompt_tokens: int = key(300, "Longest text injected into a prompt.", unit="tokens", low=100, high=10_000)
-    start_tokens: int = key(
-        600, "Longest text injected at the start of a session.", unit="tokens", low=200, high=10_000
     )
 
 
@@ -384,13 +279,6 @@ class Files:
         (),
         "Folders that are watched, each as PATH=GROUP; others are added with `loci watch`.",
     )
-    max_file_kb: int = key(100, "Largest note that is read.", unit="KiB", low=1, high=1024)
-    scan_s: float = key(
-        30.0, "Time between full scans; changes are noticed at once.", unit="seconds", low=1, high=86_400
-    )
-    poll_s: float = key(
-        2.0, "Time between scans if the file system reports no changes.", unit="seconds", low=0.2, high=3_600
-    )
     rooms_folder: Path = key(Path("rooms"), "Folder of the rooms; relative to LOCI_HOME.")
     rooms: tuple[str, ...] = key((), "Groups that have a room on disk.")
     daily_log: tuple[str, ...] = key((), "Groups whose room has a daily log of new memories.")
@@ -409,4 +297,39 @@ SECTIONS: dict[str, type] = {
     "files": Files,
     "sign_in": SignIn,
     "notifications": Notifications,
+}
+
+# Former keys, whose values are constants now. A config.toml or a variable that still sets one gets a warning.
+REMOVED: dict[str, tuple[str, ...]] = {
+    "server": ("log_files_kept", "write_threads"),
+    "storage": (
+        "busy_timeout_s",
+        "cache_mb",
+        "max_metadata_bytes",
+        "max_tags",
+        "near_cosine",
+        "same_cosine",
+        "link_cosine",
+        "conflict_cosine",
+    ),
+    "embedding": ("query_cache", "wait_s"),
+    "retrieval": ("candidates", "rrf_k", "weighted_vector"),
+    "maintenance": (
+        "max_share_floor",
+        "decay_period_days",
+        "decay_episodic",
+        "decay_other",
+        "decay_access_weight",
+        "decay_floor",
+        "compact_at_least",
+        "compact_cosine",
+        "compact_sentences",
+        "promote_at_least",
+        "promote_cosine",
+        "cleanup_confidence",
+    ),
+    "access": ("oauth_failures", "registrations", "lock_s", "longest_lock_s"),
+    "hooks": ("prompt_memories", "prompt_tokens", "start_tokens"),
+    "files": ("max_file_kb", "scan_s", "poll_s"),
+    "notifications": ("look_min", "kept_days"),
 }

@@ -20,6 +20,7 @@ from memories.recall.budget import count_tokens, counting_encoder
 from memories.search.query_terms import match_for
 from memories.store.pieces import available_encoder
 
+MEMORIES, TOKENS = 3, 300  # at most, in a prompt
 # What scores less than this share of the best is beside the point more often than not (30 prompts of a working day).
 LEAST_SHARE: Final = 0.8
 # Recall is sure of the best memory, or of all together. Injected is what is close on its own: near in meaning, or less near
@@ -46,12 +47,11 @@ def find_for_prompt(actor: Actor, call: HookCall) -> PromptAnswer:
     row = session_of(actor, call)
     if row.group is None or row.is_off:
         return PromptAnswer()
-    limits = settings.LOCI.hooks
     request = RecallRequest(
         question,
         group=row.group.slug,
-        max_results=limits.prompt_memories,
-        token_budget=limits.prompt_tokens,
+        max_results=MEMORIES,
+        token_budget=TOKENS,
         is_trial=True,
         around=False,
         explain=True,
@@ -79,14 +79,14 @@ def close_items(items: list[Item], question: str) -> list[Item]:
 
 
 def fit_items(items: list[Item], row: HookSession) -> PromptAnswer:
-    """As many of the items, best first, as hooks.prompt_tokens allow, marks included."""
+    """As many of the items, best first, as TOKENS allow, marks included."""
     encoder = counting_encoder(available_encoder())
     assert row.group is not None  # noqa: S101 - for the type checker: the caller has looked
     slug = row.group.slug
     blocks = {item.memory.id: "\n".join([item.between_marks(slug), *item.beside(slug)]) for item in items}
     while blocks:
         text = between_marks(row.group, "\n".join([HEAD, *blocks.values()]))
-        if count_tokens(text, encoder) <= settings.LOCI.hooks.prompt_tokens:
+        if count_tokens(text, encoder) <= TOKENS:
             return PromptAnswer(text, {id_: count_tokens(block, encoder) for id_, block in blocks.items()})
         blocks.popitem()
     return PromptAnswer()

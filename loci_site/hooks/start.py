@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Count, Q
 from django.utils import timezone
 
@@ -26,6 +25,7 @@ from memories.sessions.sections import Part, TextPart
 from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
 
+TOKENS = 600  # at most, at the start of a session
 FRAME_TOKENS = 60  # the marks of the whole and its last line
 SHOWN_PARTS = ("instructions", "pinned")
 TYPE_NAMES = {"semantic": "fact", "episodic": "event", "procedural": "procedure", "entity": "entity"}
@@ -68,7 +68,7 @@ def ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
 
 
 def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> Brief:
-    """The brief of a group within hooks.start_tokens, between marks."""
+    """The brief of a group within TOKENS, between marks."""
     encoder = counting_encoder(available_encoder())
     narrowing = Narrowing()
     visibility = recallable_by(actor, group, narrowing=narrowing)
@@ -81,9 +81,7 @@ def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False)
     counts = dict(visible.values_list("type").annotate(Count("key")).order_by("type"))
     if not parts and (is_checkpoint_only or not counts):
         return Brief()
-    pack = (
-        build_pack(parts, group, settings.LOCI.hooks.start_tokens - FRAME_TOKENS, None, ()) if parts else None
-    )
+    pack = build_pack(parts, group, TOKENS - FRAME_TOKENS, None, ()) if parts else None
     more = ", ".join(format_count(number, TYPE_NAMES[kind]) for kind, number in counts.items())
     last = f"Stored here: {more}. recall_memory has more." if more else ""
     text = between_marks(group, "\n\n".join(filter(None, [pack.text if pack else "", last])))

@@ -20,27 +20,19 @@ NEEDING_TABLES = frozenset(
     {
         "backup",
         "changepassword",
-        "checkpoint",
         "connect",
-        "context",
         "createsuperuser",
         "export",
-        "disconnect",
         "group",
         "hook",
         "import",
         "ingest",
-        "inspect",
         "memory",
         "person",
         "recall",
-        "reembed",
-        "relate",
         "remember",
-        "search",
         "stats",
         "token",
-        "tombstones",
     }
 )
 NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
@@ -73,6 +65,11 @@ def main(argv: list[str] | None = None) -> None:
     try:
         if words[1:2] in (["--version"], ["version"]):
             sys.stdout.write(f"Loci {__version__}\n")
+            return
+        if words[1:2] == ["--print-completion"]:
+            from loci_site.management.completion import print_completion  # noqa: PLC0415 - needs every command
+
+            print_completion(words[2:])
             return
         if words[1:2] and words[1] in NEEDING_TABLES and not {"-h", "--help"} & set(words):
             create_missing_database()

@@ -1,4 +1,4 @@
-"""The command line of Loci: its commands in groups, and refusals of commands that would bypass its write path."""
+"""The command line of Loci: its commands in groups, former names, and refusals of what would bypass the write path."""
 
 import ast
 import gc
@@ -13,59 +13,33 @@ from django.core.management import ManagementUtility, get_commands
 from access.connect import command_line
 
 GROUPS: Final = {
-    "Run Loci": (
-        "up",
-        "serve",
-        "demo",
-        "service",
-        "upgrade",
-        "mcp",
-        "doctor",
-        "schedule",
-        "model",
-        "migrate",
-        "completion",
-    ),
-    "Memories": (
-        "remember",
-        "recall",
-        "search",
-        "context",
-        "checkpoint",
-        "relate",
-        "recalls",
-        "feedback",
-        "inspect",
-        "memory",
-        "stats",
-        "tombstones",
-    ),
-    "People, agents and the audit log": (
-        "person",
-        "token",
-        "connect",
-        "disconnect",
-        "hook",
-        "agents",
-        "group",
-        "lockout",
-        "createsuperuser",
-        "changepassword",
-        "audit",
-    ),
-    "Import, export, backup": (
-        "import",
-        "ingest",
-        "watch",
-        "export",
-        "backup",
-        "restore",
-        "encrypt",
-        "decrypt",
-        "move",
-    ),
-    "Maintenance": ("compact", "cleanup", "guard", "retention", "reembed", "runs"),
-    "Develop": ("reference",),
+    "Run Loci": ("up", "connect", "doctor", "schedule", "model", "service", "mcp", "demo"),
+    "Memories": ("remember", "recall", "memory", "stats", "watch"),
+    "People, agents and the audit log": ("person", "token", "group", "hook", "audit"),
+    "Import, export, backup": ("import", "ingest", "export", "backup", "restore", "store"),
+    "Maintenance": ("compact", "cleanup", "guard", "runs"),
+}
+# The former commands that are verbs or options now: their names answer with the new ones.
+MOVED: Final = {
+    "agents": "connect CLIENT --scope project",
+    "checkpoint": "memory checkpoint",
+    "completion": "--print-completion bash",
+    "context": "memory context",
+    "decrypt": "store decrypt",
+    "disconnect": "connect CLIENT --remove",
+    "encrypt": "store encrypt",
+    "feedback": "Agents say which memories they used with a tool or over REST, and people in the Review.",
+    "inspect": "memory inspect",
+    "lockout": "person unlock",
+    "move": "store move",
+    "recalls": "memory recalls",
+    "reembed": "model reembed",
+    "relate": "memory relate",
+    "retention": "store retention",
+    "search": "recall",
+    "serve": "up",
+    "tombstones": "memory tombstones",
+    "upgrade": "store upgrade",
 }
 NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory and logs it."
 READ_IN: Final = "Use 'loci import FILE' for a file of 'loci export', and 'loci restore' for a backup."
@@ -75,7 +49,7 @@ REFUSED: Final = {
     "flush": f"It would delete every row, including the audit log. {NEW_STORE}",
     "sqlflush": f"Its output would delete every row, including the audit log. {NEW_STORE}",
     "loaddata": f"It would write rows without checks and without audit entries. {READ_IN}",
-    "remove_stale_contenttypes": "It would delete rows without audit entries. 'loci retention' destroys expired memories.",
+    "remove_stale_contenttypes": "It would delete rows without audit entries. 'loci store retention' destroys expired memories.",
     "createapplication": "It would give a program access without an audit entry. Use 'loci token create NAME' for an agent.",
     "runserver": f"It would serve without the worker, beside another server. {RUN_IT}",
     "testserver": f"It would serve a store of unchecked rows. {RUN_IT}",
@@ -101,16 +75,26 @@ class Commands(ManagementUtility):
         for title, names in GROUPS.items():
             rows = [wrapper.fill(f"  {name:<{HELP_COLUMN - 2}}{read_help(name)}") for name in names]
             lines += ["", f"{title}:", *rows]
-        return "\n".join([*lines, "", "Django's migrate, check, shell and dbshell are available too."])
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "Django's migrate, check, shell, dbshell, createsuperuser and changepassword are available too.",
+            ]
+        )
 
     def fetch_command(self, subcommand: str) -> Any:
-        """The command of this name; a refused one ends the process and names the alternative.
+        """The command of this name; a former or refused one ends the process and names what to use.
 
         Django calls this when everything is loaded: from here on garbage is collected, what was loaded left out.
         """
         if subcommand in REFUSED:
             reason = REFUSED[subcommand].replace("loci ", command_line(""))
             sys.exit(f"Loci does not run '{subcommand}'. {reason}")
+        if subcommand in MOVED:
+            new = MOVED[subcommand]
+            is_sentence = new[0].isupper()
+            sys.exit(new if is_sentence else f"'{subcommand}' is now '{command_line(new)}'.")
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.set_threshold(GARBAGE_AFTER)

@@ -1,9 +1,11 @@
 """Completion scripts for shells, written from the argument parsers: no program runs while somebody types."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import Final
 
+import django
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
 
@@ -46,10 +48,19 @@ def completion_script(shell: str) -> str:
     return head + script
 
 
+def print_completion(words: list[str]) -> None:
+    """Write the script for the shell in `words`; ends the process with status 2 if that is none of SHELLS."""
+    if len(words) != 1 or words[0] not in SHELLS:
+        sys.stderr.write(f"Name the shell: --print-completion {' or '.join(SHELLS)}\n")
+        sys.exit(2)
+    django.setup()
+    sys.stdout.write(completion_script(words[0]))
+
+
 def completions() -> Iterator[tuple[str, list[str]]]:
     """Each place in a command line, such as "token create", with the words that may follow."""
     names = sorted(name for group in GROUPS.values() for name in group)
-    yield "", [*names, "--help", "--version"]
+    yield "", [*names, "--help", "--version", "--print-completion"]
     for name in names:
         parser = load_command_class(str(get_commands()[name]), name).create_parser("loci", name)
         yield name, words_of(parser)

@@ -22,6 +22,7 @@ from access.limits.turns import MAX_WAITING, PERSON, Turns
 from memories.embedding.concurrency import CORES
 from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, VectorsNeeded, restartable
 
+WRITE_THREADS = 2
 # A write lets the recalls that are under way end first, for so long: each of their statements would wait for its turns
 # of the interpreter.
 YIELD_S = 0.05
@@ -157,5 +158,5 @@ def read_pool() -> FairPool:
 
 @cache
 def write_pool() -> ThreadPoolExecutor:
-    """The threads of this process that write, `server.write_threads` of them."""
-    return ThreadPoolExecutor(settings.LOCI.server.write_threads, thread_name_prefix="loci-write")
+    """The threads of this process that write, WRITE_THREADS of them; reads never wait for them."""
+    return ThreadPoolExecutor(WRITE_THREADS, thread_name_prefix="loci-write")

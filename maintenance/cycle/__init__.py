@@ -33,6 +33,7 @@ from memories.models import Memory
 from memories.types import State
 from storage.changes import changing
 
+SHARE_FLOOR = 1  # memories that one run may retire in any group, even if its share is less
 CYCLE: tuple[Step, ...] = (
     Decay(),
     Compact(),
@@ -173,7 +174,7 @@ def compute_cap(share: float, live: int) -> int:
     """The number of a group's `live` memories that a run may retire; 0 if `share` is 0."""
     if share == 0:
         return 0
-    return max(settings.LOCI.maintenance.max_share_floor, int(share * live + 1e-9))  # 0.29 * 100 is 28.99…
+    return max(SHARE_FLOOR, int(share * live + 1e-9))  # 0.29 * 100 is 28.99…
 
 
 @dataclass

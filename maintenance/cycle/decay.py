@@ -13,9 +13,14 @@ from django.db.models.functions import Coalesce
 from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
+from memories.draft import DECAY_FLOOR
 from memories.models import Memory
 from memories.types import State, Trust, Type
 
+PERIOD = timedelta(days=1)
+EPISODIC, OTHER = 0.95, 0.99  # share of its confidence that a memory keeps in each period
+# How much recalls slow decay: base-level activation grows with the logarithm of the uses (ACT-R; Anderson & Schooler 1991).
+ACCESS_WEIGHT = 0.5
 ROWS = 500  # per transaction: about 25 ms of write lock
 DIGITS = 6  # of a confidence; more add nothing and enlarge the changes that runs store
 
@@ -40,13 +45,13 @@ def decaying_memories(turn: Turn, *, after: int) -> Any:
 
     Memories at the floor are left out: they cannot lose more, and reinforcing restarts their clock.
     """
-    period = timedelta(days=turn.limits.decay_period_days)
+    period = PERIOD
     since = Coalesce(F("decayed_at"), F("created_at"))
     rows = Memory.objects.filter(
         group=turn.group,
         state=State.LIVE,
         pinned=False,
-        confidence__gt=turn.limits.decay_floor,
+        confidence__gt=DECAY_FLOOR,
         key__gt=after,
     ).exclude(trust=Trust.VERIFIED)
     return rows.annotate(since=since).filter(since__lte=turn.now - period).order_by("key")
@@ -74,18 +79,16 @@ def decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[
 
 def decay_to_now(memory: Any, turn: Turn) -> tuple[float, datetime]:
     """The remaining confidence and the end of the last whole period; `memory` comes from decaying_memories()."""
-    limits = turn.limits
-    period = timedelta(days=limits.decay_period_days)
-    periods = (turn.now - memory.since) // period
+    periods = (turn.now - memory.since) // PERIOD
     left = decayed_confidence(
         memory.confidence,
-        base=limits.decay_episodic if memory.type == Type.EPISODIC else limits.decay_other,
+        base=EPISODIC if memory.type == Type.EPISODIC else OTHER,
         periods=periods,
         recalls=memory.access_count,
-        weight=limits.decay_access_weight,
-        floor=limits.decay_floor,
+        weight=ACCESS_WEIGHT,
+        floor=DECAY_FLOOR,
     )
-    return left, memory.since + periods * period
+    return left, memory.since + periods * PERIOD
 
 
 def decayed_confidence(

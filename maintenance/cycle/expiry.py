@@ -15,6 +15,7 @@ from memories.models import Memory
 from memories.store.search_columns import refresh_around
 from memories.types import State, Trust
 
+FORGET_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
 # Per transaction: each retirement touches the row, its pieces in both indexes, and its neighbours.
 ROWS = 50
 
@@ -49,7 +50,7 @@ class Cleanup:
             group=turn.group,
             state=State.LIVE,
             pinned=False,
-            confidence__lt=turn.limits.cleanup_confidence,
+            confidence__lt=FORGET_BELOW,
         ).exclude(trust=Trust.VERIFIED)
         used = Coalesce("last_accessed", "created_at")
         untouched = Q(state_changed_at=None) | Q(state_changed_at__lte=since)

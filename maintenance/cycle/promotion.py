@@ -29,6 +29,7 @@ from memories.models.text_lookup import has_text
 from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version, withdrawn_doubt
+from memories.store.derived import PROMOTE_AT_LEAST
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.policy import policy_doubt
@@ -181,7 +182,7 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
     """
     events = read_events(turn, proposal.cluster)
     is_whole = len(events) == len(proposal.cluster.keys)
-    if not is_whole or count_occasions(events) < turn.limits.promote_at_least or is_half_used(events):
+    if not is_whole or count_occasions(events) < PROMOTE_AT_LEAST or is_half_used(events):
         return {}
     if is_barred(turn, events, proposal.cluster):
         return {}

@@ -14,8 +14,10 @@ from memories.embedding import Encoder
 from memories.language.same_fact import Sameness, compare
 from memories.models import Memory
 from memories.queries.labels import is_doubted
+from memories.store.derived import PROMOTE_AT_LEAST
 from memories.types import State, Trust, Type
 
+SAME_FACT_COSINE = 0.88  # from here on events state the same fact
 BLOCK = 2_000  # vectors in memory at a time: 3 MB
 NEAREST = 50  # events compared with a new one word by word; a fact needs no more evidence than that
 
@@ -80,7 +82,7 @@ def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> Nei
     pairs: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
     for others, block in stream_vectors(countable_events(turn), encoder=encoder, rows=BLOCK):
         similar = matrix @ block.T
-        rows, columns = np.nonzero(similar > turn.limits.promote_cosine)
+        rows, columns = np.nonzero(similar > SAME_FACT_COSINE)
         touched = set()
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             if new[row] != others[column]:
@@ -88,7 +90,7 @@ def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> Nei
                 touched.add(new[row])
         for key in touched:
             pairs[key] = sorted(pairs[key], key=lambda pair: (-pair[1], pair[0]))[:NEAREST]
-    enough = turn.limits.promote_at_least - 1
+    enough = PROMOTE_AT_LEAST - 1
     return {key: pairs[key] for key in new if len(pairs[key]) >= enough}
 
 
@@ -113,10 +115,10 @@ def find_agreeing(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | No
 
     The representative is the most recalled event, then the most confident, then the newest.
     """
-    if len(memories) < turn.limits.promote_at_least:
+    if len(memories) < PROMOTE_AT_LEAST:
         return None
     text = max(memories, key=lambda m: (m.access_count, m.confidence, m.moment, m.key))
     agreeing = [m for m in memories if m.key == text.key or may_agree(text, m, cosine=1.0)]
-    if count_occasions(agreeing) < turn.limits.promote_at_least:
+    if count_occasions(agreeing) < PROMOTE_AT_LEAST:
         return None
     return RepeatedEvents(text.key, tuple(sorted(memory.key for memory in agreeing)))

@@ -74,7 +74,7 @@ def check_index_model() -> Finding:
         gettext(
             "the index holds vectors of {indexed}, but queries are embedded by {installed}: recall uses keywords only"
         ).format(indexed=indexed, installed=installed),
-        gettext("run 'loci reembed'"),
+        gettext("run 'loci model reembed'"),
     )
 
 
@@ -97,7 +97,7 @@ def check_chains() -> Finding:
                 count=len(faults), faults=first_of(faults)
             ),
             gettext(
-                "inspect each with 'loci inspect' and 'loci audit show --memory'; if in doubt, restore a backup"
+                "inspect each with 'loci memory inspect' and 'loci audit show --memory'; if in doubt, restore a backup"
             ),
         )
     return ok("chains", gettext("every version leads to one head and one root"))
@@ -138,7 +138,7 @@ def check_orphans() -> Finding:
             gettext("the summaries of {count} compacted memories are no longer active: {ids}").format(
                 count=len(ids), ids=first_of(ids)
             ),
-            gettext("restore the summary or the memories ('loci inspect ID' shows both)"),
+            gettext("restore the summary or the memories ('loci memory inspect ID' shows both)"),
         )
     return ok("orphans", gettext("no orphans"))
 
@@ -193,7 +193,7 @@ def check_pieces() -> Finding:
     broken = Piece.objects.filter(Q(end__lte=F("start")) | Q(embedding__isnull=False, model="")).count()
     if broken:
         detail = gettext("{count} pieces have an empty range or no model").format(count=broken)
-        return wrong("vectors", detail, gettext("run 'loci reembed'"))
+        return wrong("vectors", detail, gettext("run 'loci model reembed'"))
     owed = owed_pieces().values("memory_id").distinct().count()
     if owed:
         detail = gettext("{count} memories have no vector yet").format(count=owed)
@@ -284,6 +284,6 @@ def check_heads() -> Finding:
             gettext("{count} chains have several live versions: {ids}").format(
                 count=len(named), ids=first_of(named)
             ),
-            gettext("forget or retract all but one of each: 'loci inspect ID' lists the versions"),
+            gettext("forget or retract all but one of each: 'loci memory inspect ID' lists the versions"),
         )
     return ok("heads", gettext("every chain has one live version at most"))

@@ -104,7 +104,7 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
         else:
             raise Unavailable(
                 "Memories are stored faster than they can be embedded.",
-                hint="Run 'loci reembed' again at a quieter time.",
+                hint="Run 'loci model reembed' again at a quieter time.",
             )
     # A writer that was embedding during the switch may have stored vectors of the old model.
     total += embed_lacking(encoder, report)

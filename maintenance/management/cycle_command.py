@@ -4,24 +4,23 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
+from access.management.command import CommandAnswer
+from access.management.options import DRY_RUN, GROUP, option
 from access.tokens import operator
 from maintenance.cycle import RunPlan, RunProgress
 from maintenance.cycle.job import run_alone
-from maintenance.management.run_output import print_changes, print_steps
+from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
 from maintenance.runs.listing import run_json
 from maintenance.runs.preview import RunPreview, preview_cycle
 from maintenance.runs.wording import step_words
 from memories.language.timestamps import parse_moment
-from memories.management.output import FaceCommand
-
-SHOWN = 50  # changes in a table
+from memories.management.output import FaceCommand, in_lines
 
 
 class CycleCommand(FaceCommand):
@@ -29,59 +28,39 @@ class CycleCommand(FaceCommand):
 
     kind = "cycle"
     uses_model = True
-    group_help = "only this group (default: all)"
+    options = (
+        GROUP.but(help="only this group (default: all)"),
+        DRY_RUN.but(help="show exactly what would happen; change nothing"),
+        option("--max-share", type=float, metavar="0–1", help="share of a group's memories that may be retired"),
+        option("--max-seconds", type=float, metavar="S", help="stop after this time; the next call continues"),
+        option("--now", metavar="TIME", read=parse_moment, help="use this moment as the current time"),
+        CHANGES,
+    )  # fmt: skip
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--dry-run", action="store_true", help="show exactly what would happen; change nothing"
-        )
-        parser.add_argument(
-            "--max-share", type=float, metavar="0–1", help="share of a group's memories that may be retired"
-        )
-        parser.add_argument(
-            "--max-seconds", type=float, metavar="S", help="stop after this time; the next call continues"
-        )
-        parser.add_argument("--now", metavar="TIME", help="use this moment as the current time")
-        parser.add_argument(
-            "--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})"
-        )
-
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
         with tqdm(file=sys.stderr, disable=None, leave=False, unit="group") as bar:
             plan = parse_plan(actor, options, kind=self.kind, bar=bar)
             if options["dry_run"]:
-                return self._show_preview(preview_cycle(actor, plan), options)
-            return self._show(run_alone(actor, plan), options)
+                return preview_answer(preview_cycle(actor, plan), options)
+            run = run_alone(actor, plan)
+        text = in_lines(steps_text(run.steps), outcome_text(run))
+        failed = run.status in (RunStatus.STOPPED, RunStatus.FAILED)
+        return CommandAnswer({**run_json(run), "steps": run.steps}, text, status=int(failed))
 
-    def _show(self, run: Run, options: dict[str, Any]) -> int:
-        if options["json"]:
-            self.print_json({**run_json(run), "steps": run.steps})
-        else:
-            print_steps(self, run.steps)
-            self.stdout.write(outcome_text(run))
-        return 1 if run.status in (RunStatus.STOPPED, RunStatus.FAILED) else 0
 
-    def _show_preview(self, preview: RunPreview, options: dict[str, Any]) -> int:
-        if options["json"]:
-            self.print_json(
-                {
-                    "run": preview.run,
-                    "steps": preview.steps,
-                    "changes": [asdict(c) for c in preview.changes],
-                    "total": preview.total,
-                }
-            )
-            return 0
-        print_steps(self, preview.steps)
-        print_changes(self, preview.changes[: options["changes"]], total=preview.total)
-        if not preview.total:
-            self.stdout.write("It would change nothing.")
-        if preview.run["error"]:
-            self.stdout.write(preview.run["error"])
-        self.stdout.write("Dry run: nothing was changed.")
-        return 0
+def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
+    """What a run would do."""
+    text = in_lines(
+        steps_text(preview.steps),
+        changes_text(preview.changes[: options["changes"]], total=preview.total),
+        "" if preview.total else "It would change nothing.",
+        preview.run["error"],
+        "Dry run: nothing was changed.",
+    )
+    changes = [asdict(change) for change in preview.changes]
+    body = {"run": preview.run, "steps": preview.steps, "changes": changes, "total": preview.total}
+    return CommandAnswer(body, text)
 
 
 def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> RunPlan:
@@ -97,7 +76,7 @@ def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[A
     return RunPlan(
         kind=kind,
         group=find_group(actor, options["group"]) if options["group"] else None,
-        now=parse_moment(options["now"], field="now") if options["now"] else None,
+        now=options["now"],
         max_share=share,
         max_seconds=options["max_seconds"],
         report=report,

@@ -1,15 +1,19 @@
 """Tables of a run's steps and changes in commands."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from access.management.options import option
 from maintenance.runs.preview import PreviewedChange
 from maintenance.runs.wording import FIELD_WORDS, step_words
-from memories.management.output import FaceCommand
+from memories.management.output import in_lines, table_text
+
+SHOWN: Final = 50
+CHANGES: Final = option("--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})")
 
 
-def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
-    """Print one line per step."""
+def steps_text(steps: Sequence[dict[str, Any]]) -> str:
+    """A table with a line for each step."""
     rows = [
         [
             step_words(step["step"]),
@@ -20,21 +24,19 @@ def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
         ]
         for step in steps
     ]
-    if rows:
-        command.print_table(rows, header=["step", "done", "batches", "took", "longest lock"])
+    return table_text(rows, header=("step", "done", "batches", "took", "longest lock")) if rows else ""
 
 
-def print_changes(command: FaceCommand, changes: Sequence[PreviewedChange], *, total: int) -> None:
-    """Print one line per row that was or would be changed, and the number of changes that are not listed."""
+def changes_text(changes: Sequence[PreviewedChange], *, total: int) -> str:
+    """A table with a line for each row that was or would be changed, and the number of those not listed."""
     # Rows without a public id have only an internal key.
     rows = [
         [step_words(c.step), "–" if c.id.isdecimal() else c.id[-12:], change_text(c), c.text or c.table]
         for c in changes
     ]
-    if rows:
-        command.print_table(rows, header=["step", "id", "change", "memory"])
-    if total > len(rows):
-        command.stdout.write(f"{total - len(rows):,} more changes; --changes {total} lists all.")
+    table = table_text(rows, header=("step", "id", "change", "memory")) if rows else ""
+    more = f"{total - len(rows):,} more changes; --changes {total} lists all." if total > len(rows) else ""
+    return in_lines(table, more)
 
 
 def change_text(change: PreviewedChange) -> str:

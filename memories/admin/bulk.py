@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.confirm import ReasonForm
-from access.admin.saved_filters import SavedFiltersMixin
+from access.admin.page import LociAdmin
 from access.audit.collect import collecting_rows
 from access.errors import LociError
 from memories.admin.field_inputs import group_choices
@@ -111,7 +111,7 @@ class BulkForm(ReasonForm):
         return (chosen,) if chosen else tuple(tag.strip().lower() for tag in typed.split(",") if tag.strip())
 
 
-class BulkActionsMixin(SavedFiltersMixin):
+class BulkActionsMixin(LociAdmin):
     """A list of memories whose actions ask first."""
 
     def get_urls(self) -> list[URLPattern]:

@@ -26,7 +26,6 @@ from access.audit.operations import Operation
 from access.audit.verify import verify_log
 from access.audit_search import without_links
 from access.models import ApiToken, AuditEntry, AuditHead, Group
-from memories.browse.unusual import find_unusual, find_write_rates
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -138,28 +137,12 @@ class AuditEntryAdmin(LociAdmin):
         return entry
 
     def get_urls(self) -> list[URLPattern]:
-        """The admin's URLs, the check of the chain and what is unusual."""
+        """The admin's URLs, and the check of the chain."""
         verify = self.admin_site.admin_view(self.verify_view)
-        unusual = self.admin_site.admin_view(self.unusual_view)
         return [
             path("verify/", verify, name="access_auditentry_verify"),
-            path("unusual/", unusual, name="access_auditentry_unusual"),
             *super().get_urls(),
         ]
-
-    def unusual_view(self, request: HttpRequest) -> HttpResponse:
-        """What tokens and people did that is unusual, with their write rates; for superusers."""
-        actor = actor_of(request)
-        if not actor.all_groups:
-            raise PermissionDenied(
-                gettext("Only superusers can see what is unusual, since it is about every group.")
-            )
-        context = {
-            "title": gettext("Unusual activity"),
-            "unusual": find_unusual(actor),
-            "rates": find_write_rates(actor),
-        }
-        return self.render(request, "admin/access/auditentry/unusual.html", context)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list with the memories of its rows."""
@@ -173,7 +156,6 @@ class AuditEntryAdmin(LociAdmin):
         extra = {
             **heads.aggregate(chains=Count("pk"), rows=Sum("seq")),
             "verify_url": self.url("verify"),
-            "unusual_url": self.url("unusual"),
             **(extra_context or {}),
         }
         answer: HttpResponse = super().changelist_view(request, extra)

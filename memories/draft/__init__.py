@@ -31,6 +31,7 @@ from memories.language.dress import fold_hash
 from memories.types import Type
 
 __all__ = [
+    "DECAY_FLOOR",
     "DEFAULT_CONFIDENCE",
     "DEFAULT_IMPORTANCE",
     "EDITED",
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 DEFAULT_CONFIDENCE = 0.7
+DECAY_FLOOR = 0.02  # the lowest confidence that decay reaches
 DEFAULT_IMPORTANCE = 5
 NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
 _HASHES = ("hash", "fold_hash")

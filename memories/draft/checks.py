@@ -5,13 +5,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 
 from access.errors import InvalidInput
 from access.groups.guarding import mask_words
 from memories.language.cleaning import clean_line
 
+MAX_TAGS = 32
+MAX_METADATA_BYTES = 16_384  # as JSON
 MAX_TAG_CHARS = 60
 MAX_REASON_CHARS = 1000
 CLOCKS_DIFFER = timedelta(minutes=1)  # between a caller and this machine
@@ -39,7 +40,7 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """The tags trimmed, in lower case, without repetitions, in order."""
     if not tags:
         return ()
-    limit = settings.LOCI.storage.max_tags
+    limit = MAX_TAGS
     clean = [clean_line(tag, field="tags", max_chars=MAX_TAG_CHARS).lower() for tag in tags]
     once = tuple(dict.fromkeys(tag for tag in clean if tag))
     if len(once) > limit:
@@ -78,10 +79,10 @@ def check_ahead(moment: datetime | None, *, field: str) -> None:
 
 
 def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The metadata. Raises InvalidInput if it is no JSON, holds a NUL character or exceeds storage.max_metadata_bytes."""
+    """The metadata. Raises InvalidInput if it is no JSON, holds a NUL character or exceeds MAX_METADATA_BYTES."""
     if not metadata and isinstance(metadata, dict):
         return metadata
-    limit = settings.LOCI.storage.max_metadata_bytes
+    limit = MAX_METADATA_BYTES
     try:
         text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())

@@ -9,9 +9,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from django.conf import settings
-
-from memories.draft.checks import check_tags
+from memories.draft.checks import MAX_TAGS, check_tags
 from memories.draft.kinds import Flag, Id, Kind, Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.types import Scope, State, Trust, Type
 
@@ -116,7 +114,7 @@ def shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
         for tag in each:
             counted[tag] = counted.get(tag, 0) + 1
     ranked = sorted(counted, key=lambda tag: -counted[tag])
-    return tuple(ranked[: settings.LOCI.storage.max_tags])
+    return tuple(ranked[:MAX_TAGS])
 
 
 def average(values: Sequence[float]) -> float:

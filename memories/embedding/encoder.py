@@ -11,7 +11,7 @@ import numpy as np
 from .concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
 from .errors import ModelUnavailable
 from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
-from .query_cache import QueryVectorCache, shared
+from .query_cache import QueryVectorCache
 from .session import OnnxSession, Vectors
 from .tokenizer import TextTokenizer
 from .windows import MIN_WINDOW, Window, split_text
@@ -51,9 +51,7 @@ class Encoder:
         )
         self._query_cache_size = query_cache
         self._query_workers = ThreadPoolExecutor(cores, thread_name_prefix="loci-question")
-        self._query_vectors = QueryVectorCache(
-            shared(self._encode_one, self.model_id), pool=self._query_workers, size=query_cache
-        )
+        self._query_vectors = QueryVectorCache(self._encode_one, pool=self._query_workers, size=query_cache)
         self._by_window = {self.max_tokens: self}
 
     def with_window(self, max_tokens: int) -> "Encoder":
@@ -62,7 +60,7 @@ class Encoder:
             other = copy(self)
             other.max_tokens, other.model_id = max_tokens, model_id_of(max_tokens)
             other._query_vectors = QueryVectorCache(
-                shared(other._encode_one, other.model_id),
+                other._encode_one,
                 pool=self._query_workers,
                 size=self._query_cache_size,
             )

@@ -19,6 +19,8 @@ from .self_test import MIN_FIRST_COSINE, lowest_cosine
 from .session import OnnxSession
 from .tokenizer import TextTokenizer
 
+WAIT_S = 3.0  # how long a recall waits while the model loads
+
 
 def call_c_library(function: str, *arguments: int) -> None:
     """Call a C library function with integer arguments, if it exists."""
@@ -50,10 +52,9 @@ class ModelStatus:
 class ModelLoader:
     """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes."""
 
-    def __init__(self, folder: ModelFolder, *, threads: int, query_cache: int) -> None:
+    def __init__(self, folder: ModelFolder, *, threads: int) -> None:
         self.folder = folder
         self._threads = threads
-        self._query_cache = query_cache
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._encoder: Encoder | None = None
@@ -115,7 +116,7 @@ class ModelLoader:
 
     def _load(self) -> None:
         try:
-            self._encoder = load_encoder(self.folder, threads=self._threads, query_cache=self._query_cache)
+            self._encoder = load_encoder(self.folder, threads=self._threads)
         # onnxruntime and tokenizers raise their own types; the thread must not die silently.
         except Exception as error:
             self._failure = str(error)
@@ -184,20 +185,20 @@ def current_loader() -> ModelLoader:
     options = settings.LOCI.embedding
     # Two threads may each create one; `setdefault` keeps a single one, and nothing is loaded before `start`.
     return _loaders.get(folder.path) or _loaders.setdefault(
-        folder.path, ModelLoader(folder, threads=options.threads, query_cache=options.query_cache)
+        folder.path, ModelLoader(folder, threads=options.threads)
     )
 
 
 def get_encoder(*, timeout_s: float | None = None) -> Encoder:
     """This process's encoder, loaded on first use.
 
-    Waits up to `timeout_s` (None: the setting `embedding.wait_s`) for a model that is loading. Finds a model that another
+    Waits up to `timeout_s` (None: WAIT_S) for a model that is loading. Finds a model that another
     process has installed meanwhile.
 
     Raises:
         ModelUnavailable: not installed, failed to load, or still loading; the hint names the command to run.
     """
-    wait_s = settings.LOCI.embedding.wait_s if timeout_s is None else timeout_s
+    wait_s = WAIT_S if timeout_s is None else timeout_s
     return current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
 
 

@@ -1,20 +1,11 @@
-"""Query vectors: computed on background threads while keywords are searched, cached in memory and Redis."""
+"""Query vectors: computed on background threads while keywords are searched, cached in memory."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import numpy as np
-
-from storage.shared_cache import shared_cache
-
 from .session import Vectors
-
-KIND = "query"
-BYTES = 4 * 384
-UNIT_TOLERANCE = 1e-3
-KEPT_S = 24 * 3600  # in Redis; a question comes again on the same day or hardly ever
 
 
 def resolved_future(vector: Vectors) -> Future[Vectors]:
@@ -22,34 +13,6 @@ def resolved_future(vector: Vectors) -> Future[Vectors]:
     future: Future[Vectors] = Future()
     future.set_result(vector)
     return future
-
-
-def shared(encode: Callable[[str], Vectors], model_id: str) -> Callable[[str], Vectors]:
-    """`encode` with Redis as a cache in front of it, if configured."""
-
-    def run(text: str) -> Vectors:
-        cache = shared_cache()
-        if cache is None:
-            return encode(text)
-        name = f"{model_id}\0{text}"
-        found = read_vector(cache.get(KIND, name))
-        if found is None:
-            found = encode(text)
-            cache.put(KIND, name, found.astype("<f4").tobytes(), kept_s=KEPT_S)
-        return found
-
-    return run
-
-
-def read_vector(stored: bytes | None) -> Vectors | None:
-    """The vector in these bytes; None if they are not a unit vector."""
-    if stored is None or len(stored) != BYTES:
-        return None
-    vector = np.frombuffer(stored, dtype="<f4").astype(np.float32)
-    if not abs(float(vector @ vector) - 1.0) < UNIT_TOLERANCE:
-        return None
-    vector.flags.writeable = False
-    return vector
 
 
 class QueryVectorCache:

@@ -1,13 +1,22 @@
-"""Options of commands for a memory's fields, from the registry."""
+"""Options of commands for a memory's fields, from the registry of fields, and those for moments."""
 
-from argparse import ArgumentParser
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
+from access.management.options import Option, option
 from memories.draft import Draft
 from memories.draft.kinds import Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
 from memories.language.timestamps import parse_moment
+
+AS_OF: Final = option(
+    "--as-of", metavar="TIME", read=parse_moment, help="what was true then: 2026-11-21T09:30:00Z"
+)
+KNOWN_AT: Final = option("--known-at", metavar="TIME", read=parse_moment, help="what Loci knew then")
+SINCE: Final = option(
+    "--since", metavar="TIME", read=parse_moment, help="from this moment on: 2026-05-01T09:30Z"
+)
+UNTIL: Final = option("--until", metavar="TIME", read=parse_moment, help="before this moment")
 
 
 def option_of(field: RecordField) -> str:
@@ -15,10 +24,9 @@ def option_of(field: RecordField) -> str:
     return "tag" if isinstance(field.kind, Tags) else field.name
 
 
-def add_field_options(
-    parser: ArgumentParser, fields: Iterable[RecordField], *, is_edit: bool = False
-) -> None:
-    """Add an option for each field. `is_edit`: without the option the field stays as it is."""
+def field_options(fields: Iterable[RecordField], *, is_edit: bool = False) -> tuple[Option, ...]:
+    """An option for each field. `is_edit`: without the option the field stays as it is."""
+    made = []
     defaults = Draft("")
     for field in fields:
         how: dict[str, Any] = {"help": field.help or None}
@@ -34,7 +42,8 @@ def add_field_options(
             case Tags():
                 note = "replaces its tags; may be repeated" if is_edit else "may be repeated"
                 how |= {"action": "append", "metavar": "WORD", "help": note}
-        parser.add_argument(f"--{option_of(field).replace('_', '-')}", **how)
+        made.append(option(f"--{option_of(field).replace('_', '-')}", **how))
+    return tuple(made)
 
 
 def read_fields(options: dict[str, Any], fields: Iterable[RecordField]) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Output of commands: JSON on request, otherwise lines that fit the terminal and contain no control characters."""
 
-import argparse
 import io
-import json
 import os
 import shutil
 import sys
@@ -12,10 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from access.errors import InvalidInput, LociError, TooLarge
+from access.errors import InvalidInput, TooLarge
+from access.management.command import LociCommand
 from memories.embedding import ModelUnavailable, get_encoder
 from memories.recall.recall_log import COUNTER
 from storage.faults import find_storage_fault
@@ -28,38 +26,22 @@ MAX_COLUMNS = 200
 BIDI_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-class FaceCommand(BaseCommand):
-    """A command that parses its arguments, calls one function and prints. Exit status: 0 done, 1 error, 2 wrong usage."""
+class FaceCommand(LociCommand):
+    """A command that may wait for the model, counts recalls and prints tables."""
 
-    examples = ""
-    takes_group = True
     uses_model = False
-    group_help = "default: LOCI_GROUP"
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = self.examples
-        if self.takes_group:
-            parser.add_argument("--group", metavar="SLUG", help=self.group_help)
-        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the command; print an error in words, or as JSON on standard output."""
+        """Run the command; the model is loaded first, since this process has no later moment to use it."""
         replace_unencodable()
-        if self.uses_model:
-            # Wait until the model is loaded: this process has no later moment to use it.
+        wanted = self.verbs[options["verb"]].uses_model if self.verbs else self.uses_model
+        if wanted(options) if callable(wanted) else wanted:
             with suppress(ModelUnavailable):  # the services report what that means for their result
                 get_encoder(timeout_s=MODEL_WAIT_S)
         try:
-            status = self.act(options)
-        except LociError as error:
-            if options["json"]:
-                self.print_json(error.as_dict())
-            raise CommandError(printable(str(error), keep_lines=True)) from error
+            super().handle(*args, **options)
         finally:
             self.count_recalls()
-        if status:
-            sys.exit(status)
 
     def count_recalls(self) -> None:
         """Write the recall counts; a full disk does not take back an answer that was given."""
@@ -71,18 +53,24 @@ class FaceCommand(BaseCommand):
                 raise
             self.stderr.write(f"The recall was not counted: {fault}.")
 
-    def act(self, options: dict[str, Any]) -> int:
-        """Do the work, print the result and return the exit status."""
-        raise NotImplementedError
-
-    def print_json(self, body: Any) -> None:
-        """Print one JSON object on one line."""
-        self.stdout.write(json.dumps(body, ensure_ascii=False, default=str).encode(errors="replace").decode())
+    def clean(self, text: str) -> str:
+        """The text without characters that control a terminal."""
+        return printable(text, keep_lines=True)
 
     def print_table(self, rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
         """Print columns; the last one takes the rest of the line."""
-        for line in format_table(rows, header=header, columns=terminal_columns()):
-            self.stdout.write(line)
+        if text := table_text(rows, header=header):
+            self.stdout.write(text)
+
+
+def table_text(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> str:
+    """Rows in columns; the last one takes the rest of the terminal's line."""
+    return "\n".join(format_table(rows, header=header, columns=terminal_columns()))
+
+
+def in_lines(*lines: str) -> str:
+    """The lines that are not empty, as one text."""
+    return "\n".join(filter(None, lines))
 
 
 def read_text(argument: str, *, field: str = "content") -> str:

@@ -15,7 +15,7 @@ from memories.recall.fusion import FusionSettings, fit_to_question, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
-from memories.recall.weights import FEW_OF_A_DAY, TUNING, Tuning
+from memories.recall.weights import CANDIDATES, FEW_OF_A_DAY, TUNING, Tuning
 from memories.search.base import RankingFields, search_index
 
 
@@ -84,7 +84,7 @@ def gather(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace, also: Collection[int] = ()
 ) -> CandidateSet:
     """The candidates inside the Visibility, those of the keys `also` among them; every query of ranking happens here."""
-    limit = settings.LOCI.retrieval.candidates
+    limit = CANDIDATES
     dated = find_dated(question, visibility, mode=mode, trace=trace)
     if question.is_time_alone and dated.all:
         read = search_index().find(None, None, visibility, limit=limit, also=dated.listed).rows
@@ -144,8 +144,7 @@ def score_candidates(
         gathered = gathered.without_relations()
     if mode == "hybrid":
         tuning = fit_to_question(tuning, question, gathered.candidates)
-    options = settings.LOCI.retrieval
-    parameters = FusionSettings(options.rrf_k, options.weighted_vector, tuning, question.readable)
+    parameters = FusionSettings(tuning=tuning, readable=question.readable)
     scores = fuse(gathered.candidates, mode=mode, settings=parameters)
     trace.add("fuse", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
     related = gathered.related

@@ -69,9 +69,9 @@ TUNING = Tuning()
 
 
 # Fusion
-RRF_K: Final = 60  # Cormack, Clarke, Büttcher 2009; the setting retrieval.rrf_k overrides it
-# Meaning's share in mode weighted, set by hand; retrieval.weighted_vector overrides it
-WEIGHTED_VECTOR: Final = 0.7
+RRF_K: Final = 60  # Cormack, Clarke, Büttcher 2009
+WEIGHTED_VECTOR: Final = 0.7  # meaning's share in mode weighted, set by hand
+CANDIDATES: Final = 60  # from each of the two searches
 # Words of a question between which long_question_drop grows from nothing to the whole
 LONG_QUESTION: Final = (4, 8)
 # and the best BM25 score per word of the question between which it does: a long question in other words than the texts
@@ -186,7 +186,7 @@ ABOVE_NEAREST: Final = 1.4
 # Spreads above the mean (a cosine of 0.14) below which a text without a shared word is filler. Leaves out none of 4,228
 # right answers of ten sets; from a cosine of 0.17 on it loses some.
 ABOVE_FILLER: Final = 1.6
-CROWD: Final = 60  # candidates; as many as each search returns by default (retrieval.candidates)
+CROWD: Final = 60  # candidates; as many as each search returns
 CROWD_CHARS: Final = 20_000  # this much text counts as many memories, however few it is cut into; set by hand
 
 # Names. Fuzzy spelling keeps a group's own spelling from counting as unknown; without it the same regression gives

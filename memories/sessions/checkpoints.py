@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -18,6 +17,7 @@ from access.groups.guarding import admit, mask_words
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
+from memories.draft.checks import MAX_METADATA_BYTES
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
 from memories.recall.budget import count_tokens, counting_encoder
@@ -54,7 +54,7 @@ def save_checkpoint(
     It takes the place of `replaces`, an earlier one of the same session.
 
     Raises:
-        InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
+        InvalidInput: the state is empty, no JSON, or larger than MAX_METADATA_BYTES.
         SensitiveText: it holds what the group's policy refuses, or what would wait for a person.
         Conflict: a string in it, or a sentence of one, is a text that was withdrawn in the group.
     """
@@ -112,7 +112,7 @@ def warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str)
 def check_state(state: dict[str, Any] | str) -> dict[str, Any]:
     """The state as JSON, a text under the key `text`. Raises InvalidInput if it is not allowed."""
     body = {"text": state} if isinstance(state, str) else state
-    limit = settings.LOCI.storage.max_metadata_bytes
+    limit = MAX_METADATA_BYTES
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())

@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from django.conf import settings
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -30,6 +29,7 @@ from memories.store.writes.doubts import raise_doubt
 from memories.store.writes.links import link
 from memories.types import State, Trust, Type
 
+PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
 WITHDRAWN: Final = "a source was withdrawn"
 UNPROVEN: Final = (
     "too little of what it rested on is left"  # why an active fact that lost its evidence is doubted
@@ -57,7 +57,7 @@ class WeakenedFact:
     @property
     def falls(self) -> bool:
         """True if too little evidence is left, or the fact's text is itself withdrawn."""
-        return self.restates_source or self.left < settings.LOCI.maintenance.promote_at_least
+        return self.restates_source or self.left < PROMOTE_AT_LEAST
 
     def describe(self) -> str:
         """The effect on the fact, as a sentence."""

@@ -10,11 +10,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from django.conf import settings
-
 from access.actor import Actor
 from access.errors import LociError
 from memories.draft import Draft
+from memories.draft.checks import MAX_TAGS
 from memories.entities.store_relation import RelationDraft
 from sources.importing.drafts import InstructionsText, NumberedDraft, import_drafts, numbered_draft
 from sources.importing.importer import NOWHERE, Importer, LineRules, Recognition, Waiting
@@ -86,7 +85,7 @@ def _apply_rules(draft: Draft, rules: LineRules, group: str | None) -> Draft:
         type=rules.type or draft.type,
         scope=rules.scope,
         source=draft.source or rules.source,
-        tags=draft.tags[: settings.LOCI.storage.max_tags],
+        tags=draft.tags[:MAX_TAGS],
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 from watchfiles import watch
 
@@ -19,6 +18,8 @@ from sources.watching.disk import QUIET_S, is_note
 from sources.watching.folders import add_from_config, show_wanted, wanted_mark
 from sources.watching.scan import FolderReport, one_at_a_time, scan_folder
 
+SCAN_S = 30.0  # between full scans; changes are noticed at once
+POLL_S = 2.0  # between scans if the file system reports no changes
 logger = logging.getLogger(__name__)
 logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
 
@@ -72,10 +73,9 @@ class FolderWatch:
 
     def note(self, report: FolderReport) -> None:
         """Set the next due time after a scan."""
-        files = settings.LOCI.files
         is_told = self._listener is not None and self._listener.is_working
-        often = max(files.poll_s, SHARE * report.seconds)
-        wait = QUIET_S if report.again else files.scan_s if is_told else often
+        often = max(POLL_S, SHARE * report.seconds)
+        wait = QUIET_S if report.again else SCAN_S if is_told else often
         self.due_at = time.monotonic() + wait
 
     def stop(self) -> None:

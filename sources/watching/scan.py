@@ -28,6 +28,8 @@ from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_
 from sources.watching.note_text import Matches, NoteText, SectionText, match_sections, read_note
 from storage.ids import new_id
 
+MAX_FILE_KB = 100  # largest note that is read
+
 
 @dataclass(frozen=True)
 class FolderReport:
@@ -121,9 +123,8 @@ def _read_into(
     look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float, *, is_unsettled: bool
 ) -> None:
     """Read a file that is new, changed or unsettled, unless it is being written."""
-    limit = settings.LOCI.files.max_file_kb
-    if file.size > limit * 1024:
-        row.problem, row.signature = f"it is larger than {limit} KiB (files.max_file_kb)", file.signature
+    if file.size > MAX_FILE_KB * 1024:
+        row.problem, row.signature = f"it is larger than {MAX_FILE_KB} KiB", file.signature
         look.unreadable.append(row)
         return
     raw = read_file(root, file) if file.is_quiet(at) else None

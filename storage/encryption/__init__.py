@@ -20,7 +20,7 @@ KEY_TEXT: Final = re.compile(rf"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
 KEY_ID_BYTES: Final = 8
 VARIABLE: Final = "LOCI_DB_KEY"
 KEYRING_SERVICE: Final = "loci"
-MAKE_ONE: Final = "'loci encrypt --make-key' makes one"
+MAKE_ONE: Final = "'loci store encrypt --make-key' makes one"
 
 
 class KeyProblem(Exception):

@@ -68,7 +68,7 @@ def describe_wrong_key(path: Path, origin: str) -> str:
         is_plain = file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
     if is_plain:
         return (
-            f"The database {path} is not encrypted, but storage.encryption is sqlcipher: run 'loci encrypt', "
+            f"The database {path} is not encrypted, but storage.encryption is sqlcipher: run 'loci store encrypt', "
             "or take the setting back."
         )
     return (

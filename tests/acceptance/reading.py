@@ -205,7 +205,7 @@ def at_whole_export(house: House, w: Wanted) -> str:
 
 
 def at_command(house: House, w: Wanted) -> str:
-    return command("inspect", w.id, "--json")
+    return command("memory", "inspect", w.id, "--json")
 
 
 # The log tells what was stored, so these are read by who looks after the whole store.

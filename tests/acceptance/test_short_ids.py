@@ -39,7 +39,7 @@ def test_every_face_takes_a_short_id(house: House, memory: Memory) -> None:
     assert TEXT in house.page(f"/admin/memories/memory/{short}/change/")
     assert TEXT in house.page(f"/admin/memories/memory/?q={short}")
     assert TEXT in house.resource(f"loci://memories/{short}")
-    assert TEXT in command("inspect", short)
+    assert TEXT in command("memory", "inspect", short)
     assert str(memory.id) in command("audit", "show", "--memory", short)
     assert "dispute" in command("audit", "show", "--memory", short)
     assert house.tool("memory_inspect", id=short).structured_content["memory"]["id"] == str(memory.id)
@@ -54,7 +54,7 @@ def test_an_ambiguous_short_id_is_an_error_on_every_face(house: House, ledger: G
     status, text = house.rest("get", "/memories/077fa3b6")
     assert (status, words in text) == (422, True)
     assert words in house.tool("memory_inspect", id="077fa3b6").content[0].text
-    assert words in command("inspect", "077fa3b6")
+    assert words in command("memory", "inspect", "077fa3b6")
 
 
 def test_a_purge_and_a_merge_show_the_text_before(house: House, memory: Memory, ledger: Group) -> None:

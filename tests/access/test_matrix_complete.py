@@ -11,8 +11,8 @@ from mcp import Client
 
 from access.actor import CURATE, WRITE, Actor, Via
 from access.tokens import operator
+from bench.reference.errors import PACKAGES
 from loci_site.api import api
-from loci_site.management.reference.errors import PACKAGES
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from loci_site.oauth.urls import urlpatterns as oauth_patterns

@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 OBJECTS = {
     "memories/recalllog": "recall",
     "access/group": "group_id",
-    "memories/memory/filters": "filter",
     "access/apitoken": "token",
     "access/auditentry": "entry",
     "explore/groups": "group",

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access.actor import ADMIN, ALL_SCOPES, CURATE, READ, WRITE
 from access.groups import create_group
-from access.models import ApiToken, AuditEntry, Group, Membership, RowChange, SavedFilter
+from access.models import ApiToken, AuditEntry, Group, Membership, RowChange
 from access.tokens import operator, revoke_token
 from maintenance.cycle.recorder import step_change
 from maintenance.models import Run
@@ -76,11 +76,10 @@ def make_world() -> World:
     places["own"]["upload"] = _upload(users["curator"], "ordinary")
     places["foreign"]["upload"] = _upload(users["owner"], MARKER)
     secrets = _secrets(users, garden)
-    for place, name, word in (("own", "curator", "ordinary"), ("foreign", "owner", MARKER)):
+    for place, name in (("own", "curator"), ("foreign", "owner")):
         places[place]["token"] = str(ApiToken.objects.get(name=name).id)
         entry = AuditEntry.objects.filter(memory_id=places[place]["memory"]).earliest("key")
         places[place]["entry"] = entry.name
-        places[place]["filter"] = str(_filter(users[name], word).id)
     places["missing"] = _nothing(places["own"])
     return World(users, secrets, places, {name: _log_in(user) for name, user in users.items()})
 
@@ -206,10 +205,6 @@ def _upload(user: User, word: str) -> str:
         user=user, name=f"{word}.jsonl", size=1, source=word, scope="group", state="done"
     )
     return str(made.id)
-
-
-def _filter(user: User, word: str) -> SavedFilter:
-    return SavedFilter.objects.create(user=user, list_name="memories.memory", name=word, asked=[["q", word]])
 
 
 def _nothing(place: Place) -> Place:

@@ -15,7 +15,6 @@ from django.test import Client
 
 from access.actor import Actor, Via
 from access.groups import create_group
-from access.saved_filters import save_filter
 from access.tokens import actor_for_secret, actor_for_user, create_token, operator
 from maintenance.backups import backup_job
 from maintenance.jobs import job_actor
@@ -170,7 +169,7 @@ def command_faces(folder: Path) -> dict[str, Send]:
 
 
 def people_faces(world: World) -> dict[str, Send]:
-    """Pages: the admin site, the workspace, the Review; saved filters, tokens."""
+    """Pages: the admin site, the workspace, the Review; tokens."""
 
     def post(path: str, **fields: Any) -> str:
         sent = world.browser.post(path, fields, follow=True)
@@ -198,11 +197,6 @@ def people_faces(world: World) -> dict[str, Send]:
         "app new": app_new,
         "app flag": lambda text: post(f"/app/memories/{new_memory()}/flag/", reason=text),
         "review edit": review_edit,
-        "saved filter": lambda text: repr(
-            save_filter(
-                world.person, list_name="memories", name=text[:60], values=[("q", text), ("tag", text[-40:])]
-            )
-        ),
         "token name": lambda text: repr(
             create_token(operator(), user=world.user, name=text[:120]).token.name
         ),

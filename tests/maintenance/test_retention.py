@@ -392,14 +392,14 @@ def test_only_an_admin_of_everything_may_destroy(bob: object, ledger: Group) -> 
 @pytest.mark.django_db(transaction=True)
 def test_the_command_tells_what_it_did_and_what_it_held(remember: Remember) -> None:
     out = StringIO()
-    call_command("retention", stdout=out)
+    call_command("store", "retention", stdout=out)
     assert out.getvalue() == "Nothing has expired.\n"
     aged(remember("The vault code is 4711"), days=31)
     out = StringIO()
-    call_command("retention", "--dry-run", stdout=out)
+    call_command("store", "retention", "--dry-run", stdout=out)
     assert out.getvalue().splitlines()[-1] == "6 rows would be destroyed. Nothing was changed."
     out = StringIO()
-    call_command("retention", "--json", stdout=out)
+    call_command("store", "retention", "--json", stdout=out)
     said = json.loads(out.getvalue())
     assert (said["total"], said["dry_run"]) == (6, False)
     assert next(step for step in said["steps"] if step["step"] == "memories")["destroyed"]["memories"] == 1

@@ -1,14 +1,10 @@
 """`loci group`: groups, their settings and their members."""
 
-import argparse
-import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from django.contrib.auth.models import User
-from django.core.management.base import CommandParser
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
@@ -17,8 +13,9 @@ from access.groups import GroupChange, create_group, find_group, update_group
 from access.groups.members import remove_member, set_member
 from access.groups.narrowing import ScopeChange, narrow_group
 from access.groups.privacy import set_private
-from access.management.acting import ActingCommand
-from access.management.moving_memories import MOVING_ACTIONS
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
+from access.management.moving_memories import MOVING_VERBS, SLUG
+from access.management.options import DRY_RUN, YES_NO, flag, many, option
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
@@ -45,133 +42,14 @@ examples:
 NO_DELETE: Final = (
     "Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."
 )
-YES_NO = {"yes": True, "no": False}
 INSTANCE = "instance"  # the word for no rule of the group's own
 CHANGEABLE = (
     "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
     "max_memories", "max_bytes",
 )  # fmt: skip
-Act = Callable[[dict[str, Any]], str]
 
 
-class Command(ActingCommand):
-    """Parses, calls functions of access, renders."""
-
-    help = "Create, list, show and change groups and their members."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = f"{EXAMPLES}\n{NO_DELETE}"
-        actions = parser.add_subparsers(dest="action", required=True, metavar=" | ".join(ACTIONS))
-        for name, (_, help_text, add_options) in ACTIONS.items():
-            action = actions.add_parser(
-                name, help=help_text, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
-            )
-            if name != "list":
-                action.add_argument("slug", help="the group's name")
-            if add_options is not None:
-                add_options(action)
-            action.add_argument("--json", action="store_true", help="print JSON")
-
-    def act(self, options: dict[str, Any]) -> str:
-        return ACTIONS[options["action"]][0](options)
-
-
-def add_dry_run(action: argparse.ArgumentParser) -> None:
-    """Add --dry-run."""
-    action.add_argument("--dry-run", action="store_true", help="show the changes without making them")
-
-
-def add_create_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `create`."""
-    action.add_argument("--title", default="", help="the title that people read")
-    action.add_argument(
-        "--private", choices=YES_NO, default="no", help="allow no global memories in the group"
-    )
-    action.add_argument(
-        "--member", action="append", default=[], dest="set", metavar="USER=ROLE", help="a first member; repeat for more"
-    )  # fmt: skip
-
-
-def add_list_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `list`."""
-    action.add_argument("--archived", action="store_true", help="include archived groups")
-
-
-def add_rename_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `rename`."""
-    action.add_argument("title", help="the title that people read; the name that agents use does not change")
-    add_dry_run(action)
-
-
-def add_describe_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `describe`."""
-    action.add_argument(
-        "instructions", metavar="TEXT|@FILE|-", help="instructions that every agent gets at the start"
-    )
-    add_dry_run(action)
-
-
-def add_policy_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `policy`."""
-    action.add_argument(
-        "policy",
-        nargs="?",
-        choices=CandidatePolicy.values,
-        help="which writes wait for a curator; omit to show the policy",
-    )
-    action.add_argument(
-        "--confidence", type=float, dest="policy_confidence", metavar="0-1", help="for the policy 'below'"
-    )
-    add_dry_run(action)
-
-
-def add_update_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `update`."""
-    action.add_argument("--title", help="the title that people read")
-    action.add_argument(
-        "--instructions", metavar="TEXT|@FILE|-", help="instructions that every agent gets at the start"
-    )
-    action.add_argument("--policy", choices=CandidatePolicy.values, help="which writes wait for a curator")
-    action.add_argument("--policy-confidence", type=float, metavar="0-1", help="for the policy 'below'")
-    action.add_argument("--private", choices=YES_NO, help="allow no global memories in the group")
-    action.add_argument(
-        "--archived", choices=YES_NO, help="hide the group and close it to new memories; its memories stay"
-    )
-    action.add_argument(
-        "--default-scope", choices=[INSTANCE, *ScopeRule.values],
-        help="who sees a memory without a scope; instance: as access.default_scope says",
-    )  # fmt: skip
-    action.add_argument(
-        "--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"
-    )
-    action.add_argument(
-        "--max-memories", type=int, metavar="N", help="most live memories; 0: the instance's limit"
-    )
-    action.add_argument(
-        "--max-bytes", type=int, metavar="N", help="most bytes of their text; 0: the instance's limit"
-    )
-    action.add_argument("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora")
-    add_dry_run(action)
-
-
-def add_narrow_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `narrow`."""
-    action.add_argument("--undo", action="store_true", help="make global again what was narrowed")
-    add_dry_run(action)
-
-
-def add_member_options(action: argparse.ArgumentParser) -> None:
-    """Add the options of `members`."""
-    action.add_argument(
-        "--set", "--add", action="append", default=[], metavar="USER=ROLE",
-        help=f"add a member or change the role: {', '.join(Role.values)}",
-    )  # fmt: skip
-    action.add_argument("--remove", action="append", default=[], metavar="USER", help="remove this member")
-    add_dry_run(action)
-
-
-def create(options: dict[str, Any]) -> str:
+def create(options: dict[str, Any]) -> CommandAnswer:
     """Create a group with its first members, all or nothing."""
     roles = [_user_and_role(pair) for pair in options["set"]]
     with transaction.atomic():
@@ -180,15 +58,13 @@ def create(options: dict[str, Any]) -> str:
         )
         for user, role in roles:
             set_member(operator(), group, user=user, role=role)
-    return group_json(group) if options["json"] else f"Created the group '{group.slug}'."
+    return CommandAnswer(group_row(group), f"Created the group '{group.slug}'.")
 
 
-def list_groups(options: dict[str, Any]) -> str:
+def list_groups(options: dict[str, Any]) -> CommandAnswer:
     """All groups; archived ones with --archived."""
     groups = Group.objects.prefetch_related("memberships__user")
     shown = list(groups if options["archived"] else groups.filter(archived=False))
-    if options["json"]:
-        return json.dumps([group_row(group) for group in shown], ensure_ascii=False)
     archived = 0 if options["archived"] else groups.filter(archived=True).count()
     lines = []
     for group in shown:
@@ -197,14 +73,13 @@ def list_groups(options: dict[str, Any]) -> str:
         lines.append(f"{group.slug:<24} {members}{_marks(group)}  {group.title}".rstrip())
     if archived:
         lines.append(f"{archived} archived: --archived lists {'it' if archived == 1 else 'them'}")
-    return "\n".join(lines) or "There are no groups. Create one: loci group create NAME"
+    none = "There are no groups. Create one: loci group create NAME"
+    return CommandAnswer([group_row(group) for group in shown], "\n".join(lines) or none)
 
 
-def show(options: dict[str, Any]) -> str:
+def show(options: dict[str, Any]) -> CommandAnswer:
     """One group with its settings and members."""
     group = find_group(operator(), options["slug"])
-    if options["json"]:
-        return group_json(group)
     lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
     if group.default_scope:
         lines.append(f"default scope {group.get_default_scope_display()}")
@@ -214,28 +89,28 @@ def show(options: dict[str, Any]) -> str:
         lines.append(f"guard {group.guard}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
-    return "\n".join([*lines, *member_lines(group)])
+    return CommandAnswer(group_row(group), "\n".join([*lines, *member_lines(group)]))
 
 
-def show_or_set_policy(options: dict[str, Any]) -> str:
+def show_or_set_policy(options: dict[str, Any]) -> CommandAnswer:
     """Show the policy, or change it if an option names a new value."""
     if options["policy"] is None and options["policy_confidence"] is None:
         group = find_group(operator(), options["slug"])
-        return group_json(group) if options["json"] else policy_line(group)
+        return CommandAnswer(group_row(group), policy_line(group))
     return update(options)
 
 
-def archive(options: dict[str, Any]) -> str:
+def archive(options: dict[str, Any]) -> CommandAnswer:
     """Archive the group."""
     return update(options | {"archived": "yes"})
 
 
-def reopen(options: dict[str, Any]) -> str:
+def reopen(options: dict[str, Any]) -> CommandAnswer:
     """Reopen an archived group."""
     return update(options | {"archived": "no"})
 
 
-def update(options: dict[str, Any]) -> str:
+def update(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values, all or nothing; a dry run makes the same changes and rolls them back."""
     actor, slug = operator(), options["slug"]
     change = GroupChange(
@@ -245,10 +120,10 @@ def update(options: dict[str, Any]) -> str:
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
         guard=options.get("guard"),
-        default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
-        captures=options.get("captures"),
         max_memories=options.get("max_memories"),
         max_bytes=options.get("max_bytes"),
+        default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
+        captures=options.get("captures"),
     )
     before = find_group(actor, slug)
     with transaction.atomic():
@@ -258,28 +133,25 @@ def update(options: dict[str, Any]) -> str:
         transaction.set_rollback(options["dry_run"])
     changed = {name: [getattr(before, name), getattr(after, name)] for name in CHANGEABLE}
     changed = {name: values for name, values in changed.items() if values[0] != values[1]}
-    if options["json"]:
-        row = group_row(after) | {"changed": changed, "dry_run": options["dry_run"]}
-        return json.dumps(row, ensure_ascii=False)
     if not changed:
-        return f"'{slug}' has these values already: nothing was changed."
-    if options["dry_run"]:
-        return dry_run_text(changed)
-    return f"Changed the group '{slug}': {', '.join(name.replace('_', ' ') for name in changed)}."
+        text = f"'{slug}' has these values already: nothing was changed."
+    elif options["dry_run"]:
+        text = dry_run_text(changed)
+    else:
+        text = f"Changed the group '{slug}': {', '.join(name.replace('_', ' ') for name in changed)}."
+    return CommandAnswer(group_row(after) | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
-def narrow(options: dict[str, Any]) -> str:
+def narrow(options: dict[str, Any]) -> CommandAnswer:
     """Make the global memories the group's own, or take that back."""
     done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
-    if options["json"]:
-        staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
-        row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
-        return json.dumps(row | {"dry_run": done.dry_run}, ensure_ascii=False)
-    lines = [narrowed_line(done)]
-    return "\n".join([*lines, *(f"  {each.id} stays: {each.why}" for each in done.staying)])
+    staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
+    row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
+    stay = [f"  {each.id} stays: {each.why}" for each in done.staying]
+    return CommandAnswer(row | {"dry_run": done.dry_run}, "\n".join([narrowed_line(done), *stay]))
 
 
-def change_members(options: dict[str, Any]) -> str:
+def change_members(options: dict[str, Any]) -> CommandAnswer:
     """Set and remove members, all or nothing, then list the members."""
     group = find_group(operator(), options["slug"])
     roles = [_user_and_role(pair) for pair in options["set"]]
@@ -296,28 +168,10 @@ def change_members(options: dict[str, Any]) -> str:
     changed = {
         name: [before.get(name), after.get(name)] for name in names if before.get(name) != after.get(name)
     }
-    if options["json"]:
-        return json.dumps(row | {"changed": changed, "dry_run": options["dry_run"]}, ensure_ascii=False)
-    if not options["dry_run"]:
-        return "\n".join(lines)
-    return dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
-
-
-# Action: its function, its help text and the function that adds its options.
-ACTIONS: dict[str, tuple[Act, str, Callable[[argparse.ArgumentParser], None] | None]] = {
-    "create": (create, "create a group", add_create_options),
-    "list": (list_groups, "list all groups", add_list_options),
-    "show": (show, "show one group with its members", None),
-    "rename": (update, "change the title", add_rename_options),
-    "describe": (update, "set the instructions that every agent gets at the start", add_describe_options),
-    "policy": (show_or_set_policy, "show or set which writes wait for a curator", add_policy_options),
-    "update": (update, "change the named values", add_update_options),
-    "narrow": (narrow, "make the group's global memories its own, or undo that", add_narrow_options),
-    **MOVING_ACTIONS,
-    "members": (change_members, "list the members, set roles, remove members", add_member_options),
-    "archive": (archive, "hide the group and close it to new memories; its memories stay", add_dry_run),
-    "reopen": (reopen, "reopen an archived group", add_dry_run),
-}
+    text = "\n".join(lines)
+    if options["dry_run"]:
+        text = dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
+    return CommandAnswer(row | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
 def read_instructions(value: str | None) -> str | None:
@@ -367,6 +221,7 @@ def member_lines(group: Group) -> list[str]:
 
 def group_row(group: Group) -> dict[str, Any]:
     """The group as a dict for JSON."""
+    prefetch_related_objects([group], "memberships__user")
     return {
         "slug": group.slug,
         **{name: getattr(group, name) for name in CHANGEABLE},
@@ -374,12 +229,6 @@ def group_row(group: Group) -> dict[str, Any]:
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],
     }
-
-
-def group_json(group: Group) -> str:
-    """The group as JSON."""
-    prefetch_related_objects([group], "memberships__user")
-    return json.dumps(group_row(group), ensure_ascii=False)
 
 
 def _user_and_role(pair: str) -> tuple[User, str]:
@@ -406,3 +255,67 @@ def _value_text(value: Any) -> str:
 def _marks(group: Group) -> str:
     marks = [name for name in ("private", "archived") if getattr(group, name)]
     return f" ({', '.join(marks)})" if marks else ""
+
+
+TITLE = "the title that people read"
+INSTRUCTIONS: Final[dict[str, Any]] = {
+    "metavar": "TEXT|@FILE|-",
+    "help": "instructions that every agent gets at the start",
+}
+POLICY: Final[dict[str, Any]] = {"choices": CandidatePolicy.values, "help": "which writes wait for a curator"}
+CONFIDENCE: Final[dict[str, Any]] = {"type": float, "metavar": "0-1", "help": "for the policy 'below'"}
+PRIVATE: Final[dict[str, Any]] = {"choices": YES_NO, "help": "allow no global memories in the group"}
+
+
+class Command(LociCommand):
+    """Verbs of access.groups."""
+
+    help = "Create, list, show and change groups and their members."
+    examples = f"{EXAMPLES}\n{NO_DELETE}"
+    verbs = {
+        "create": CommandVerb(
+            create, "create a group",
+            (SLUG, option("--title", default="", help=TITLE), option("--private", default="no", **PRIVATE),
+             many("--member", "USER=ROLE", "a first member", dest="set")),
+        ),
+        "list": CommandVerb(list_groups, "list all groups", (flag("--archived", "include archived groups"),)),
+        "show": CommandVerb(show, "show one group with its members", (SLUG,)),
+        "rename": CommandVerb(
+            update, "change the title",
+            (SLUG, option("title", help=f"{TITLE}; the name that agents use does not change"), DRY_RUN),
+        ),
+        "describe": CommandVerb(
+            update, "set the instructions that every agent gets at the start",
+            (SLUG, option("instructions", **INSTRUCTIONS), DRY_RUN),
+        ),
+        "policy": CommandVerb(
+            show_or_set_policy, "show or set which writes wait for a curator",
+            (SLUG, option("policy", nargs="?", **POLICY),
+             option("--confidence", dest="policy_confidence", **CONFIDENCE), DRY_RUN),
+        ),
+        "update": CommandVerb(
+            update, "change the named values",
+            (SLUG, option("--title", help=TITLE), option("--instructions", **INSTRUCTIONS),
+             option("--policy", **POLICY), option("--policy-confidence", **CONFIDENCE),
+             option("--private", **PRIVATE),
+             option("--archived", choices=YES_NO, help="hide the group and close it to new memories; its memories stay"),
+             option("--default-scope", choices=[INSTANCE, *ScopeRule.values],
+                    help="who sees a memory without a scope; instance: as access.default_scope says"),
+             option("--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"),
+             option("--max-memories", type=int, metavar="N", help="most live memories; 0: the instance's limit"),
+             option("--max-bytes", type=int, metavar="N", help="most bytes of their text; 0: the instance's limit"),
+             option("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora"), DRY_RUN),
+        ),
+        "narrow": CommandVerb(
+            narrow, "make the group's global memories its own, or undo that",
+            (SLUG, flag("--undo", "make global again what was narrowed"), DRY_RUN),
+        ),
+        **MOVING_VERBS,
+        "members": CommandVerb(
+            change_members, "list the members, set roles, remove members",
+            (SLUG, many("--set", "USER=ROLE", f"add a member or change the role: {', '.join(Role.values)}"),
+             many("--remove", "USER", "remove this member"), DRY_RUN),
+        ),
+        "archive": CommandVerb(archive, "hide the group and close it to new memories; its memories stay", (SLUG, DRY_RUN)),
+        "reopen": CommandVerb(reopen, "reopen an archived group", (SLUG, DRY_RUN)),
+    }  # fmt: skip

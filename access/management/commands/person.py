@@ -1,23 +1,21 @@
 """`loci person`: the people who may log in."""
 
-import argparse
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 from django.contrib.auth.models import User
-from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from access.errors import Conflict, InvalidInput
+from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
 from access.groups.members import set_member
-from access.management.acting import ActingCommand
-from access.models import ApiToken, Group, Role
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
+from access.management.options import DRY_RUN, EMAIL, NAME, YES_NO, either, flag, many, option
+from access.models import ApiToken, Attempts, Group, Role
 from access.sign_in.invitations import invitation_link, name_and_email
 from access.sign_in.leaving import deactivate as end_account
+from access.sign_in.lockouts import active_locks, lift_lock
 from access.sign_in.passwords import generated_password, piped_password, typed_password
 from access.sign_in.users import PersonChange, add_person, change_person, find_person, set_password
 from access.tokens import operator
@@ -31,79 +29,12 @@ examples:
   loci person change ann --superuser yes
   loci person password ann --password-stdin < file
   loci person deactivate bob --dry-run                     which sessions and tokens would end
-  loci person deactivate bob --hand-over-to ann             ann administers bob's groups and gets his filters
+  loci person deactivate bob --hand-over-to ann             ann administers bob's groups
   loci person activate bob
+  loci person unlock                                       the locks after too many failed attempts
+  loci person unlock 0190c2a4                              lift one, by the start of its id
 """
 SHOWN_ONCE: Final = "The password is shown only once."
-YES_NO = {"yes": True, "no": False}
-Act = Callable[[dict[str, Any]], str]
-
-
-class Command(ActingCommand):
-    """Parses, calls functions of access.sign_in.users, renders. Passwords never appear on the command line or in the log."""
-
-    help = "Add people who may log in, list, change and deactivate them, set their passwords."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(
-            dest="action", required=True, metavar="add | list | change | deactivate | activate | password"
-        )
-        add = actions.add_parser("add", help="add a person")
-        add.add_argument("--email", help="e-mail address")
-        add.add_argument("--staff", action="store_true", help="may enter the admin")
-        add.add_argument("--superuser", action="store_true", help="has every right in every group")
-        add.add_argument(
-            "--member", action="append", default=[], metavar="GROUP=ROLE", help=f"group and role ({', '.join(Role.values)}); repeat for more"
-        )  # fmt: skip
-        listing = actions.add_parser("list", help="list all people with their groups")
-        change = actions.add_parser("change", help="change the named values")
-        change.add_argument("--email", help="e-mail address")
-        change.add_argument("--staff", choices=YES_NO, help="may enter the admin")
-        change.add_argument("--superuser", choices=YES_NO, help="has every right in every group")
-        off = actions.add_parser(
-            "deactivate", help="deactivate a person: sessions end and tokens are revoked at once"
-        )
-        off.add_argument(
-            "--dry-run", action="store_true", help="show what would end without changing anything"
-        )
-        off.add_argument(
-            "--hand-over-to", metavar="NAME", help="who administers their groups and gets their filters"
-        )
-        on = actions.add_parser("activate", help="reactivate a person")
-        password = actions.add_parser("password", help="set a new password")
-        for action in (add, password):
-            add_password_options(action, is_required=action is password)
-        for action in (add, change, off, on, password):
-            action.add_argument("name", help="login name")
-        for action in (add, listing, change, off, on, password):
-            action.formatter_class = argparse.RawDescriptionHelpFormatter
-            action.epilog = EXAMPLES
-            action.add_argument("--json", action="store_true", help="print JSON")
-
-    def act(self, options: dict[str, Any]) -> str:
-        act: dict[str, Act] = {
-            "add": add,
-            "list": list_people,
-            "change": change,
-            "deactivate": deactivate,
-            "activate": activate,
-            "password": change_password,
-        }
-        return act[options["action"]](options)
-
-
-def add_password_options(action: argparse.ArgumentParser, *, is_required: bool) -> None:
-    """Add the options that say where the password comes from."""
-    source = action.add_mutually_exclusive_group()
-    source.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
-    source.add_argument("--generate", action="store_true", help="generate a password and print it once")
-    if not is_required:
-        source.add_argument(
-            "--link", action="store_true", help="print a one-time link where they choose a password"
-        )
-        source.add_argument("--no-password", action="store_true", help="no login until a password is set")
 
 
 def read_password(options: dict[str, Any]) -> str | None:
@@ -115,7 +46,7 @@ def read_password(options: dict[str, Any]) -> str | None:
     return piped_password() if options["password_stdin"] else typed_password()
 
 
-def add(options: dict[str, Any]) -> str:
+def add(options: dict[str, Any]) -> CommandAnswer:
     """Add a person with the first memberships, all or nothing."""
     roles = [_parse_membership(pair) for pair in options["member"]]
     values = PersonChange(
@@ -131,33 +62,29 @@ def add(options: dict[str, Any]) -> str:
         for group, role in roles:
             set_member(operator(), group, user=user, role=role)
     if options["link"]:
-        return show_link(user, as_json=options["json"])
-    shown = password if options["generate"] else None
-    if options["json"]:
-        return json.dumps(person_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
-    return f"Added {person_line(user)}" + (f"\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else "")
+        link = invitation_link(user)
+        note = "The link works once, for a week. 'loci person password' sets a password instead."
+        return CommandAnswer(
+            person_row(user) | {"link": link}, f"Added {person_line(user)}\n\n  {link}\n\n{note}"
+        )
+    return with_password(user, f"Added {person_line(user)}", password if options["generate"] else None)
 
 
-def show_link(user: User, *, as_json: bool) -> str:
-    """The new person with the one-time link."""
-    link = invitation_link(user)
-    if as_json:
-        return json.dumps(person_row(user) | {"link": link}, ensure_ascii=False)
-    return f"Added {person_line(user)}\n\n  {link}\n\nThe link works once, for a week. 'loci person password' sets a password instead."
+def with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
+    """The person, with a generated password that is shown once."""
+    body = person_row(user) | ({"password": shown} if shown else {})
+    return CommandAnswer(body, f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text)
 
 
-def list_people(options: dict[str, Any]) -> str:
+def list_people(options: dict[str, Any]) -> CommandAnswer:
     """All people with their groups."""
-    people = User.objects.order_by("username").prefetch_related("memberships__group")
-    if options["json"]:
-        return json.dumps([person_row(user) for user in people], ensure_ascii=False)
-    return (
-        "\n".join(person_line(user) for user in people)
-        or "There are no people yet. Add one: loci person add NAME"
-    )
+    people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
+    lines = "\n".join(person_line(user) for user in people)
+    none = "There are no people yet. Add one: loci person add NAME"
+    return CommandAnswer([person_row(user) for user in people], lines or none)
 
 
-def change(options: dict[str, Any]) -> str:
+def change(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values of a person."""
     user = find_person(options["name"])
     values = PersonChange(
@@ -166,14 +93,13 @@ def change(options: dict[str, Any]) -> str:
         is_superuser=YES_NO.get(options["superuser"] or ""),
     )
     changed = change_person(operator(), user, values)
-    if options["json"]:
-        return json.dumps(person_row(user) | {"changed": changed}, ensure_ascii=False)
-    return (
-        f"Now {person_line(user)}" if changed else f"'{user}' has these values already: nothing was changed."
+    same = f"'{user}' has these values already: nothing was changed."
+    return CommandAnswer(
+        person_row(user) | {"changed": changed}, f"Now {person_line(user)}" if changed else same
     )
 
 
-def deactivate(options: dict[str, Any]) -> str:
+def deactivate(options: dict[str, Any]) -> CommandAnswer:
     """Deactivate a person, or show what that would end."""
     user = find_person(options["name"])
     if not user.is_active:
@@ -185,44 +111,74 @@ def deactivate(options: dict[str, Any]) -> str:
     with transaction.atomic():
         leaving = end_account(operator(), user, successor=successor)
         transaction.set_rollback(options["dry_run"])
-    if options["json"]:
-        return json.dumps(
-            {**person_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}, ensure_ascii=False
-        )
+    note = ""
     if leaving.sole_admin_of and successor is None:
         groups = ", ".join(group.slug for group in leaving.sole_admin_of)
         note = f" Nobody else administers {groups}: --hand-over-to names who does from now on."
-    else:
-        note = ""
     revoked = f"{tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
-        return f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once.{note}"
-    return f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay.{note}"
+        text = f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once."
+    else:
+        text = f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay."
+    body = {**person_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
+    return CommandAnswer(body, text + note)
 
 
-def activate(options: dict[str, Any]) -> str:
+def activate(options: dict[str, Any]) -> CommandAnswer:
     """Reactivate a person."""
     user = find_person(options["name"])
     if user.is_active:
         raise Conflict(f"'{user}' is active already.", hint="Nothing was changed.", field="user")
     change_person(operator(), user, PersonChange(is_active=True))
-    if options["json"]:
-        return json.dumps(person_row(user), ensure_ascii=False)
-    return f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
+    text = f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
+    return CommandAnswer(person_row(user), text)
 
 
-def change_password(options: dict[str, Any]) -> str:
+def change_password(options: dict[str, Any]) -> CommandAnswer:
     """Set a new password."""
-    user = find_person(options["name"])
-    password = read_password(options)
+    user, password = find_person(options["name"]), read_password(options)
     if password is None:  # unreachable: the parser has no --no-password here
         raise InvalidInput("There is no password.", field="password")
     set_password(operator(), user, password)
-    shown = password if options["generate"] else None
-    if options["json"]:
-        return json.dumps(person_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
     text = f"'{user}' has a new password; their sessions have ended."
-    return f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text
+    return with_password(user, text, password if options["generate"] else None)
+
+
+def unlock(options: dict[str, Any]) -> CommandAnswer:
+    """List the locks after too many attempts, or lift the one whose id starts with the text (at least 4 characters)."""
+    rows, text = list(active_locks(operator())), options["id"].strip().lower()
+    if not text:
+        return CommandAnswer(
+            [lock_row(row) for row in rows],
+            "\n".join(lock_line(row) for row in rows) or "Nobody is locked out.",
+        )
+    found = [row for row in rows if len(text) >= 4 and str(row.id).startswith(text)]
+    if not found:
+        raise NotFound(
+            f"There is no lock '{text}'.", hint="'loci person unlock' lists all locks.", field="id"
+        )
+    if len(found) > 1:
+        raise Conflict(f"'{text}' matches several locks.", hint="Give more of the id.", field="id")
+    lift_lock(operator(), found[0])
+    return CommandAnswer(lock_row(found[0]), f"{found[0].address} can try again.")
+
+
+def lock_line(row: Attempts) -> str:
+    """The lock as a line of the list."""
+    who = row.user.get_username() if row.user else "unknown user"
+    return f"{row.id}  {row.kind:<10}  {who} from {row.address}: {row.count} attempts, until {row.until:%Y-%m-%d %H:%M} UTC"
+
+
+def lock_row(row: Attempts) -> dict[str, Any]:
+    """The lock as a dict for JSON."""
+    return {
+        "id": str(row.id),
+        "kind": row.kind,
+        "user": row.user.get_username() if row.user else None,
+        "address": row.address,
+        "count": row.count,
+        "until": row.until.isoformat() if row.until else None,
+    }
 
 
 def _parse_membership(pair: str) -> tuple[Group, str]:
@@ -271,3 +227,44 @@ def person_row(user: User) -> dict[str, Any]:
         "last_login": last_login,
         "groups": _memberships(user),
     }
+
+
+STAFF, SUPERUSER = "may enter the admin", "has every right in every group"
+PASSWORD: Final = (
+    flag("--password-stdin", "read the password from standard input"),
+    flag("--generate", "generate a password and print it once"),
+)
+LATER: Final = (
+    flag("--link", "print a one-time link where they choose a password"),
+    flag("--no-password", "no login until a password is set"),
+)
+
+
+class Command(LociCommand):
+    """Verbs of access.sign_in. Passwords never appear on the command line or in the log."""
+
+    help = "Add people who may log in, list, change, deactivate and unlock them, set their passwords."
+    examples = EXAMPLES
+    verbs = {
+        "add": CommandVerb(
+            add, "add a person",
+            (NAME, EMAIL, flag("--staff", STAFF), flag("--superuser", SUPERUSER), either(*PASSWORD, *LATER),
+             many("--member", "GROUP=ROLE", f"group and role ({', '.join(Role.values)})")),
+        ),
+        "list": CommandVerb(list_people, "list all people with their groups"),
+        "change": CommandVerb(
+            change, "change the named values",
+            (NAME, EMAIL, option("--staff", choices=YES_NO, help=STAFF),
+             option("--superuser", choices=YES_NO, help=SUPERUSER)),
+        ),
+        "deactivate": CommandVerb(
+            deactivate, "deactivate a person: sessions end and tokens are revoked at once",
+            (NAME, DRY_RUN, option("--hand-over-to", metavar="NAME", help="who administers their groups")),
+        ),
+        "activate": CommandVerb(activate, "reactivate a person", (NAME,)),
+        "password": CommandVerb(change_password, "set a new password", (NAME, either(*PASSWORD))),
+        "unlock": CommandVerb(
+            unlock, "list the locks after too many attempts, or lift one",
+            (option("id", nargs="?", default="", help="the lock's id, or its start"),),
+        ),
+    }  # fmt: skip

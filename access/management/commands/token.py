@@ -1,6 +1,5 @@
 """`loci token`: create, list and revoke the tokens of agents."""
 
-import argparse
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.connect import claude_line, client_json
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound
 from access.groups import find_group
-from access.management.acting import ActingCommand
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
+from access.management.options import USER, either, flag, many, option
 from access.models import ApiToken, Group, Role
 from access.tokens import NewToken, actor_for_token, create_token, operator, revoke_token
 from access.tokens.suspend import resume_token, suspend_token
@@ -37,66 +36,7 @@ examples:
 """
 
 
-class Command(ActingCommand):
-    """Parses, calls functions of access.tokens, renders."""
-
-    help = "Create a token for an agent (its secret is shown once), list all tokens, suspend or revoke one."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(
-            dest="action", required=True, metavar="create | list | suspend | resume | revoke"
-        )
-        create = actions.add_parser("create", help="create a token and show its secret once")
-        create.add_argument("name", help="name of the agent that will use the token")
-        create.add_argument("--user", help="the user that the token acts for; default: the first superuser")
-        rights = create.add_mutually_exclusive_group()
-        rights.add_argument(
-            "--scopes",
-            default="read,write",
-            help="comma-separated: read,write,curate,admin,create-group,hook",
-        )
-        rights.add_argument(
-            "--admin",
-            action="store_true",
-            help="every scope, purge included: for an operator, not for an agent",
-        )
-        create.add_argument(
-            "--group",
-            action="append",
-            default=[],
-            metavar="G",
-            help="bind the token to this group; repeat for more",
-        )
-        create.add_argument("--default-group", metavar="G", help="used if a call names no group")
-        create.add_argument("--days", type=int, help="lifetime; default: the setting access.token_days")
-        listing = actions.add_parser("list", help="list all tokens, newest first")
-        helps = {
-            "suspend": "refuse a token until it is resumed",
-            "resume": "let a suspended token work again",
-            "revoke": "revoke a token now",
-        }
-        changes = [actions.add_parser(name, help=text) for name, text in helps.items()]
-        for change in changes:
-            change.add_argument("id", help="the id of the token, its start, or its name")
-        for action in (create, listing, *changes):
-            action.formatter_class = argparse.RawDescriptionHelpFormatter
-            action.epilog = EXAMPLES
-            action.add_argument("--json", action="store_true", help="print JSON")
-
-    def act(self, options: dict[str, Any]) -> str:
-        act: dict[str, Callable[[dict[str, Any]], str]] = {
-            "create": create,
-            "list": list_tokens,
-            "suspend": partial(change_token, suspend_token, "is suspended"),
-            "resume": partial(change_token, resume_token, "works again"),
-            "revoke": partial(change_token, revoke_token, "is revoked"),
-        }
-        return act[options["action"]](options)
-
-
-def create(options: dict[str, Any]) -> str:
+def create(options: dict[str, Any]) -> CommandAnswer:
     """Create a token, with the secret and the commands that connect an agent."""
     actor = operator()
     groups = [find_existing(actor, slug, field="group") for slug in options["group"]]
@@ -119,7 +59,10 @@ def create(options: dict[str, Any]) -> str:
         default_group=default,
         expires_at=timezone.now() + timedelta(days=days) if days else None,
     )
-    return new_token_json(made) if options["json"] else new_token_text(made)
+    connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
+    return CommandAnswer(
+        {**token_row(made.token), "secret": made.secret, "connect": connect}, new_token_text(made)
+    )
 
 
 def find_existing(actor: Actor, slug: str, *, field: str) -> Group:
@@ -172,36 +115,25 @@ def new_token_text(made: NewToken) -> str:
     )
 
 
-def new_token_json(made: NewToken) -> str:
-    """The new token with its secret and the configuration of clients, as JSON."""
-    connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
-    return json.dumps(
-        {**token_row(made.token), "secret": made.secret, "connect": connect}, ensure_ascii=False
-    )
-
-
-def list_tokens(options: dict[str, Any]) -> str:
+def list_tokens(options: dict[str, Any]) -> CommandAnswer:
     """All tokens with their current rights, newest first."""
-    tokens = ApiToken.objects.select_related("user", "default_group").prefetch_related("groups")
-    if options["json"]:
-        return json.dumps([token_row(token) for token in tokens], ensure_ascii=False)
+    tokens = list(ApiToken.objects.select_related("user", "default_group").prefetch_related("groups"))
     lines = [
         f"{token.id}  {token.state:<8}  {token.hint}…  {token.name} for {token.user}: "
         f"{', '.join(token.scopes)} in {bound_groups(token)}; now {rights_text(token)}"
         f"{_until(token)}, {last_use(token)}"
         for token in tokens
     ]
-    return "\n".join(lines) or "There are no tokens. Create one: loci token create NAME"
+    none = "There are no tokens. Create one: loci token create NAME"
+    return CommandAnswer([token_row(token) for token in tokens], "\n".join(lines) or none)
 
 
-def change_token(change: Callable[[Actor, ApiToken], ApiToken], done: str, options: dict[str, Any]) -> str:
+def change_token(
+    change: Callable[[Actor, ApiToken], ApiToken], done: str, options: dict[str, Any]
+) -> CommandAnswer:
     """Suspend, resume or revoke one token."""
     token = change(operator(), find_token(options["id"]))
-    return (
-        json.dumps(token_row(token), ensure_ascii=False)
-        if options["json"]
-        else f"Token '{token.name}' {done}."
-    )
+    return CommandAnswer(token_row(token), f"Token '{token.name}' {done}.")
 
 
 def find_token(text: str) -> ApiToken:
@@ -287,3 +219,35 @@ def _until(token: ApiToken) -> str:
 def last_use(token: ApiToken) -> str:
     """The time of the last use, as text."""
     return f"used {token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at else "never used"
+
+
+ID: Final = option("id", help="the id of the token, its start, or its name")
+
+
+class Command(LociCommand):
+    """Verbs of access.tokens."""
+
+    help = "Create a token for an agent (its secret is shown once), list all tokens, suspend or revoke one."
+    examples = EXAMPLES
+    verbs = {
+        "create": CommandVerb(
+            create, "create a token and show its secret once",
+            (option("name", help="name of the agent that will use the token"), USER,
+             either(
+                 option("--scopes", default="read,write",
+                        help="comma-separated: read,write,curate,admin,create-group,hook"),
+                 flag("--admin", "every scope, purge included: for an operator, not for an agent"),
+             ),
+             many("--group", "G", "bind the token to this group"),
+             option("--default-group", metavar="G", help="used if a call names no group"),
+             option("--days", type=int, help="lifetime; default: the setting access.token_days")),
+        ),
+        "list": CommandVerb(list_tokens, "list all tokens, newest first"),
+        "suspend": CommandVerb(
+            partial(change_token, suspend_token, "is suspended"), "refuse a token until it is resumed", (ID,)
+        ),
+        "resume": CommandVerb(
+            partial(change_token, resume_token, "works again"), "let a suspended token work again", (ID,)
+        ),
+        "revoke": CommandVerb(partial(change_token, revoke_token, "is revoked"), "revoke a token now", (ID,)),
+    }  # fmt: skip

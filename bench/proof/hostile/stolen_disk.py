@@ -74,7 +74,7 @@ def prove_encryption(workshop: Workshop) -> Finding:
     home.manage("remember", ways.before[0].text, "--group", GROUP)
     variables = {"LOCI_STORAGE_ENCRYPTION": "sqlcipher", "LOCI_DB_KEY_FILE": str(key_file)}
     (home.path / VARIABLES_FILE).write_text(json.dumps(variables), encoding="utf-8")
-    home.manage("encrypt", "--make-key")
+    home.manage("store", "encrypt", "--make-key")
     log = home.path / "server.log"  # within the folder, so that it is searched too
     with running(home, log, supervised=not workshop.is_quick, variables=PATIENT) as server:
         fill(server, home, ways)

@@ -80,7 +80,7 @@ def _at(home: Home, variables: dict[str, str]) -> Home:
 
 
 def _move(home: Home, to: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(home.manage("move", "--to", to, "--json"))
+    found: dict[str, Any] = json.loads(home.manage("store", "move", "--to", to, "--json"))
     return found
 
 

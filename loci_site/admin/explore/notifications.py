@@ -25,6 +25,7 @@ from loci_site.app.notifications.choices import (
     list_webhooks,
 )
 from loci_site.app.notifications.models import Event, Webhook
+from loci_site.app.notifications.outbox import KEPT_DAYS
 from loci_site.app.notifications.senders import is_mail_on, secret_of
 
 SHOWN = 100  # deliveries
@@ -80,7 +81,7 @@ def show_notifications(request: HttpRequest) -> HttpResponse:
         ],
         "deliveries": list_deliveries(actor, limit=SHOWN),
         "shown": SHOWN,
-        "kept_days": settings.LOCI.notifications.kept_days,
+        "kept_days": KEPT_DAYS,
     }
     return render_page(request, "notifications.html", context)
 

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from typing import Final
 
-from django.conf import settings
 from django.utils import timezone
 
 from loci_site.app.notifications.models import Delivery, DeliveryState, Subscription, Webhook
 from loci_site.app.notifications.notices import Notice
 from loci_site.app.notifications.senders import NotSent, send
 
+KEPT_DAYS = 30  # of the log of deliveries
 # Minutes before each further attempt; after the last one the delivery has failed.
 WAITS_MIN: Final = (1, 5, 30, 120, 360)
 AT_ONCE: Final = 50  # deliveries that one turn of the worker tries
@@ -58,6 +58,6 @@ def attempt(delivery: Delivery) -> bool:
 
 
 def delete_old_deliveries() -> int:
-    """Delete deliveries older than `notifications.kept_days`. Returns how many."""
-    before = timezone.now() - timedelta(days=settings.LOCI.notifications.kept_days)
+    """Delete deliveries older than KEPT_DAYS. Returns how many."""
+    before = timezone.now() - timedelta(days=KEPT_DAYS)
     return Delivery.objects.filter(made_at__lt=before).delete()[0]

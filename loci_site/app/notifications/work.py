@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -21,6 +20,7 @@ from loci_site.app.notifications.senders import is_mail_on
 from maintenance.models import JobLock, Run, RunStatus
 from memories.language.plurals import format_count
 
+LOOK_EVERY = timedelta(minutes=5)  # between two checks for something to notify about
 BACKUP_JOB = "backup"
 Receiver = Subscription | Webhook
 
@@ -32,7 +32,7 @@ def is_waiting() -> bool:
 
 def is_look_due() -> bool:
     """True if the last look is `look_min` ago and there are receivers."""
-    since = timezone.now() - timedelta(minutes=settings.LOCI.notifications.look_min)
+    since = timezone.now() - LOOK_EVERY
     if Watch.objects.filter(name="look", at__gt=since).exists():
         return False
     return Webhook.objects.filter(is_on=True).exists() or Subscription.objects.exclude(events=[]).exists()

@@ -1,23 +1,24 @@
 """`loci connect`: connect an agent's client, with its tools and its hooks."""
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import CommandParser
 
 from access.connect import base_url
-from access.errors import InvalidInput
-from access.management.acting import ActingCommand
+from access.errors import InvalidInput, NotFound
+from access.management.command import CommandAnswer, LociCommand
 from access.management.commands.token import find_existing, find_owner
+from access.management.options import DRY_RUN, either, flag, many, option
+from access.management.options import USER as USER_OPTION
 from access.tokens import operator
+from loci_site.clients.agents_file import change_agents_files
 from loci_site.clients.catalogue import CLIENTS, HOOK_PARTS, PROJECT, USER
 from loci_site.clients.connect import (
     FileChange,
     Wish,
     apply,
+    disconnect,
     hook_settings,
     key_of,
     plan,
@@ -25,7 +26,7 @@ from loci_site.clients.connect import (
     write_hook_settings,
 )
 from loci_site.clients.files import Ledger
-from loci_site.clients.tokens import make_client_token, valid_token
+from loci_site.clients.tokens import make_client_token, revoke_client_token, valid_token
 
 EXAMPLES: Final = """\
 examples:
@@ -36,81 +37,86 @@ examples:
   loci connect claude-code --place ~/code/ledger=ledger    the group of a folder, or of a repository's address
   loci connect claude-code --url https://loci.firm.example --token loci_…    a server on another machine
   loci connect --status
+  loci connect claude-code --remove                        its files as they were, its token revoked
+
+With --scope project, lines in AGENTS.md (and CLAUDE.md if it exists) name the tools, for clients without hooks.
 """
 NONE: Final = "none"
 
 
-class Command(ActingCommand):
-    """Parses, calls functions of loci_site.clients, renders."""
+class Command(LociCommand):
+    """What loci_site.clients does."""
 
-    help = "Connect an agent's client: its tools, and hooks that bring memories without asking."
+    help = "Connect an agent's client: its tools, and hooks that bring memories without asking; or disconnect it."
+    examples = EXAMPLES
+    options = (
+        option("client", nargs="?", choices=CLIENTS, help="the client; omit with --status"),
+        option("--scope", choices=(USER, PROJECT), default=USER, help="whose files; default: user"),
+        option("--hooks", default=",".join(HOOK_PARTS), metavar="PARTS", help="of start,prompt,capture; or none"),
+        many("--place", "PLACE=GROUP", "the group of a folder or origin"),
+        many("--group", "G", "bind the token to this group"),
+        USER_OPTION,
+        option("--url", help="address of a server on another machine; needs --token"),
+        option("--token", help="a token with the scopes read, write and hook of that server"),
+        flag("--print", "print what belongs into the files, write nothing", dest="show"),
+        DRY_RUN.but(help="say which files would change, write nothing"),
+        either(
+            flag("--status", "show what is connected"),
+            flag("--remove", "take Loci out of the client's files again and revoke its token"),
+        ),
+    )  # fmt: skip
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        parser.add_argument("client", nargs="?", choices=CLIENTS, help="the client; omit with --status")
-        parser.add_argument(
-            "--scope", choices=(USER, PROJECT), default=USER, help="whose files; default: user"
-        )
-        parser.add_argument(
-            "--hooks", default=",".join(HOOK_PARTS), metavar="PARTS", help="of start,prompt,capture; or none"
-        )
-        parser.add_argument("--place", action="append", default=[], metavar="PLACE=GROUP", help="the group of a folder or origin; repeat for more")  # fmt: skip
-        parser.add_argument("--group", action="append", default=[], metavar="G", help="bind the token to this group; repeat for more")  # fmt: skip
-        parser.add_argument("--user", help="the user that the token acts for; default: the first superuser")
-        parser.add_argument("--url", help="address of a server on another machine; needs --token")
-        parser.add_argument("--token", help="a token with the scopes read, write and hook of that server")
-        parser.add_argument("--print", action="store_true", dest="show", help="print what belongs into the files, write nothing")  # fmt: skip
-        parser.add_argument(
-            "--dry-run", action="store_true", help="say which files would change, write nothing"
-        )
-        parser.add_argument("--status", action="store_true", help="show what is connected")
-        parser.add_argument("--json", action="store_true", help="print JSON (with --status)")
-
-    def act(self, options: dict[str, Any]) -> str:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         ledger = Ledger(settings.LOCI.home)
         if options["status"]:
-            return show_status(ledger, as_json=options["json"])
+            return show_status(ledger)
         if not options["client"]:
             raise InvalidInput(
                 "No client is named.", hint=f"Name one of {', '.join(CLIENTS)}.", field="client"
             )
-        return connect(options, ledger)
+        lines = remove(options, ledger) if options["remove"] else connect(options, ledger)
+        return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
-def connect(options: dict[str, Any], ledger: Ledger) -> str:
+def connect(options: dict[str, Any], ledger: Ledger) -> list[str]:
     """Plan, write unless it is only shown, and say what happened."""
     client, is_trial = options["client"], options["show"] or options["dry_run"]
     spec = spec_of(client, options["scope"])
     parts, places = read_parts(options["hooks"]), read_places(options["place"])
     check_server(options)
     known = str(hook_settings(ledger, client).get("token", ""))
-    token = (
-        "loci_…"
-        if options["show"] or (is_trial and not known)
-        else known
-        if is_trial
-        else find_token(options, ledger)
-    )
-    wish = Wish(
-        client,
-        (options["url"] or base_url()).rstrip("/"),
-        token,
-        options["scope"],
-        parts,
-        home=Path.home(),
-        project=Path.cwd(),
-    )
+    token = (known if not options["show"] else "") or "loci_…" if is_trial else find_token(options, ledger)
+    url = (options["url"] or base_url()).rstrip("/")
+    wish = Wish(client, url, token, options["scope"], parts, home=Path.home(), project=Path.cwd())
     changes = plan(wish)
     if options["show"]:
-        return "\n\n".join(f"{change.path}:\n\n{change.snippet}" for change in changes)
+        return ["\n\n".join(f"{change.path}:\n\n{change.snippet}" for change in changes)]
     if not is_trial:
         write_hook_settings(wish, ledger, places)
         apply(wish, ledger, changes)
     lines = [describe(change, is_trial=is_trial) for change in changes]
     if wish.scope == PROJECT:
+        named = options["group"][0] if len(options["group"]) == 1 else ""
+        lines += change_agents_files(wish.project, named, is_removed=False, dry_run=is_trial)
         lines.append("The files name the variable LOCI_TOKEN: each person sets it to a token of their own.")
-    return "\n".join([*lines, *filter(None, [spec.note])])
+    return [*lines, *filter(None, [spec.note])]
+
+
+def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
+    """Take Loci out of a client's files, and revoke its token with the last of them."""
+    client, scope, is_trial = options["client"], options["scope"], options["dry_run"]
+    if not ledger.files(key_of(client, scope)) and not hook_settings(ledger, client):
+        raise NotFound(
+            f"{client} is not connected.", hint="'loci connect --status' shows what is.", field="client"
+        )
+    secret = str(hook_settings(ledger, client).get("token", ""))
+    changes = disconnect(client, ledger, scope=scope, dry_run=is_trial)
+    lines = [describe_undo(change, is_trial=is_trial) for change in changes]
+    if scope == PROJECT:
+        lines += change_agents_files(Path.cwd(), "", is_removed=True, dry_run=is_trial)
+    if not is_trial and not hook_settings(ledger, client) and revoke_client_token(secret):
+        lines.append("Its token is revoked.")
+    return lines
 
 
 def check_server(options: dict[str, Any]) -> None:
@@ -170,7 +176,17 @@ def describe(change: FileChange, *, is_trial: bool) -> str:
     return f"{change.path} {'would be' if is_trial else 'is'} {'changed' if change.before is not None else 'made'}."
 
 
-def show_status(ledger: Ledger, *, as_json: bool) -> str:
+def describe_undo(change: FileChange, *, is_trial: bool) -> str:
+    """What happens to a file when Loci is taken out, in a line."""
+    if change.refusal:
+        return f"{change.path} is left alone. {change.refusal} Take Loci's keys out by hand."
+    if not change.is_needed:
+        return f"{change.path} has nothing of Loci."
+    done = "deleted" if change.is_deleted else "as it was before"
+    return f"{change.path} {'would be' if is_trial else 'is'} {done}."
+
+
+def show_status(ledger: Ledger) -> CommandAnswer:
     """Every client with its files, its server and whether its token works."""
     known, rows = ledger.read(), []
     for client, spec in CLIENTS.items():
@@ -189,12 +205,11 @@ def show_status(ledger: Ledger, *, as_json: bool) -> str:
         rows.append(
             {"client": client, "files": files, "url": found.get("url", ""), "token": token, "note": spec.note}
         )
-    if as_json:
-        return json.dumps(rows, ensure_ascii=False)
     lines = []
     for row in rows:
         token = f", token {row['token']}" if row["token"] else ""
         lines.append(f"{row['client']}: {row['url']}{token}")
         lines += [f"  {scope}: {path}" for scope, paths in row["files"].items() for path in paths]
         lines += [f"  {row['note']}"] if row["note"] else []
-    return "\n".join(lines) or "No client is connected. Connect one: loci connect claude-code"
+    none = "No client is connected. Connect one: loci connect claude-code"
+    return CommandAnswer(rows, "\n".join(lines) or none)

@@ -1,6 +1,5 @@
 """`loci demo`: a sample team to look at, in a home of its own; filled, run and removed."""
 
-import argparse
 import os
 import subprocess
 import sys
@@ -8,10 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from access.connect import command_line
-from access.errors import LociError
+from access.management.command import CommandAnswer, LociCommand
+from access.management.options import PORT, either, flag
 from access.sign_in.passwords import generated_password
 from loci_site.config.checks import TAG
 from loci_site.management.commands.up import child_environment
@@ -29,35 +29,31 @@ The team has its own folder beside LOCI_HOME, with -demo at its end; your own st
 PEOPLE: Final = "alice (everything), bob and charlie (admin), mia (contributor), vera (viewer)"
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     """Starts other processes for the work: this one has the settings of the real LOCI_HOME."""
 
     help = "Try Loci with a sample team, in a folder of its own; --remove deletes it."
+    examples = EXAMPLES
     requires_system_checks = [TAG]
+    options = (
+        PORT.but(default="8010", help="port to listen on"),
+        either(
+            flag("--fill-only", "make the team, run nothing"), flag("--remove", "delete the team's folder")
+        ),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        parser.add_argument("--port", default="8010", help="port to listen on")
-        action = parser.add_mutually_exclusive_group()
-        action.add_argument("--fill-only", action="store_true", help="make the team, run nothing")
-        action.add_argument("--remove", action="store_true", help="delete the team's folder")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         """Fill, run or remove; an error ends it with one sentence and status 1."""
         folder = demo_home(settings.LOCI.home)
-        try:
-            if options["remove"]:
-                remove_home(folder)
-                self._print(f"Removed {folder}.")
-                return
-            if prepare_home(folder):
-                self._fill(folder)
-        except LociError as error:
-            raise CommandError(str(error)) from error
+        if options["remove"]:
+            remove_home(folder)
+            return CommandAnswer({"removed": str(folder)}, f"Removed {folder}.")
+        if prepare_home(folder):
+            self._fill(folder)
         if not options["fill_only"]:
             command = [sys.executable, "-P", "-c", RUN_UP, "up", "--port", options["port"]]
             os.execve(sys.executable, command, environment(folder))  # noqa: S606 - this program again
+        return CommandAnswer({"folder": str(folder)})
 
     def _fill(self, folder: Path) -> None:
         password = generated_password()

@@ -9,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from access.errors import LociError
 from access.groups import check_slug
 from loci_site.management.first_start import migrate_if_needed
-from loci_site.management.reference.tools import tools_reference
 from loci_site.mcp.transports.stdio import StdioCaller, serve_stdio, stdio_actor
 
 EXAMPLES: Final = """\
@@ -36,11 +35,6 @@ class Command(BaseCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         parser.add_argument("--stdio", action="store_true", help="serve on standard input and output")
-        parser.add_argument(
-            "--reference",
-            action="store_true",
-            help="print the reference of the tools (docs/reference/tools.md)",
-        )
         parser.add_argument("--read-only", action="store_true", help="offer only the tools that read")
         parser.add_argument(
             "--admin", action="store_true", help="without a token: every right, purge included"
@@ -51,9 +45,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["reference"]:
-            self.stdout.write(tools_reference(), ending="")
-            return
         if not options["stdio"]:
             raise CommandError("Use --stdio. Over HTTP, MCP is part of the server: 'loci up'.")
         caller = StdioCaller(

@@ -1,13 +1,15 @@
 """`loci service`: install Loci as a service of the login or the machine, or remove it."""
 
-import argparse
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from access.errors import LociError
+from access.management.command import CommandAnswer, CommandVerb, LociCommand
+from access.management.options import either, flag
 from loci_site.config import KEYS
 from loci_site.config.checks import TAG
 from loci_site.management.deployment.service import (
@@ -26,44 +28,30 @@ examples:
 """
 
 
-class Command(BaseCommand):
-    """Installs or removes the service."""
+def install(options: dict[str, Any]) -> CommandAnswer:
+    """Write the service's file and start it, or show what would be written."""
+    plan = plan_service(is_system=options["system"], home=settings.LOCI.home)
+    if options["print"]:
+        return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
+    with explained():
+        lines = [*install_service(plan, starts=not options["no_start"]), *advice(plan)]
+    return CommandAnswer({"lines": lines}, "\n".join(lines))
 
-    help = "Install Loci as a service of systemd or launchd, or remove it."
-    requires_system_checks = [TAG]
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        install = actions.add_parser("install", help="write the service's file and start it")
-        install.add_argument("--print", action="store_true", help="print the file instead of writing it")
-        install.add_argument("--no-start", action="store_true", help="write the file only")
-        uninstall = actions.add_parser("uninstall", help="stop the service and delete its file")
-        for action in (install, uninstall):
-            kind = action.add_mutually_exclusive_group(required=True)
-            kind.add_argument("--user", action="store_true", help="a service of your login")
-            kind.add_argument("--system", action="store_true", help="a service of the machine; needs root")
+def uninstall(options: dict[str, Any]) -> CommandAnswer:
+    """Stop the service and delete its file."""
+    with explained():
+        lines = uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home))
+    return CommandAnswer({"lines": lines}, "\n".join(lines))
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, or print what would be written; an error ends it with one sentence and status 1."""
-        try:
-            plan = plan_service(is_system=options["system"], home=settings.LOCI.home)
-            if options["action"] == "uninstall":
-                self._print(*uninstall_service(plan))
-            elif options["print"]:
-                self.stdout.write(plan.text, ending="")
-            else:
-                self._print(*install_service(plan, starts=not options["no_start"]))
-                self._print(*advice(plan))
-        except LociError as error:
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(f"The service's file cannot be changed: {error}") from error
 
-    def _print(self, *lines: str) -> None:
-        for line in lines:
-            self.stdout.write(line)
+@contextmanager
+def explained() -> Iterator[None]:
+    """An error of the disk in one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"The service's file cannot be changed: {error}") from error
 
 
 def advice(plan: ServicePlan) -> list[str]:
@@ -84,3 +72,30 @@ def advice(plan: ServicePlan) -> list[str]:
     else:
         lines.append(f"First password and token: {plan.service.home}/logs/launchd.log")
     return lines
+
+
+KIND: Final = either(
+    flag("--user", "a service of your login"),
+    flag("--system", "a service of the machine; needs root"),
+    required=True,
+)
+
+
+class Command(LociCommand):
+    """Installs or removes the service."""
+
+    help = "Install Loci as a service of systemd or launchd, or remove it."
+    examples = EXAMPLES
+    requires_system_checks = [TAG]
+    verbs = {
+        "install": CommandVerb(
+            install,
+            "write the service's file and start it",
+            (
+                KIND,
+                flag("--print", "print the file instead of writing it"),
+                flag("--no-start", "write the file only"),
+            ),
+        ),
+        "uninstall": CommandVerb(uninstall, "stop the service and delete its file", (KIND,)),
+    }

@@ -103,4 +103,4 @@ def upgrade_steps() -> list[str]:
         install = f"uv tool upgrade {DISTRIBUTION}"
     else:
         install = f"{sys.executable} -m pip install --upgrade {DISTRIBUTION}"
-    return ["loci backup", install, "loci upgrade --check", "loci up   (or restart the service)"]
+    return ["loci backup", install, "loci store upgrade --check", "loci up   (or restart the service)"]

@@ -14,6 +14,7 @@ from django.db import transaction
 from access.audit.operations import Operation
 from access.visibility import Visibility
 from maintenance.cycle.compaction.buckets import (
+    AT_LEAST,
     SUMMARY_SOURCE,
     Bucket,
     compactable_events,
@@ -47,6 +48,10 @@ from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import Scope, State, Trust, Type
 
+SENTENCES = 12  # at most, in a summary
+# Mean cosine between an event and the others on its topic. Measured on texts without dates: unrelated events average 0.1
+# and reach 0.3 at most, those on one topic 0.5 to 0.7.
+COSINE = 0.35
 # Each source costs a search, its row and its neighbours' contexts; 24 of them take about 60 ms of write lock.
 MAX_SOURCES = 24
 
@@ -144,13 +149,12 @@ def find_new_topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic,
     """The window's topics that contain a new event, split where one summary cannot cover all their events."""
     vectors = read_vectors(window, encoder=encoder)
     keys = [key for key in window if key in vectors]
-    if len(keys) < turn.limits.compact_at_least:
+    if len(keys) < AT_LEAST:
         return ()
-    limits = turn.limits
     found = find_topics(
         np.stack([vectors[key] for key in keys]),
-        cosine=limits.compact_cosine,
-        at_least=limits.compact_at_least,
+        cosine=COSINE,
+        at_least=AT_LEAST,
     )
     new = select_new_keys(turn, window)
     topics = (tuple(keys[row] for row in rows) for rows in found)
@@ -159,8 +163,8 @@ def find_new_topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic,
 
 def split_topic(topic: Topic, turn: Turn) -> list[Topic]:
     """Split a topic into equal parts, in order of time, so that a summary has room for a sentence per source."""
-    least = turn.limits.compact_at_least
-    most = min(max(turn.limits.compact_sentences, least), max(MAX_SOURCES, least))
+    least = AT_LEAST
+    most = min(max(SENTENCES, least), max(MAX_SOURCES, least))
     parts = max(1, min(-(-len(topic) // most), len(topic) // least))
     edges = [len(topic) * part // parts for part in range(parts + 1)]
     return [topic[start:end] for start, end in pairwise(edges)]
@@ -176,7 +180,7 @@ def prepare_summary(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary 
         return None
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     probes = find_probes(turn, sources, draft, embedded, encoder)
-    if len(probes) < count_sources_needed(turn, len(sources)):
+    if len(probes) < count_sources_needed(len(sources)):
         return None
     model, prepared = encoder.model_id, PreparedDraft(draft, embedded)
     withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
@@ -191,9 +195,9 @@ def read_sources(turn: Turn, topic: Topic) -> list[Memory]:
     return list(rows.select_related("group", "thread").order_by("at", "key"))
 
 
-def count_sources_needed(turn: Turn, sources: int) -> int:
-    """The number of sources that a summary must replace to be kept: `compact_at_least`, and half of them."""
-    return max(int(turn.limits.compact_at_least), (sources + 1) // 2)
+def count_sources_needed(sources: int) -> int:
+    """The number of sources that a summary must replace to be kept: AT_LEAST, and half of them."""
+    return max(AT_LEAST, (sources + 1) // 2)
 
 
 def draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
@@ -232,7 +236,7 @@ def summarise_sources(turn: Turn, sources: Sequence[Memory], moments: Sequence[d
     events = [
         SummarySource(s.id, s.content, at, s.importance) for s, at in zip(sources, moments, strict=True)
     ]
-    return get_summariser().summarise(events, title=title, sentences=turn.limits.compact_sentences)
+    return get_summariser().summarise(events, title=title, sentences=SENTENCES)
 
 
 def find_probes(
@@ -242,8 +246,8 @@ def find_probes(
     vectors = read_vectors([source.key for source in sources], encoder=encoder)
     probes = make_probes(sources, vectors, around=[source.content for source in sources])
     pieces = remove_date(embedded.vectors, draft.valid_from, encoder=encoder)
-    promising = select_promising_probes(probes, draft.content, pieces, cosine=turn.limits.compact_cosine)
-    if len(promising) < count_sources_needed(turn, len(sources)):
+    promising = select_promising_probes(probes, draft.content, pieces, cosine=COSINE)
+    if len(promising) < count_sources_needed(len(sources)):
         return promising
     return select_answerable_probes(
         promising, recall_visibility(turn), top=settings.LOCI.retrieval.max_results
@@ -279,7 +283,7 @@ def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[s
             sources=keys,
             top=settings.LOCI.retrieval.max_results,
         )
-        is_useful = len(passing) >= count_sources_needed(turn, len(sources))
+        is_useful = len(passing) >= count_sources_needed(len(sources))
         transaction.set_rollback(not is_useful)
     if not is_useful:
         return {"summaries_dropped": 1}

@@ -15,6 +15,7 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.labels import is_doubted
 from memories.types import State, Trust, Type
 
+AT_LEAST = 5  # events on one topic, for a summary
 SUMMARY_SOURCE: Final = "loci:compact"
 CONVERSATION_SOURCE: Final = "loci:conversation"  # of a summary whose turns stay
 SUMMARY_SOURCES: Final = (SUMMARY_SOURCE, CONVERSATION_SOURCE)
@@ -124,7 +125,7 @@ def find_page(turn: Turn, *, after: Bucket | None) -> WindowPage:
     for bucket in sorted(buckets):
         if keys >= PAGE_KEYS:
             break
-        found = list(cut_windows(buckets[bucket], at_least=turn.limits.compact_at_least))
+        found = list(cut_windows(buckets[bucket], at_least=AT_LEAST))
         windows += found
         keys, last = keys + sum(map(len, found)), bucket
     return WindowPage(tuple(windows), last)

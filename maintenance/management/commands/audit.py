@@ -1,6 +1,5 @@
 """`manage.py audit`: verify the log's chains, search it, export it."""
 
-import argparse
 import dataclasses
 import json
 import os
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 from uuid import UUID
 
-from django.core.management.base import CommandParser
 from django.db.models import Sum
 from tqdm import tqdm
 
@@ -21,13 +19,16 @@ from access.audit.operations import Operation
 from access.audit.verify import ChainReport, find_kept_error, verify_log
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
+from access.management.command import CommandAnswer, CommandVerb
+from access.management.options import GROUP, LIMIT, option
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
 from maintenance.audit_replay import PastMemory, memory_at
 from memories.browse.listing import log_json, visible_versions
 from memories.draft import check_choice, check_range
 from memories.language.timestamps import parse_moment
-from memories.management.output import FaceCommand
+from memories.management.field_options import SINCE, UNTIL
+from memories.management.output import FaceCommand, in_lines, table_text
 from memories.queries.versions import full_id, parse_id
 
 EXAMPLES: Final = """\
@@ -45,141 +46,77 @@ The exit status of verify is 1 if a chain is broken.
 BROKEN = 1  # exit status of verify
 SHOWN = 50
 MAX_SHOWN = 10_000
+CHAINS: Final = ("chain", "rows", "payloads purged", "dropped", "not linked yet", "verdict")
+ROWS: Final = ("chain", "row", "at", "operation", "actor", "about", "what")
 CELL_CHARS = 60  # of a value in a table
 
 
-class Command(FaceCommand):
-    """Parses, calls access.audit and maintenance.audit_replay, renders."""
-
-    help = "Verify the audit log's chains, show its rows, or export them."
-    takes_group = False
-    examples = EXAMPLES
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(dest="action", required=True, metavar="verify | show | export")
-        verify = actions.add_parser("verify", help="verify every chain and the links between them")
-        verify.add_argument(
-            "--kept",
-            metavar="ROW:HASH",
-            help="a row and its hash that an earlier verify printed, kept where nobody could change it",
-        )
-        show = actions.add_parser("show", help="show the newest rows, or a memory at a past moment")
-        export = actions.add_parser("export", help="write rows as JSON lines, oldest first")
-        export.add_argument("file", type=Path, help="a new file; an existing one is never overwritten")
-        for action in (show, export):
-            add_filters(action)
-        show.add_argument("--limit", type=int, default=SHOWN, metavar="N", help=f"maximum rows ({SHOWN})")
-        show.add_argument(
-            "--at", metavar="TIME", help="with --memory: the memory at this time, rebuilt from the log"
-        )
-        for action in (verify, show, export):
-            action.add_argument("--json", action="store_true", help="answer as one JSON object")
-
-    def act(self, options: dict[str, Any]) -> int:
-        act = {"verify": self._verify, "show": self._show, "export": self._export}
-        return act[options["action"]](options)
-
-    def _verify(self, options: dict[str, Any]) -> int:
-        total = AuditHead.objects.aggregate(rows=Sum("seq"))["rows"]
-        with row_bar(total=total or 0) as bar:
-            reports = verify_log(on_rows=bar.update)
-        fault = find_kept_error(options["kept"]) if options["kept"] else ""
-        is_whole, labels = all(report.is_whole for report in reports) and not fault, chain_labels()
-        if is_whole:
-            link_heads(operator())  # only what was found whole
-        keep = to_keep() if is_whole else ""
-        if options["json"]:
-            chains = [
-                {"name": label_of(report, labels), **dataclasses.asdict(report), "is_whole": report.is_whole}
-                for report in reports
-            ]
-            self.print_json({"is_whole": is_whole, "chains": chains, "keep": keep, "fault": fault})
-        elif reports:
-            self.print_table(
-                [chain_row(report, labels) for report in reports],
-                header=["chain", "rows", "payloads purged", "dropped", "not linked yet", "verdict"],
-            )
-        else:
-            self.stdout.write("The log is empty.")
-        if not options["json"] and fault:
-            self.stdout.write(f"NOT AS KEPT: {fault}.")
-        if not options["json"] and keep:
-            self.stdout.write(f"To compare with later, keep: {keep}")
-        return 0 if is_whole else BROKEN
-
-    def _show(self, options: dict[str, Any]) -> int:
-        if options["at"]:
-            return self._show_past(options)
-        check_range(options["limit"], 1, MAX_SHOWN, field="limit")
-        rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-key")[: options["limit"]])
-        if options["json"]:
-            self.print_json({"rows": [log_json(entry) for entry in rows]})
-        elif rows:
-            labels = chain_labels()
-            self.print_table(
-                [log_row(entry, labels) for entry in rows],
-                header=["chain", "row", "at", "operation", "actor", "about", "what"],
-            )
-        else:
-            self.stdout.write("No rows match.")
-        return 0
-
-    def _show_past(self, options: dict[str, Any]) -> int:
-        if not options["memory"]:
-            raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
-        past = memory_at(operator(), options["memory"], parse_moment(options["at"], field="at"))
-        if options["json"]:
-            self.print_json(dataclasses.asdict(past))
-        else:
-            self.print_table(
-                [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
-            )
-            self.stdout.write(basis_text(past))
-        return 0
-
-    def _export(self, options: dict[str, Any]) -> int:
-        path: Path = options["file"]
-        with create_file(path) as out, row_bar() as bar:
-            count = export_log(operator(), out, parse_filter(options), on_rows=bar.update)
-        if options["json"]:
-            self.print_json({"file": str(path), "rows": count})
-        else:
-            self.stdout.write(f"Exported {count:,} {'row' if count == 1 else 'rows'} to {path}.")
-        return 0
-
-
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose rows of the log."""
-    parser.add_argument("--memory", metavar="ID", help="rows of this memory, all its versions")
-    parser.add_argument("--group", metavar="SLUG", default="", help="rows of this group")
-    parser.add_argument(
-        "--actor", metavar="NAME", default="", help="by this user, or by this token as user/token"
+def verify(options: dict[str, Any]) -> CommandAnswer:
+    """Verify every chain and the links between them."""
+    total = AuditHead.objects.aggregate(rows=Sum("seq"))["rows"]
+    with row_bar(total=total or 0) as bar:
+        reports = verify_log(on_rows=bar.update)
+    fault = find_kept_error(options["kept"]) if options["kept"] else ""
+    is_whole, labels = all(report.is_whole for report in reports) and not fault, chain_labels()
+    if is_whole:
+        link_heads(operator())  # only what was found whole
+    keep = to_keep() if is_whole else ""
+    chains = [
+        {"name": label_of(report, labels), **dataclasses.asdict(report), "is_whole": report.is_whole}
+        for report in reports
+    ]
+    text = in_lines(
+        table_text([chain_row(report, labels) for report in reports], header=CHAINS)
+        if reports
+        else "The log is empty.",
+        f"NOT AS KEPT: {fault}." if fault else "",
+        f"To compare with later, keep: {keep}" if keep else "",
     )
-    parser.add_argument(
-        "--operation", metavar="WORD", default="", help=f"one of {', '.join(Operation.values)}"
-    )
-    parser.add_argument("--since", metavar="TIME", help="from this moment on: 2026-05-01T09:30Z")
-    parser.add_argument("--until", metavar="TIME", help="before this moment")
-    parser.add_argument("--run", metavar="ID", help="by this run of maintenance")
+    body = {"is_whole": is_whole, "chains": chains, "keep": keep, "fault": fault}
+    return CommandAnswer(body, text, status=0 if is_whole else BROKEN)
+
+
+def show(options: dict[str, Any]) -> CommandAnswer:
+    """The newest rows, or a memory at a past moment."""
+    if options["at"]:
+        return show_past(options)
+    check_range(options["limit"], 1, MAX_SHOWN, field="limit")
+    rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-key")[: options["limit"]])
+    labels = chain_labels()
+    table = table_text([log_row(entry, labels) for entry in rows], header=ROWS)
+    return CommandAnswer({"rows": [log_json(entry) for entry in rows]}, table if rows else "No rows match.")
+
+
+def show_past(options: dict[str, Any]) -> CommandAnswer:
+    """A memory at a past moment, rebuilt from the log."""
+    if not options["memory"]:
+        raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
+    past = memory_at(operator(), options["memory"], options["at"])
+    rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
+    return CommandAnswer(dataclasses.asdict(past), in_lines(table_text(rows), basis_text(past)))
+
+
+def export(options: dict[str, Any]) -> CommandAnswer:
+    """Write rows as JSON lines, oldest first."""
+    path: Path = options["file"]
+    with create_file(path) as out, row_bar() as bar:
+        count = export_log(operator(), out, parse_filter(options), on_rows=bar.update)
+    text = f"Exported {count:,} {'row' if count == 1 else 'rows'} to {path}."
+    return CommandAnswer({"file": str(path), "rows": count}, text)
 
 
 def parse_filter(options: dict[str, Any]) -> LogFilter:
     """The filter of the log from the command's options."""
     if options["operation"]:
         check_choice(options["operation"], Operation.values, field="operation")
-    since, until = (
-        parse_moment(options[name], field=name) if options[name] else None for name in ("since", "until")
-    )
     return LogFilter(
         memories=version_ids(options["memory"]) if options["memory"] else (),
         group=options["group"],
         actor=options["actor"],
         operation=options["operation"],
         run=parse_id(options["run"], field="run") if options["run"] else None,
-        since=since,
-        until=until,
+        since=options["since"],
+        until=options["until"],
     )
 
 
@@ -282,3 +219,37 @@ def create_file(path: Path) -> Iterator[TextIO]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+FILTERS: Final = (
+    option("--memory", metavar="ID", help="rows of this memory, all its versions"),
+    GROUP.but(default="", help="rows of this group"),
+    option("--actor", metavar="NAME", default="", help="by this user, or by this token as user/token"),
+    option("--operation", metavar="WORD", default="", help=f"one of {', '.join(Operation.values)}"),
+    SINCE,
+    UNTIL,
+    option("--run", metavar="ID", help="by this run of maintenance"),
+)
+AT = "with --memory: the memory at this time, rebuilt from the log"
+KEPT = "a row and its hash that an earlier verify printed, kept where nobody could change it"
+
+
+class Command(FaceCommand):
+    """Verbs of access.audit and maintenance.audit_replay."""
+
+    help = "Verify the audit log's chains, show its rows, or export them."
+    examples = EXAMPLES
+    verbs = {
+        "verify": CommandVerb(
+            verify, "verify every chain and the links between them",
+            (option("--kept", metavar="ROW:HASH", help=KEPT),),
+        ),
+        "show": CommandVerb(
+            show, "show the newest rows, or a memory at a past moment",
+            (*FILTERS, LIMIT.but(default=SHOWN), option("--at", metavar="TIME", read=parse_moment, help=AT)),
+        ),
+        "export": CommandVerb(
+            export, "write rows as JSON lines, oldest first",
+            (option("file", type=Path, help="a new file; an existing one is never overwritten"), *FILTERS),
+        ),
+    }  # fmt: skip

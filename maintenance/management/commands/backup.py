@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
-
+from access.management.command import CommandAnswer
+from access.management.options import TO_FILE, either, flag
 from access.tokens import operator
 from maintenance.backups import list_backups, make_backup
 from maintenance.backups.folder import Backup
 from maintenance.backups.purge import purge_backups
 from maintenance.management.progress import StepBar
 from memories.language.plurals import format_memory_count
-from memories.management.output import FaceCommand
+from memories.management.output import FaceCommand, in_lines, table_text
 
 EXAMPLES: Final = """\
 examples:
@@ -29,60 +29,51 @@ class Command(FaceCommand):
 
     help = "Back up the store while it is in use: copied, verified, compressed, with the tombstone keys."
     examples = EXAMPLES
-    takes_group = False
+    options = (
+        either(
+            TO_FILE.but(help="write this new file instead"),
+            flag("--list", "list the backups"),
+            flag("--purge", "remove purged memories from the backups"),
+        ),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        what = parser.add_mutually_exclusive_group()
-        what.add_argument("--to", type=Path, metavar="FILE", help="write this new file instead")
-        what.add_argument("--list", action="store_true", help="list the backups")
-        what.add_argument("--purge", action="store_true", help="remove purged memories from the backups")
-
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         """Make, list or purge backups."""
         if options["list"]:
-            return self._list(as_json=options["json"])
-        return self._purge(options) if options["purge"] else self._make(options)
+            return show_backups()
+        return purge() if options["purge"] else make(options["to"])
 
-    def _make(self, options: dict[str, Any]) -> int:
-        to = options["to"].expanduser().absolute() if options["to"] else None
-        with StepBar("backup") as bar:
-            made = make_backup(operator(), to=to, progress=bar.show)
-        if options["json"]:
-            body = {"path": str(made.path), "size_bytes": made.size_bytes, "rotated": list(made.rotated)}
-            self.print_json({**body, "warning": made.warning, "manifest": vars(made.manifest)})
-            return 0
-        memories = made.manifest.counts["memories_memory"]
-        self.stdout.write(
-            f"Backed up {format_memory_count(memories)} to {made.path} ({_size(made.size_bytes)}), verified."
-        )
-        for name in made.rotated:
-            self.stdout.write(f"Deleted the older {name}.")
-        if made.warning:
-            self.stdout.write(f"Warning: {made.warning}.")
-        return 0
 
-    def _list(self, *, as_json: bool) -> int:
-        found = list_backups(operator())
-        if as_json:
-            self.print_json({"backups": [backup_json(backup) for backup in found]})
-        elif not found:
-            self.stdout.write("There are no backups yet. 'loci backup' makes one.")
-        else:
-            self.print_table(
-                [backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories")
-            )
-        return 0
+def make(to: Path | None) -> CommandAnswer:
+    """Make a backup."""
+    with StepBar("backup") as bar:
+        made = make_backup(operator(), to=to.expanduser().absolute() if to else None, progress=bar.show)
+    memories = format_memory_count(made.manifest.counts["memories_memory"])
+    text = in_lines(
+        f"Backed up {memories} to {made.path} ({_size(made.size_bytes)}), verified.",
+        *(f"Deleted the older {name}." for name in made.rotated),
+        f"Warning: {made.warning}." if made.warning else "",
+    )
+    body = {"path": str(made.path), "size_bytes": made.size_bytes, "rotated": list(made.rotated)}
+    return CommandAnswer({**body, "warning": made.warning, "manifest": vars(made.manifest)}, text)
 
-    def _purge(self, options: dict[str, Any]) -> int:
-        done = purge_backups(operator())
-        if options["json"]:
-            self.print_json(vars(done))
-            return 0
-        self.stdout.write(f"{done.checked} backups checked, {len(done.rewritten)} rewritten.")
-        for name in done.unreadable:
-            self.stdout.write(f"{name} cannot be read and may hold purged memories: delete it.")
-        return 0
+
+def show_backups() -> CommandAnswer:
+    """The backups in LOCI_HOME."""
+    found = list_backups(operator())
+    table = table_text([backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories"))
+    none = "There are no backups yet. 'loci backup' makes one."
+    return CommandAnswer({"backups": [backup_json(backup) for backup in found]}, table if found else none)
+
+
+def purge() -> CommandAnswer:
+    """Remove purged memories from the backups."""
+    done = purge_backups(operator())
+    text = in_lines(
+        f"{done.checked} backups checked, {len(done.rewritten)} rewritten.",
+        *(f"{name} cannot be read and may hold purged memories: delete it." for name in done.unreadable),
+    )
+    return CommandAnswer(vars(done), text)
 
 
 def backup_json(backup: Backup) -> dict[str, Any]:

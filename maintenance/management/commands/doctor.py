@@ -1,14 +1,14 @@
 """`loci doctor`: check the store, and repair derived data."""
 
-import argparse
-import json
 import sys
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from access.management.command import CommandAnswer, LociCommand
+from access.management.options import flag
 from access.tokens import operator
 from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
 
@@ -23,20 +23,18 @@ The exit status is 1 if something is wrong.
 """
 
 
-class Command(BaseCommand):
-    """Renders what maintenance.doctor finds."""
+class Command(LociCommand):
+    """What maintenance.doctor finds."""
 
     help = "Check the store; with --repair, also rebuild what is derived from the memories."
+    examples = EXAMPLES
     requires_system_checks = []  # the doctor reports them itself
+    options = (
+        flag("--repair", "rebuild derived data, then check"),
+        flag("--quick", "skip the checks that read every row"),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        parser.add_argument("--repair", action="store_true", help="rebuild derived data, then check")
-        parser.add_argument("--quick", action="store_true", help="skip the checks that read every row")
-        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         if options["repair"] and options["quick"]:
             raise CommandError("--repair checks everything and cannot be combined with --quick.")
         with tqdm(file=sys.stderr, disable=None, leave=False, bar_format="{desc} {elapsed}") as bar:
@@ -44,14 +42,8 @@ class Command(BaseCommand):
                 diagnosis = repair(operator(), report=bar.set_description)
             else:
                 diagnosis = examine(operator(), quick=options["quick"], report=bar.set_description)
-        self.stdout.write(as_json(diagnosis) if options["json"] else as_table(diagnosis))
-        if not diagnosis.is_well:
-            sys.exit(1)
-
-
-def as_json(diagnosis: Diagnosis) -> str:
-    """The diagnosis as JSON on one line."""
-    return json.dumps({"is_well": diagnosis.is_well, **asdict(diagnosis)}, ensure_ascii=False)
+        body = {"is_well": diagnosis.is_well, **asdict(diagnosis)}
+        return CommandAnswer(body, as_table(diagnosis), status=0 if diagnosis.is_well else 1)
 
 
 def as_table(diagnosis: Diagnosis) -> str:

@@ -3,9 +3,9 @@
 import sys
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
-
 from access.errors import Conflict, InvalidInput
+from access.management.command import CommandAnswer
+from access.management.options import DRY_RUN, YES, option
 from access.tokens import operator
 from maintenance.backups.restore import (
     RestorePreview,
@@ -16,7 +16,7 @@ from maintenance.backups.restore import (
 )
 from maintenance.backups.stricter import in_words
 from maintenance.management.progress import StepBar
-from memories.management.output import FaceCommand, printable
+from memories.management.output import FaceCommand, in_lines, printable, table_text
 
 EXAMPLES: Final = """\
 examples:
@@ -35,84 +35,69 @@ class Command(FaceCommand):
 
     help = "Restore a backup, after showing its contents and what would be lost."
     examples = EXAMPLES
-    takes_group = False
     requires_system_checks = []  # the store may be what is broken
+    options = (
+        option("file", help="a file, or a name from 'loci backup --list'"),
+        DRY_RUN,
+        YES.but(help="do not ask"),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("file", help="a file, or a name from 'loci backup --list'")
-        parser.add_argument("--dry-run", action="store_true", help="show the preview, change nothing")
-        parser.add_argument("--yes", action="store_true", help="do not ask")
-
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         """Preview, confirm, restore."""
         path = find_backup(options["file"])
         preview = preview_restore(operator(), path)
         if options["dry_run"]:
-            self._show_preview(preview, as_json=options["json"])
-            return 0
+            return CommandAnswer(preview_json(preview), preview_text(preview))
         if preview.in_use:
             raise Conflict(f"Nothing was restored: {preview.in_use}")
         if not options["yes"]:
             self._confirm(preview, as_json=options["json"])
         with StepBar("restore") as bar:
             done = restore_backup(operator(), path, progress=bar.show)
-        self._show_result(done, as_json=options["json"])
-        return 0
+        return CommandAnswer(restored_json(done), result_text(done))
 
     def _confirm(self, preview: RestorePreview, *, as_json: bool) -> None:
         if as_json or not sys.stdin.isatty():
             raise InvalidInput(
                 "Nothing was restored: there is no terminal for confirming.", hint="Add --yes.", field="yes"
             )
-        self._show_preview(preview, as_json=False)
+        self.stdout.write(preview_text(preview))
         if input("Restore it? Type yes: ").strip().casefold() != "yes":
             raise Conflict("Nothing was restored.")
 
-    def _show_preview(self, preview: RestorePreview, *, as_json: bool) -> None:
-        if as_json:
-            self.print_json(preview_json(preview))
-            return
-        made = preview.manifest
-        origin = f"Made {made.made_at:%Y-%m-%d %H:%M:%S} UTC by Loci {made.loci_version}, {preview.size_bytes / 1e6:.1f} MB."
-        self.stdout.write(f"{printable(preview.path.name)}: {origin}")
-        rows = [(g.group, str(g.in_backup), str(g.now), str(g.lost)) for g in preview.groups]
-        self.print_table(rows, header=("group", "in the backup", "now", "would be lost"))
-        self.stdout.write(
-            f"{preview.lost} memories are newer than the backup and would be lost; {preview.returned} would return, "
-            f"{preview.purged_again} of which were purged since and would be purged again."
-        )
-        if preview.migrations:
-            self.stdout.write(f"Its tables are older: {len(preview.migrations)} migrations would run.")
-        if preview.present == "damaged":
-            self.stdout.write(
-                "The present store is damaged; its files would be copied to backups/ as they are."
-            )
-        if preview.in_use:
-            self.stdout.write(f"Restoring is not possible now: {preview.in_use}")
 
-    def _show_result(self, done: RestoreResult, *, as_json: bool) -> None:
-        if as_json:
-            self.print_json(restored_json(done))
-            return
-        carried = done.carried
-        if done.migrated:
-            self.stdout.write(f"Ran {len(done.migrated)} migrations.")
-        self.stdout.write(
-            f"Restored {printable(done.path.name)} of {done.manifest.made_at:%Y-%m-%d %H:%M:%S} UTC."
-        )
-        self.stdout.write(
-            f"Carried over: {carried.tombstones} tombstones, {carried.retracted} memories retracted again, "
-            f"{carried.purged} purged again."
-        )
-        if carried.stricter:
-            self.stdout.write(
-                f"Stricter since the backup, and kept: {', '.join(in_words(carried.stricter))}."
-            )
-        for warning in (*carried.left, *filter(None, [done.warning])):
-            self.stdout.write(f"Warning: {printable(warning)}.")
-        if (undo := undo_command(done)) is not None:
-            self.stdout.write(f"To undo: {undo}")
+def preview_text(preview: RestorePreview) -> str:
+    """What is in the backup, and what would be lost."""
+    made, size = preview.manifest, f"{preview.size_bytes / 1e6:.1f} MB"
+    rows = [(g.group, str(g.in_backup), str(g.now), str(g.lost)) for g in preview.groups]
+    damaged = "The present store is damaged; its files would be copied to backups/ as they are."
+    return in_lines(
+        f"{printable(preview.path.name)}: Made {made.made_at:%Y-%m-%d %H:%M:%S} UTC by Loci {made.loci_version}, {size}.",
+        table_text(rows, header=("group", "in the backup", "now", "would be lost")),
+        f"{preview.lost} memories are newer than the backup and would be lost; {preview.returned} would return, "
+        f"{preview.purged_again} of which were purged since and would be purged again.",
+        f"Its tables are older: {len(preview.migrations)} migrations would run."
+        if preview.migrations
+        else "",
+        damaged if preview.present == "damaged" else "",
+        f"Restoring is not possible now: {preview.in_use}" if preview.in_use else "",
+    )
+
+
+def result_text(done: RestoreResult) -> str:
+    """What was restored and carried over, and how to go back."""
+    carried, undo = done.carried, undo_command(done)
+    return in_lines(
+        f"Ran {len(done.migrated)} migrations." if done.migrated else "",
+        f"Restored {printable(done.path.name)} of {done.manifest.made_at:%Y-%m-%d %H:%M:%S} UTC.",
+        f"Carried over: {carried.tombstones} tombstones, {carried.retracted} memories retracted again, "
+        f"{carried.purged} purged again.",
+        f"Stricter since the backup, and kept: {', '.join(in_words(carried.stricter))}."
+        if carried.stricter
+        else "",
+        *(f"Warning: {printable(warning)}." for warning in (*carried.left, *filter(None, [done.warning]))),
+        f"To undo: {undo}" if undo else "",
+    )
 
 
 def undo_command(done: RestoreResult) -> str | None:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from access.actor import Actor
+from access.management.command import CommandAnswer
+from access.management.options import option
 from access.tokens import operator
 from maintenance.schedule import JobStatus, list_schedule, pause_job, resume_job, run_now
 from maintenance.schedule.wording import (
@@ -16,7 +18,7 @@ from maintenance.schedule.wording import (
     format_next_run,
     format_state,
 )
-from memories.management.output import FaceCommand
+from memories.management.output import FaceCommand, in_lines, table_text
 
 EXAMPLES: Final = """\
 examples:
@@ -46,41 +48,25 @@ class Command(FaceCommand):
 
     help = "Show the scheduled jobs; pause, resume or run one."
     examples = EXAMPLES
-    takes_group = False
-    uses_model = False
+    options = (
+        option("action", nargs="?", default="list", choices=["list", *CHANGES], help="default: list"),
+        option("name", nargs="?", metavar="NAME", help="the job to pause, resume or run"),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the action and the name of the job."""
-        super().add_arguments(parser)
-        parser.add_argument("action", nargs="?", default="list", choices=["list", *CHANGES])
-        parser.add_argument("name", nargs="?", metavar="NAME", help="the job to pause, resume or run")
-
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         action, name = options["action"], options["name"]
         if (action == "list") is not (name is None):
             hint = "'list' takes no name." if name else f"Name the job: loci schedule {action} NAME"
             raise CommandError(hint, returncode=2)
         if action == "list":
-            self._list(list_schedule(operator()), is_json=options["json"])
-            return 0
+            jobs = list_schedule(operator())
+            has_run = any(job.last_run or job.failures for job in jobs)
+            note = "" if has_run else "Nothing has run yet: the worker started by 'loci up' runs the jobs."
+            table = table_text([job_row(job) for job in jobs], header=HEADER)
+            return CommandAnswer({"jobs": [asdict(job) for job in jobs]}, in_lines(table, note))
         job = CHANGES[action](operator(), name)
-        if options["json"]:
-            self.print_json(asdict(job))
-        else:
-            self.stdout.write(
-                MESSAGES[action].format(
-                    name=name, took=format_duration(job.took_s), next=format_moment(job.next_run)
-                )
-            )
-        return 0
-
-    def _list(self, jobs: list[JobStatus], *, is_json: bool) -> None:
-        if is_json:
-            self.print_json({"jobs": [asdict(job) for job in jobs]})
-            return
-        self.print_table([job_row(job) for job in jobs], header=HEADER)
-        if not any(job.last_run or job.failures for job in jobs):
-            self.stdout.write("Nothing has run yet: the worker started by 'loci up' runs the jobs.")
+        took, following = format_duration(job.took_s), format_moment(job.next_run)
+        return CommandAnswer(asdict(job), MESSAGES[action].format(name=name, took=took, next=following))
 
 
 def job_row(job: JobStatus) -> list[str]:

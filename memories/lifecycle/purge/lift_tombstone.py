@@ -82,7 +82,9 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
         )
         marks = [mark for mark in rows.order_by("key") if actor.may_enter(mark.group_id)]
         if not marks:
-            raise NotFound("No tombstone in force has that id.", hint="'loci tombstones list' shows the ids.")
+            raise NotFound(
+                "No tombstone in force has that id.", hint="'loci memory tombstones' shows the ids."
+            )
         if not all(actor.may(CURATE, mark.group_id) for mark in marks):
             raise NotPermitted(
                 "You may not lift tombstones in that group.", hint="Ask a curator of the group."

@@ -7,7 +7,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Length, StrIndex
 
 from access.audit.operations import Operation
-from access.models import AuditEntry, AuditPayload, Group, RowChange, SavedFilter, StoredAnswer
+from access.models import AuditEntry, AuditPayload, Group, RowChange, StoredAnswer
 from memories.language.dress.quotes import REDACTION
 from memories.models import (
     Checkpoint,
@@ -141,7 +141,6 @@ MEMORY_PLACES: Final = (
     TextPlace("checkpoints", "checkpoints contain it", Checkpoint, ("state",), BLANKED, group="group__id", names=("id",)),
     TextPlace("proposals", "proposals contain it", Proposal, ("arguments", "reason", "why", "subject"), DELETED,
           group="group__id", names=("id",)),
-    TextPlace("saved filters", "saved filters contain it", SavedFilter, ("asked", "name"), DELETED),
     TextPlace("stored answers", "stored answers contain it", StoredAnswer, ("answer",), DELETED,
           looks_for=attrgetter("named")),
     TextPlace("instructions", "titles or instructions of groups contain it", Group, ("title", "instructions"), BLANKED,

@@ -1,12 +1,11 @@
 """`manage.py memory`: the verbs of a memory, for the operator."""
 
-import argparse
 from typing import Any, Final
-
-from django.core.management.base import CommandParser
 
 from access.errors import InvalidInput
 from access.groups.guarding import findings_json
+from access.management.command import CommandAnswer, CommandVerb
+from access.management.options import ALLOW, DRY_RUN, REASON, YES, flag, option
 from access.tokens import operator
 from memories.browse.serializers import change_json, memory_json
 from memories.draft import EDITED, EditDraft
@@ -18,12 +17,27 @@ from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
-from memories.management.field_options import add_field_options, read_fields
-from memories.management.output import FaceCommand, printable, read_text
+from memories.management.field_options import field_options, read_fields
+from memories.management.output import FaceCommand, in_lines, printable, read_text, table_text
+from memories.management.verbs.checkpoint import CHECKPOINT
+from memories.management.verbs.context import CONTEXT
+from memories.management.verbs.inspect import INSPECT
+from memories.management.verbs.recalls import RECALLS
+from memories.management.verbs.relate import RELATE
+from memories.management.verbs.tombstones import LIFT, TOMBSTONES
 from memories.queries.versions import find_memory
 
 EXAMPLES: Final = """\
 examples:
+  loci memory inspect 0c07398f                             text, versions, links, relations, history
+  loci memory inspect 0c07398f --query "deploy port"       why recall finds it or not
+  loci memory inspect 0c07398f --as-of 2026-03-01          the version that was true then; --known-at: that Loci knew
+  loci memory context --group ledger --query "fix the invoice rounding" --token-budget 3000
+  loci memory checkpoint "Rounding is fixed; the migration still has to run." --group ledger
+  loci memory checkpoint --group ledger --thread rollout   prints the last one
+  loci memory relate "Invoice service" owned_by_team Payments --group ledger
+  loci memory recalls --group ledger --question port --since 2026-11-01
+  loci memory tombstones --group ledger
   loci memory forget 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "not ours"
   loci memory retract 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --successor "The port is 8082."
   loci memory merge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f 0190c2a5-0f3a-7d21-8e6b-5d1f0e8a4c77 --dry-run
@@ -34,8 +48,6 @@ examples:
   loci memory find-person "Anna Berg"
 """
 VERBS: Final = offered_by(Face.COMMAND)
-HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]
-HELP.insert(-1, ("edit", "write a new version, or change fields such as tags"))  # 'purge' comes last
 FIELDS: Final = offered_in(FieldInput.EDIT_COMMAND, EDITED)
 SHOWN_BEFORE: Final = ("purge", "merge")  # whose dry run shows the texts
 EDIT_OUTCOMES: Final = {
@@ -45,110 +57,43 @@ EDIT_OUTCOMES: Final = {
 }
 
 
-class Command(FaceCommand):
-    """Runs one verb and prints its result."""
+def change(options: dict[str, Any]) -> CommandAnswer:
+    """Run one verb of a memory."""
+    done = run_verb(options)
+    texts = [options["id"], options.get("into")] if done.dry_run and options["verb"] in SHOWN_BEFORE else []
+    lines = [f"{id_}: {printable(shown_text(id_))}" for id_ in texts if id_]
+    return CommandAnswer(change_json(done), "\n".join([*lines, *result_lines(done)]))
 
-    help = "Change a memory: forget, restore, retract, merge, edit and the other verbs."
-    takes_group = False
-    examples = EXAMPLES
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        actions = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        parsers = {name: actions.add_parser(name, help=text) for name, text in HELP}
-        for name, action in parsers.items():
-            action.add_argument("id", help="the memory's id")
-            if name == "merge":
-                action.add_argument("into", help="the id of the memory that stays")
-                action.add_argument("--content", default="", help="its new text; - reads standard input")
-            if name == "supersede":
-                action.add_argument("by", help="the id of the memory that takes its place")
-            if name == "move":
-                action.add_argument("--to", required=True, metavar="GROUP", help="the group that gets it")
-            if name == "retract":
-                action.add_argument(
-                    "--successor",
-                    default="",
-                    metavar="TEXT|ID",
-                    help="the right text, or the id of the right memory",
-                )
-            if name == "purge":
-                action.add_argument("--yes", action="store_true", help="confirm")
-                action.add_argument(
-                    "--quotes", action="store_true", help="also destroy the memories that quote it"
-                )
-            action.add_argument("--reason", default="", help="kept in the audit log")
-            action.add_argument(
-                "--dry-run", action="store_true", help="show the consequences, change nothing"
-            )
-            action.add_argument("--json", action="store_true", help="answer as one JSON object")
-        add_edit_fields(parsers["edit"])
-        person = actions.add_parser("find-person", help="list everything that names somebody")
-        person.add_argument("name", help="the name as it is written")
-        person.add_argument("--json", action="store_true", help="answer as one JSON object")
+def change_fields(options: dict[str, Any]) -> CommandAnswer:
+    """Write a new version, or change fields."""
+    dry_run = options["dry_run"]
+    edited = edit(operator(), options["id"], read_edit(options), reason=options["reason"], dry_run=dry_run)
+    why = f" ({printable(edited.why)})" if edited.why else ""
+    rows = [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
+    text = in_lines(
+        f"{'Would be: ' if dry_run else ''}{EDIT_OUTCOMES[edited.outcome]}{why}.",
+        table_text(rows),
+        *(f"Found {printable(found.words)}." for found in edited.findings),
+    )
+    return CommandAnswer(edit_json(edited, dry_run=dry_run), text)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Wait for the model only if a text has to be embedded."""
-        self.uses_model = any(options.get(name) for name in ("content", "successor"))
-        super().handle(*args, **options)
 
-    def act(self, options: dict[str, Any]) -> int:
-        if options["verb"] == "edit":
-            return self._edit(options)
-        if options["verb"] == "find-person":
-            return self._find_person(options)
-        done = run_verb(options)
-        if options["json"]:
-            self.print_json(change_json(done))
-        else:
-            texts = [options["id"], options.get("into")] if options["verb"] in SHOWN_BEFORE else []
-            for id_ in filter(None, texts if done.dry_run else []):
-                self.stdout.write(f"{id_}: {printable(shown_text(id_))}")
-            self.stdout.write("\n".join(result_lines(done)))
-        return 0
-
-    def _edit(self, options: dict[str, Any]) -> int:
-        edited = edit(
-            operator(),
-            options["id"],
-            read_edit(options),
-            reason=options["reason"],
-            dry_run=options["dry_run"],
-        )
-        if options["json"]:
-            self.print_json(edit_json(edited, dry_run=options["dry_run"]))
-        else:
-            would = "Would be: " if options["dry_run"] else ""
-            why = f" ({printable(edited.why)})" if edited.why else ""
-            self.stdout.write(f"{would}{EDIT_OUTCOMES[edited.outcome]}{why}.")
-            self.print_table(
-                [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
-            )
-            for found in edited.findings:
-                self.stdout.write(f"Found {printable(found.words)}.")
-        return 0
-
-    def _find_person(self, options: dict[str, Any]) -> int:
-        found = find_person(operator(), options["name"])
-        if options["json"]:
-            self.print_json(mentions_json(found))
-            return 0
-        self.print_table(
-            [
-                [str(each.memory.id), each.memory.group.slug, each.memory.state, ", ".join(each.where)]
-                for each in found.memories
-            ]
-        )
-        self.print_table([[str(each.id), each.group.slug, "checkpoint", ""] for each in found.checkpoints])
-        for place in found.others:
-            self.stdout.write(printable(place))
-        self.stdout.write(
-            f"{format_memory_count(len(found.memories))} and {format_count(len(found.checkpoints), 'checkpoint')}."
-        )
-        if found.memories:
-            self.stdout.write("To destroy one with all its copies: loci memory purge ID --yes")
-        return 0
+def list_mentions(options: dict[str, Any]) -> CommandAnswer:
+    """Everything that names a person."""
+    found = find_person(operator(), options["name"])
+    memories = [
+        [str(m.memory.id), m.memory.group.slug, m.memory.state, ", ".join(m.where)] for m in found.memories
+    ]
+    checkpoints = [[str(each.id), each.group.slug, "checkpoint", ""] for each in found.checkpoints]
+    text = in_lines(
+        table_text(memories),
+        table_text(checkpoints),
+        *(printable(place) for place in found.others),
+        f"{format_memory_count(len(memories))} and {format_count(len(checkpoints), 'checkpoint')}.",
+        "To destroy one with all its copies: loci memory purge ID --yes" if memories else "",
+    )
+    return CommandAnswer(mentions_json(found), text)
 
 
 def mentions_json(found: PersonMentions) -> dict[str, Any]:
@@ -166,15 +111,6 @@ def mentions_json(found: PersonMentions) -> dict[str, Any]:
         "checkpoints": [{"id": str(each.id), "group": each.group.slug} for each in found.checkpoints],
         "others": list(found.others),
     }
-
-
-def add_edit_fields(action: argparse.ArgumentParser) -> None:
-    """Add the options of `memory edit`."""
-    action.add_argument("--content", default="", help="the new text; - reads standard input")
-    action.add_argument(
-        "--allow", action="append", default=[], metavar="KIND", help="a guessed secret that is none: password"
-    )
-    add_field_options(action, FIELDS, is_edit=True)
 
 
 def run_verb(options: dict[str, Any]) -> ChangeResult:
@@ -245,3 +181,55 @@ def result_lines(done: ChangeResult) -> list[str]:
         lines += [f"Still there: {printable(place)}" for place in proof.remains]
         lines += [f"Spared, since it counts: {id_}" for id_ in proof.spared]
     return lines
+
+
+def has_text(options: dict[str, Any]) -> bool:
+    """Whether the command line has a text, which has to be embedded."""
+    return any(options.get(name) for name in ("content", "successor"))
+
+
+ID: Final = option("id", help="the memory's id")
+TEXT: Final = option("--content", default="", help="its new text; - reads standard input")
+CHANGE: Final = (REASON, DRY_RUN)
+OWN_OPTIONS: Final = {
+    "merge": (option("into", help="the id of the memory that stays"), TEXT),
+    "supersede": (option("by", help="the id of the memory that takes its place"),),
+    "move": (option("--to", required=True, metavar="GROUP", help="the group that gets it"),),
+    "retract": (
+        option("--successor", default="", metavar="TEXT|ID", help="the right text, or the id of the right memory"),
+    ),
+    "purge": (YES, flag("--quotes", "also destroy the memories that quote it")),
+}  # fmt: skip
+
+
+class Command(FaceCommand):
+    """What is read about memories and done to them, for the operator."""
+
+    help = "Inspect, relate and change memories: forget, retract, merge, edit, purge and the other verbs."
+    examples = EXAMPLES
+    verbs = {
+        "inspect": INSPECT,
+        "context": CONTEXT,
+        "checkpoint": CHECKPOINT,
+        "relate": RELATE,
+        "recalls": RECALLS,
+        "tombstones": TOMBSTONES,
+        "lift": LIFT,
+        "edit": CommandVerb(
+            change_fields,
+            "write a new version, or change fields such as tags",
+            (ID, TEXT, ALLOW, *field_options(FIELDS, is_edit=True), *CHANGE),
+            uses_model=has_text,
+        ),
+        **{
+            verb.name: CommandVerb(
+                change, verb.help, (ID, *OWN_OPTIONS.get(verb.name, ()), *CHANGE), uses_model=has_text
+            )
+            for verb in VERBS.values()
+        },
+        "find-person": CommandVerb(
+            list_mentions,
+            "list everything that names a person",
+            (option("name", help="the name as it is written"),),
+        ),
+    }

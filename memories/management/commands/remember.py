@@ -3,14 +3,13 @@
 import dataclasses
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
-
 from access.errors import InvalidInput
+from access.management.options import ALLOW, GROUP, THREAD, flag, option
 from access.tokens import operator
 from memories.browse.serializers import stored_json
 from memories.draft import STORED, Draft
 from memories.draft.registry import FieldInput, offered_in
-from memories.management.field_options import add_field_options, read_fields
+from memories.management.field_options import field_options, read_fields
 from memories.management.output import FaceCommand, printable, read_text
 from memories.models import Memory
 from memories.queries.labels import label_of
@@ -48,22 +47,15 @@ class Command(FaceCommand):
     examples = EXAMPLES
     uses_model = True
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("content", help="the text; - reads standard input")
-        parser.add_argument("--lines", action="store_true", help="store each line as its own memory")
-        add_field_options(parser, FIELDS)
-        parser.add_argument(
-            "--thread", default="", metavar="NAME", help="the thread (conversation) it belongs to"
-        )
-        parser.add_argument("--supersedes", metavar="ID", help="id of the memory that this one replaces")
-        parser.add_argument(
-            "--allow",
-            action="append",
-            default=[],
-            metavar="KIND",
-            help="a guessed secret that is none: password",
-        )
+    options = (
+        option("content", help="the text; - reads standard input"),
+        flag("--lines", "store each line as its own memory"),
+        GROUP,
+        *field_options(FIELDS),
+        THREAD,
+        option("--supersedes", metavar="ID", help="id of the memory that this one replaces"),
+        ALLOW,
+    )
 
     def act(self, options: dict[str, Any]) -> int:
         draft = read_draft(options)

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any, Final
 
+from access.management.options import GROUP
 from access.tokens import operator
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable
@@ -21,7 +22,7 @@ class Command(FaceCommand):
 
     help = "Count memories by type, state, trust and scope, and the open decisions."
     examples = EXAMPLES
-    group_help = "default: all groups"
+    options = (GROUP.but(help="default: all groups"),)
 
     def act(self, options: dict[str, Any]) -> int:
         counted = memory_stats(operator(), group=options["group"], everywhere=not options["group"])

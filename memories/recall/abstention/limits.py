@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from math import log, sqrt
 
-from django.conf import settings
-
 from memories.recall.adjustments import speaker_of
 from memories.recall.candidates import Candidate
 from memories.recall.pipeline import Ranking
@@ -26,7 +24,7 @@ from memories.recall.weights import (
 
 def choose_limits(ranking: Ranking, judged: Sequence[int], *, vectors: int) -> AbstentionLimits:
     """The limits for the kind of text that most of the judged are, or those for few texts or unknown ones."""
-    if vectors < crowd_size() and sum(len(row.content) for row in ranking.rows.values()) < CROWD_CHARS:
+    if vectors < CROWD and sum(len(row.content) for row in ranking.rows.values()) < CROWD_CHARS:
         return FEW
     if not ranking.rows:
         return UNKNOWN
@@ -44,13 +42,8 @@ def is_talk(candidate: Candidate, content: str) -> bool:
 
 def group_level(cosines: Iterable[float]) -> float:
     """The cosine of the last of a crowd: any text of the group comes so close, the closer the more there are."""
-    nearest = sorted(cosines, reverse=True)[: crowd_size()]
+    nearest = sorted(cosines, reverse=True)[:CROWD]
     return nearest[-1] if nearest else 0.0
-
-
-def crowd_size() -> int:
-    """The number of candidates that make a crowd: no more than either search returns."""
-    return min(CROWD, settings.LOCI.retrieval.candidates)
 
 
 def small_store_limit(candidates: int) -> float:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.conf import settings
-
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_memories
@@ -15,7 +13,7 @@ from memories.recall.question import Question
 from memories.recall.shown.collecting import AnswerLimits, read_collecting, usual_limit
 from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
-from memories.recall.weights import JUDGED_CANDIDATES
+from memories.recall.weights import CANDIDATES, JUDGED_CANDIDATES
 
 # Each filter by name, and the fields of a Visibility without it.
 _WITHOUT_FILTER: dict[str, dict[str, Any]] = {
@@ -48,7 +46,7 @@ def explain_place(
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
-        return Placement(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
+        return Placement(None, f"neither search has it among its first {CANDIDATES}")
     rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
     if not is_answerable(question, ranking, best, trace):

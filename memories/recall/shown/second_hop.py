@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from django.conf import settings
-
 from access.visibility import Visibility
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.by_key import read_memories
@@ -16,7 +14,7 @@ from memories.recall.pipeline import Ranking, current_tuning, gather, score_cand
 from memories.recall.question import Question
 from memories.recall.shown.verified_first import find_crowded_out, put_verified_first
 from memories.recall.trace import Trace
-from memories.recall.weights import HOP_BOOST, HOP_CANDIDATES, HOP_NAMES, HOP_TO_FIRST
+from memories.recall.weights import CANDIDATES, HOP_BOOST, HOP_CANDIDATES, HOP_NAMES, HOP_TO_FIRST
 from memories.search.base import search_index
 from memories.search.identifiers import identifiers_in
 from memories.search.query_terms import STOP_WORDS, match_for, words
@@ -41,7 +39,7 @@ def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace
     gathered = gather(question, visibility, mode=mode, trace=trace)
     missed: list[int] = []
     if mode == "hybrid":
-        missed = find_crowded_out(gathered, question, visibility, limit=settings.LOCI.retrieval.candidates)
+        missed = find_crowded_out(gathered, question, visibility, limit=CANDIDATES)
     if missed:
         gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
     ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)

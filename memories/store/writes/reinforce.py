@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -13,6 +12,7 @@ from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.models import AuditEntry
+from memories.draft import DECAY_FLOOR
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store.neighbours import is_overwriting
@@ -41,7 +41,7 @@ def reinforce(
         values: dict[str, Any] = {"confidence": before, "updated_at": now}
         if not is_counted:
             values["confidence"] = min(1.0, round(before + REINFORCEMENT, 6))
-        if before <= settings.LOCI.maintenance.decay_floor:
+        if before <= DECAY_FLOOR:
             values["decayed_at"] = now  # fully decayed: decay starts again from now
         was, start = memory.valid_from, starts.get(memory.key)
         if was is not None and start is not None and start < was:

@@ -1,23 +1,24 @@
 """`manage.py export`: write the store, or some groups, as JSON lines that 'import' can rebuild."""
 
-import argparse
 import dataclasses
-import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from access.errors import Conflict, InvalidInput, LociError
+from access.errors import Conflict, InvalidInput
+from access.management.command import CommandAnswer
+from access.management.options import GROUPS, flag, option
 from access.tokens import operator
 from memories.language.plurals import format_count
+from memories.management.output import FaceCommand
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replace_file, replace_sealed_file
 from sources.format import counts_text
-from sources.sharing import EXPORTERS, NAMES, SharedReport, export_as
+from sources.sharing import EXPORTERS, NAMES, export_as
 from storage.encryption import DatabaseKey, KeyProblem, database_key
 
 EXAMPLES: Final = """\
@@ -35,86 +36,73 @@ FORMATS: Final = "".join(f"  {exporter.name:12}{exporter.description}\n" for exp
 WHOLE: Final = "loci"
 
 
-class Command(BaseCommand):
-    """Parses, calls sources.exporting.export(), renders."""
+class Command(FaceCommand):
+    """Exports of Loci, and for other programs."""
 
     help = "Export memories and what belongs to them as JSON lines; 'import' reads them."
+    examples = EXAMPLES + FORMATS
+    options = (
+        option("file", type=Path, nargs="?", help="a new file or folder; default: standard output"),
+        option("--to", default=WHOLE, choices=[WHOLE, *NAMES], metavar="FORMAT",
+               help="format of another program; default: an export of Loci, which loses nothing"),
+        flag("--overwrite", "replace an existing file"),
+        GROUPS,
+        flag("--vectors", "include the vectors"),
+        flag("--encrypt", "encrypt the file with the store's key (storage.encryption)"),
+    )  # fmt: skip
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES + FORMATS
-        parser.add_argument(
-            "file", type=Path, nargs="?", help="a new file or folder; default: standard output"
-        )
-        parser.add_argument("--to", default=WHOLE, choices=[WHOLE, *NAMES], metavar="FORMAT",
-                            help="format of another program; default: an export of Loci, which loses nothing")  # fmt: skip
-        parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
-        parser.add_argument("--group", action="append", default=[], help="only this group; may be repeated")
-        parser.add_argument("--vectors", action="store_true", help="include the vectors")
-        parser.add_argument("--encrypt", action="store_true",
-                            help="encrypt the file with the store's key (storage.encryption)")  # fmt: skip
-        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         path: Path | None = options["file"]
-        is_shared = options["to"] != WHOLE
-        # Lines on standard output must not be mixed with the answer.
-        answer = self.stdout if path or is_shared else self.stderr
+        if path is None:
+            self.stdout = self.stderr  # lines on standard output must not be mixed with the answer
         try:
-            report, text = self._share(path, options) if is_shared else self._export(path, options)
-        except LociError as error:
-            if options["json"]:
-                answer.write(json.dumps(error.as_dict()))
-            raise CommandError(str(error)) from error
+            return share(path, options) if options["to"] != WHOLE else export_whole(path, options)
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else text)
-
-    def _export(self, path: Path | None, options: dict[str, Any]) -> tuple[ExportReport, str]:
-        if options["encrypt"] and path is None:
-            raise InvalidInput(
-                "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
-            )
-        if path and path.is_file() and not options["overwrite"]:
-            raise Conflict(
-                f"{path} already exists.",
-                hint="Name a new file, or replace it with --overwrite.",
-                field="file",
-            )
-        if path and options["encrypt"]:
-            target: Any = replace_sealed_file(path, _key_for_export())
-        else:
-            target = replace_file(path) if path else nullcontext(sys.stdout)
-        with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
-            report = export(
-                operator(), out, groups=options["group"], vectors=options["vectors"], on_progress=bar.update
-            )
-        log = "" if report.has_log else " The log is not included: it is exported only with the whole store."
-        return report, f"{_told(report)}{log}"
-
-    def _share(self, path: Path | None, options: dict[str, Any]) -> tuple[SharedReport, str]:
-        """Export for another program."""
-        if options["encrypt"]:
-            raise InvalidInput(
-                "Other programs cannot read an encrypted export.", hint="Leave out --to.", field="encrypt"
-            )
-        if path is None:
-            raise InvalidInput(
-                "No file or folder is named.", hint=f"loci export PATH --to {options['to']}", field="file"
-            )
-        with tqdm(unit="memory", file=sys.stderr, disable=None, leave=False) as bar:
-            report = export_as(
-                operator(), options["to"], path,
-                groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
-            )  # fmt: skip
-        return report, _told(report)
 
 
-def _told(report: ExportReport | SharedReport) -> str:
-    return f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
+def export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
+    """An export of Loci, to a file or standard output."""
+    if options["encrypt"] and path is None:
+        raise InvalidInput(
+            "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
+        )
+    if path and path.is_file() and not options["overwrite"]:
+        raise Conflict(
+            f"{path} already exists.", hint="Name a new file, or replace it with --overwrite.", field="file"
+        )
+    if path and options["encrypt"]:
+        target: Any = replace_sealed_file(path, key_for_export())
+    else:
+        target = replace_file(path) if path else nullcontext(sys.stdout)
+    with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
+        report = export(
+            operator(), out, groups=options["group"], vectors=options["vectors"], on_progress=bar.update
+        )
+    return CommandAnswer(dataclasses.asdict(report), report_text(report))
 
 
-def _key_for_export() -> DatabaseKey:
+def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
+    """An export for another program."""
+    if options["encrypt"]:
+        raise InvalidInput(
+            "Other programs cannot read an encrypted export.", hint="Leave out --to.", field="encrypt"
+        )
+    if path is None:
+        raise InvalidInput(
+            "No file or folder is named.", hint=f"loci export PATH --to {options['to']}", field="file"
+        )
+    with tqdm(unit="memory", file=sys.stderr, disable=None, leave=False) as bar:
+        report = export_as(
+            operator(), options["to"], path,
+            groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
+        )  # fmt: skip
+    text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
+    return CommandAnswer(dataclasses.asdict(report), text)
+
+
+def key_for_export() -> DatabaseKey:
+    """The store's key; raises InvalidInput if it has none."""
     try:
         key = database_key()
     except KeyProblem as problem:
@@ -126,3 +114,10 @@ def _key_for_export() -> DatabaseKey:
             field="encrypt",
         )
     return key
+
+
+def report_text(report: ExportReport) -> str:
+    """The report in words."""
+    counts = counts_text(report.counts)
+    log = "" if report.has_log else " The log is not included: it is exported only with the whole store."
+    return f"Exported {counts} of {format_count(len(report.groups), 'group')}.{log}"

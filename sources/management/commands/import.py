@@ -1,17 +1,17 @@
 """`manage.py import`: import a file of any format in the registry."""
 
 import gc
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from access.errors import InvalidInput
+from access.management.command import CommandAnswer
+from access.management.options import DRY_RUN, GROUP, SOURCE, flag, option
 from access.tokens import operator
-from memories.language.timestamps import parse_moment
+from memories.management.field_options import SINCE
 from memories.management.output import FaceCommand
 from memories.types import Scope, Type
 from sources.importing import AUTO, IMPORTERS, NAMES, choose_importer
@@ -42,60 +42,52 @@ LIVE, PENDING = Waiting.LIVE.value, Waiting.PENDING.value
 
 
 class Command(FaceCommand):
-    """Parses, runs the importer of the file's format, renders."""
+    """Runs the importer of the file's format."""
 
     help = "Import memories from other programs, files of texts, or an export of Loci. Repeating an import adds only what is new."
     examples = EXAMPLES + FORMATS
-    takes_group = False
+    options = (
+        option("file", type=Path, nargs="?", help="the file, zip or folder"),
+        option("--from", "--format", dest="format", default=AUTO, choices=[AUTO, *NAMES], metavar="FORMAT",
+               help="format of the file; default: recognise it"),
+        GROUP.but(default="", help="put everything into this group"),
+        option("--map", type=Path, metavar="FILE", read=lambda file, field: read_places(file),
+               help="lines `place = group`: choose groups by project, user or folder at the origin"),
+        option("--as", dest="waiting", default="", choices=[LIVE, PENDING], metavar="WAY",
+               help="live or pending; default: facts from chats wait for a person, all else is live"),
+        SINCE.but(help="leave out what is older"),
+        flag("--turns", "claude-code: import the turns of sessions too"),
+        SOURCE.but(help="source of the texts; default: the format, or the file's name"),
+        option("--type", default="", choices=["", *Type.values], metavar="TYPE",
+               help="type of every text; default: as the format says"),
+        option("--scope", default=Scope.GROUP, choices=Scope.values, help="default: group"),
+        flag("--as-own", "the texts are the team's own, not from outside"),
+        DRY_RUN,
+        flag("--strict", "stop at the first rejected line"),
+        option("--undo", default="", metavar="RUN", help="take back the import with this id"),
+    )  # fmt: skip
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("file", type=Path, nargs="?", help="the file, zip or folder")
-        parser.add_argument("--from", "--format", dest="format", default=AUTO, choices=[AUTO, *NAMES], metavar="FORMAT",
-                            help="format of the file; default: recognise it")  # fmt: skip
-        parser.add_argument("--group", default="", help="put everything into this group")
-        parser.add_argument("--map", type=Path, metavar="FILE",
-                            help="lines `place = group`: choose groups by project, user or folder at the origin")  # fmt: skip
-        parser.add_argument("--as", dest="waiting", default="", choices=[LIVE, PENDING], metavar="WAY",
-                            help="live or pending; default: facts from chats wait for a person, all else is live")  # fmt: skip
-        parser.add_argument("--since", default="", metavar="DATE", help="leave out what is older")
-        parser.add_argument(
-            "--turns", action="store_true", help="claude-code: import the turns of sessions too"
-        )
-        parser.add_argument(
-            "--source", default="", help="source of the texts; default: the format, or the file's name"
-        )
-        parser.add_argument("--type", default="", choices=["", *Type.values], metavar="TYPE",
-                            help="type of every text; default: as the format says")  # fmt: skip
-        parser.add_argument("--scope", default=Scope.GROUP, choices=Scope.values, help="default: group")
-        parser.add_argument(
-            "--as-own", action="store_true", help="the texts are the team's own, not from outside"
-        )
-        parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
-        parser.add_argument("--strict", action="store_true", help="stop at the first rejected line")
-        parser.add_argument("--undo", default="", metavar="RUN", help="take back the import with this id")
-
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         # Objects alive now stay alive, so the garbage collector need not examine them again.
         gc.freeze()
         if options["undo"]:
-            self._undo(options["undo"], as_json=options["json"])
-            return 0
+            with tqdm(unit="write", file=sys.stderr, disable=None, leave=False) as bar:
+                done = undo_import(
+                    operator(), options["undo"], on_progress=lambda count: bar.update(count - bar.n)
+                )
+            return CommandAnswer(done.as_json(), done.as_text())
         if options["file"] is None:
             raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
         importer, report = self._import(options["file"], options)
-        if options["json"]:
-            self.print_json({"format": importer.name, **report.as_json()})
-        elif options["dry_run"]:
-            self.stdout.write(f"Nothing was written. It would be: {report.as_text()}{_show_sample(report)}")
-        else:
-            self.stdout.write(report.as_text())
-            if report.run:
-                self.stderr.write(f"Take it back with: loci import --undo {report.run}")
+        text, fault = report.as_text(), ""
+        if options["dry_run"]:
+            text = f"Nothing was written. It would be: {text}{show_sample(report)}"
+        elif report.run:
+            text += f"\nTake it back with: loci import --undo {report.run}"
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
-            raise CommandError(f"{lost} not stored.{_list_faults(report.faults, report.unit)}")
-        return 0
+            fault = f"{lost} not stored.{list_faults(report.faults, report.unit)}"
+        return CommandAnswer({"format": importer.name, **report.as_json()}, text, fault=fault)
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         """Import a file; an encrypted export is unsealed first."""
@@ -115,8 +107,8 @@ class Command(FaceCommand):
             options["type"],
             options["scope"],
             waiting=options["waiting"],
-            since=parse_moment(options["since"], field="since") if options["since"] else None,
-            places=read_places(options["map"]) if options["map"] else (),
+            since=options["since"],
+            places=options["map"] or (),
             with_turns=options["turns"],
             as_own=options["as_own"],
         )
@@ -137,20 +129,17 @@ class Command(FaceCommand):
             )
         return importer, report
 
-    def _undo(self, run: str, *, as_json: bool) -> None:
-        with tqdm(unit="write", file=sys.stderr, disable=None, leave=False) as bar:
-            result = undo_import(operator(), run, on_progress=lambda done: bar.update(done - bar.n))
-        self.stdout.write(json.dumps(result.as_json()) if as_json else result.as_text())
 
-
-def _show_sample(report: ImportReport) -> str:
+def show_sample(report: ImportReport) -> str:
+    """The first texts of a report, each on a new line."""
     shown = [
         f"\n  {each['type']}: {' '.join(each['content'].split())[:SAMPLE_CHARS]}" for each in report.sample
     ]
     return "".join(["\nFor example:", *shown]) if shown else ""
 
 
-def _list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
+def list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
+    """The first rejected lines with their reasons, each on a new line."""
     shown = "".join(f"\n  {unit} {fault.line}: {fault.why}" for fault in faults[:FAULTS_SHOWN])
     more = len(faults) - FAULTS_SHOWN
     return shown + (f"\n  … and {more} more; --json lists all" if more > 0 else "")

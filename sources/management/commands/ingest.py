@@ -4,12 +4,13 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from access.errors import InvalidInput
+from access.management.command import CommandAnswer
+from access.management.options import DRY_RUN, GROUP, SOURCE, flag, many, option
 from access.tokens import operator
-from memories.management.output import FaceCommand, printable
+from memories.management.output import FaceCommand, in_lines, printable
 from sources.artifacts.ingest import IngestReport, ingest_path
 from sources.artifacts.reading.files import MAX_TEXT_BYTES, FileRules
 from sources.artifacts.vectors import embed_chunks
@@ -34,35 +35,31 @@ class Command(FaceCommand):
     examples = EXAMPLES
     uses_model = True
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("path", type=Path, help="a folder or a file on this machine")
-        parser.add_argument(
-            "--source", default="", help="name of the folder; default: the repository's or folder's name"
-        )
-        parser.add_argument("--include", action="append", default=[], metavar="GLOB", help="read only these; may be repeated")  # fmt: skip
-        parser.add_argument("--exclude", action="append", default=[], metavar="GLOB", help="leave these out")
-        parser.add_argument("--max-kb", type=int, default=MAX_TEXT_BYTES // 1024, metavar="N",
-                            help="leave out larger texts; default: 1024")  # fmt: skip
-        parser.add_argument("--again", action="store_true", help="read unchanged files too")
-        parser.add_argument("--gone", action="store_true", help="most known files are gone: retire them")
-        parser.add_argument("--later", action="store_true", help="leave the vectors to the worker")
-        parser.add_argument("--dry-run", action="store_true", help="write nothing, show what would happen")
+    options = (
+        option("path", type=Path, help="a folder or a file on this machine"),
+        GROUP,
+        SOURCE.but(help="name of the folder; default: the repository's or folder's name"),
+        many("--include", "GLOB", "read only these"),
+        many("--exclude", "GLOB", "leave these out"),
+        option("--max-kb", type=int, default=MAX_TEXT_BYTES // 1024, metavar="N",
+               help="leave out larger texts; default: 1024"),
+        flag("--again", "read unchanged files too"),
+        flag("--gone", "most known files are gone: retire them"),
+        flag("--later", "leave the vectors to the worker"),
+        DRY_RUN,
+    )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> int:
-        report = self._read(options)
-        embedded = 0
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
+        report, embedded = self._read(options), 0
         if not options["later"] and not options["dry_run"]:
             with tqdm(unit="chunk", file=sys.stderr, disable=None, leave=False) as bar:
                 embedded = embed_chunks(on_progress=bar.update)
-        if options["json"]:
-            self.print_json({**report.as_json(), "embedded": embedded})
-            return 0
-        head = "Nothing was written. It would be:\n" if options["dry_run"] else ""
-        self.stdout.write(head + printable(report.as_text(), keep_lines=True))
-        if embedded:
-            self.stdout.write(f"Vectors: {embedded:,} computed.")
-        return 0
+        text = in_lines(
+            "Nothing was written. It would be:" if options["dry_run"] else "",
+            printable(report.as_text(), keep_lines=True),
+            f"Vectors: {embedded:,} computed." if embedded else "",
+        )
+        return CommandAnswer({**report.as_json(), "embedded": embedded}, text)
 
     def _read(self, options: dict[str, Any]) -> IngestReport:
         if not 1 <= options["max_kb"] <= 10 * 1024:

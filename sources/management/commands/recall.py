@@ -1,12 +1,12 @@
-"""`manage.py recall` (also `search`): ask a question."""
+"""`manage.py recall`: ask a question."""
 
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
-
+from access.management.options import GROUP, SOURCE, THREAD, flag, many, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
 from memories.language.timestamps import parse_moment
+from memories.management.field_options import AS_OF, KNOWN_AT
 from memories.management.output import (
     NOTHING_FOUND,
     FaceCommand,
@@ -26,7 +26,7 @@ from sources.artifacts.evidence import EVIDENCE_ALONE, KINDS, EvidenceItem, reca
 EXAMPLES: Final = """\
 examples:
   loci recall "which database do we use?" --group ledger
-  loci search "deploy port" --type semantic --max-results 3
+  loci recall "deploy port" --type semantic --max-results 3
   loci recall "who decided that?" --as-of 2026-03-01T00:00:00Z
   loci recall "deploy port" --explain
   loci recall "where is the VAT computed?" --kind memories --kind evidence
@@ -44,44 +44,31 @@ class Command(FaceCommand):
     examples = EXAMPLES
     uses_model = True
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("query", help="a question or words; - reads standard input")
-        parser.add_argument(
-            "--type", action="append", choices=Type.values, default=[], help="may be repeated"
-        )
-        parser.add_argument(
-            "--tag", action="append", default=[], metavar="WORD", help="may be repeated; all must match"
-        )
-        parser.add_argument(
-            "--kind", action="append", default=[], choices=KINDS, help="may be repeated; default: memories"
-        )
-        parser.add_argument("--scope", choices=Scope.values)
-        parser.add_argument("--mode", choices=MODES, help="default: the setting retrieval.mode")
-        parser.add_argument("--max-results", type=int, metavar="N")
-        parser.add_argument("--token-budget", type=int, metavar="N")
-        parser.add_argument("--summary-only", action="store_true", help="only the start of each text")
-        parser.add_argument("--min-confidence", type=float, default=0.0, metavar="0..1")
-        parser.add_argument("--min-importance", type=int, default=0, metavar="0..10")
-        parser.add_argument("--thread", default="", metavar="NAME", help="only memories of this thread")
-        parser.add_argument("--source", default="", metavar="NAME", help="only memories from this source")
-        parser.add_argument("--as-of", metavar="TIME", help="what was true then: 2026-11-21T09:30:00Z")
-        parser.add_argument("--known-at", metavar="TIME", help="what Loci knew then")
-        parser.add_argument(
-            "--after", metavar="TIME", help="only memories that happened, or were stored, since then"
-        )
-        parser.add_argument(
-            "--before", metavar="TIME", help="only memories that happened, or were stored, before then"
-        )
-        parser.add_argument(
-            "--include-orphans",
-            action="store_true",
-            help="also memories of commits that the branch of this folder does not contain",
-        )
-        parser.add_argument("--explain", action="store_true", help="explain the results")
+    options = (
+        option("query", help="a question or words; - reads standard input"),
+        GROUP,
+        many("--type", None, "of this type", choices=Type.values),
+        many("--tag", "WORD", "with this tag; all must match"),
+        many("--kind", None, "default: memories", choices=KINDS),
+        option("--scope", choices=Scope.values),
+        option("--mode", choices=MODES, help="default: the setting retrieval.mode"),
+        option("--max-results", type=int, metavar="N"),
+        option("--token-budget", type=int, metavar="N"),
+        flag("--summary-only", "only the start of each text"),
+        option("--min-confidence", type=float, default=0.0, metavar="0..1"),
+        option("--min-importance", type=int, default=0, metavar="0..10"),
+        THREAD.but(help="only memories of this thread"),
+        SOURCE,
+        AS_OF,
+        KNOWN_AT,
+        option("--after", metavar="TIME", read=parse_moment, help="only what happened, or was stored, since then"),
+        option("--before", metavar="TIME", read=parse_moment, help="only what happened, or was stored, before then"),
+        flag("--include-orphans", "also memories of commits that the branch of this folder does not contain"),
+        flag("--explain", "explain the results"),
+    )  # fmt: skip
 
     def act(self, options: dict[str, Any]) -> int:
-        answer = recall_kinds(local_operator(), _read_request(options), options["kind"])
+        answer = recall_kinds(local_operator(), read_request(options), options["kind"])
         recalled, evidence = answer.recalled, answer.evidence
         if options["json"]:
             self.print_json(wide_json(answer))
@@ -119,7 +106,7 @@ class Command(FaceCommand):
         for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
             self._print_item(rank, item)
         if recalled.left_out:
-            self.stdout.write(_describe_left_out(recalled))
+            self.stdout.write(describe_left_out(recalled))
         if recalled.trace is not None:
             self._print_trace(recalled, recalled.trace)
 
@@ -157,7 +144,7 @@ class Command(FaceCommand):
 
     def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
         self.stdout.write("\nSteps")
-        steps = [[step.name, _describe_detail(step.detail)] for step in trace.steps]
+        steps = [[step.name, describe_detail(step.detail)] for step in trace.steps]
         self.print_table(steps, header=("step", "what it did"))
         names = sorted({name for item in recalled.items for name in item.numbers})
         if names:
@@ -169,8 +156,8 @@ class Command(FaceCommand):
             self.print_table(rows, header=("#", *names))
 
 
-def _read_request(options: dict[str, Any]) -> RecallRequest:
-    moments = {n: parse_moment(options[n], field=n) if options[n] else None for n in MOMENTS}
+def read_request(options: dict[str, Any]) -> RecallRequest:
+    """The request that the options describe."""
     narrowing = Narrowing(
         types=frozenset(options["type"]),
         scope=options["scope"] or "",
@@ -180,10 +167,7 @@ def _read_request(options: dict[str, Any]) -> RecallRequest:
         thread=options["thread"],
         source=options["source"],
         include_orphans=options["include_orphans"],
-        as_of=moments["as_of"],
-        known_at=moments["known_at"],
-        after=moments["after"],
-        before=moments["before"],
+        **{name: options[name] for name in MOMENTS},
     )
     return RecallRequest(
         read_text(options["query"], field="query"),
@@ -197,13 +181,14 @@ def _read_request(options: dict[str, Any]) -> RecallRequest:
     )
 
 
-def _describe_left_out(recalled: RecallResult) -> str:
+def describe_left_out(recalled: RecallResult) -> str:
+    """Why results are missing, and the option that would show them."""
     if recalled.items or recalled.nearest:
         return f"{recalled.left_out} more did not fit the token budget (--token-budget)."
     found = "of the closest matches" if recalled.abstained else f"found in {printable(recalled.group)}"
     return f"{recalled.left_out} {found}, but none fits the token budget: raise --token-budget, or use --summary-only."
 
 
-def _describe_detail(detail: dict[str, Any]) -> str:
+def describe_detail(detail: dict[str, Any]) -> str:
     """A step's values on one line, without the empty ones."""
     return ", ".join(f"{name} {value}" for name, value in detail.items() if value not in ("", [], {}, None))

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db.models import Count
 
+from access.management.options import GROUP, either, flag, option
 from access.tokens import operator
 from memories.management.output import FaceCommand
 from sources.models import WAS_WRITTEN, WatchedFile, WatchedFolder, WatchedSection
@@ -46,18 +47,16 @@ class Command(FaceCommand):
     help = "Watch folders of notes, whose sections are memories of a group."
     examples = EXAMPLES
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the folder, how it is watched, and what else to do with it."""
-        super().add_arguments(parser)
-        parser.add_argument("folder", nargs="?", metavar="DIR", help="none: list the watched folders")
-        parser.add_argument("--poll", action="store_true", help="look at it regularly, for network drives")
-        parser.add_argument(
-            "--as-own", action="store_true", help="its texts are the team's own, not from outside"
-        )
-        one = parser.add_mutually_exclusive_group()
-        one.add_argument("--once", action="store_true", help="look through a watched folder here and now")
-        for name, (meaning, _, _) in ACTIONS.items():
-            one.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=meaning)
+    options = (
+        option("folder", nargs="?", metavar="DIR", help="none: list the watched folders"),
+        GROUP,
+        flag("--poll", "look at it regularly, for network drives"),
+        flag("--as-own", "its texts are the team's own, not from outside"),
+        either(
+            flag("--once", "look through a watched folder here and now"),
+            *(flag(f"--{name.replace('_', '-')}", meaning) for name, (meaning, _, _) in ACTIONS.items()),
+        ),
+    )
 
     def act(self, options: dict[str, Any]) -> int:
         if options["folder"] is None:

@@ -174,12 +174,12 @@ def test_a_superuser_lifts_a_lock_in_the_browser(alice: User, bob: User, charlie
 def test_an_operator_lifts_a_lock_by_command(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(5):
         log_in("alice", "wrong")
-    call_command("lockout", "list")
+    call_command("person", "unlock")
     listed = capsys.readouterr().out
     assert "alice" in listed
-    call_command("lockout", "lift", str(Attempts.objects.get(kind="login").id)[:8])
+    call_command("person", "unlock", str(Attempts.objects.get(kind="login").id)[:8])
     assert is_in(log_in("alice", PASSWORD))
-    call_command("lockout", "list")
+    call_command("person", "unlock")
     assert "Nobody is locked out." in capsys.readouterr().out
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -29,9 +30,9 @@ Send = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def three_are_free(settings: Settings) -> None:
-    limits = replace(settings.LOCI.access, token_failures=3, lock_s=30, longest_lock_s=100)
-    settings.LOCI = replace(settings.LOCI, access=limits)
+def three_are_free(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_failures=3))
+    monkeypatch.setattr(lockouts, "LONGEST_LOCK", timedelta(seconds=100))
 
 
 @pytest.fixture(autouse=True)
@@ -150,12 +151,12 @@ def test_a_store_that_cannot_be_written_still_says_why(monkeypatch: pytest.Monke
 def test_a_lock_is_listed_and_lifted(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(3):
         over_rest(WRONG)
-    call_command("lockout", "list")
+    call_command("person", "unlock")
     assert "token" in capsys.readouterr().out
     owner = Client()
     owner.force_login(alice)
     assert "invalid tokens" in owner.get("/admin/access/attempts/").content.decode()
-    call_command("lockout", "lift", str(Attempts.objects.get().id))
+    call_command("person", "unlock", str(Attempts.objects.get().id))
     assert over_rest(WRONG).status_code == 401
 
 
@@ -194,11 +195,12 @@ def test_a_try_that_comes_while_the_lock_lasts_is_not_counted(clock: time_machin
 
 
 def test_old_counts_of_every_kind_are_deleted_but_no_lock_that_lasts(
-    clock: time_machine.Traveller, settings: Settings
+    clock: time_machine.Traveller, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = replace(settings.LOCI.access, token_failures=1, lock_s=600_000, longest_lock_s=600_000)
     count_try(token_limit(), HOME)
-    settings.LOCI = replace(settings.LOCI, access=long)
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_failures=1))
+    for name in ("FIRST_LOCK", "LONGEST_LOCK"):
+        monkeypatch.setattr(lockouts, name, timedelta(seconds=600_000))
     count_try(token_limit(), OFFICE)
     clock.shift(3 * 86_400)
     assert delete_expired() == 1

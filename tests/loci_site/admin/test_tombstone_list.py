@@ -20,7 +20,7 @@ TEXT = "The archive is kept in the northern cellar."
 
 def run(*words: str) -> str:
     out = StringIO()
-    call_command("tombstones", "list", *words, stdout=out)
+    call_command("memory", "tombstones", *words, stdout=out)
     return out.getvalue()
 
 

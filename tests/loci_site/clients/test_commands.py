@@ -42,13 +42,13 @@ def test_a_client_is_connected_once_and_its_token_goes_with_it(
     assert [(row["client"], row["token"], len(row["files"]["user"])) for row in status] == [
         ("codex", "valid", 2)
     ]
-    command("disconnect", "codex", "--dry-run")
+    command("connect", "codex", "--remove", "--dry-run")
     assert (tmp_path / ".codex" / "hooks.json").exists()
-    assert "Its token is revoked." in command("disconnect", "codex")
+    assert "Its token is revoked." in command("connect", "codex", "--remove")
     assert [path for path in (tmp_path / ".codex").rglob("*") if path.is_file()] == []
     token.refresh_from_db()
     assert not token.is_valid()
-    assert "is not connected" in command("disconnect", "codex")
+    assert "is not connected" in command("connect", "codex", "--remove")
 
 
 @pytest.mark.parametrize(
@@ -75,29 +75,27 @@ def test_a_project_gets_no_secret(tmp_path: Path) -> None:
     assert "LOCI_TOKEN" in command("connect", "claude-code", "--scope", "project")
     text = (tmp_path / "project" / ".mcp.json").read_text()
     assert "Bearer ${LOCI_TOKEN}" in text
-    command("disconnect", "claude-code", "--scope", "project")
+    command("connect", "claude-code", "--remove", "--scope", "project")
 
 
 def test_lines_for_agents_are_written_once_and_taken_out(tmp_path: Path, ledger: Group) -> None:
     file, other = tmp_path / "project" / "AGENTS.md", tmp_path / "project" / "CLAUDE.md"
     file.write_text("# Rules\n\nBe kind.\n")
-    command("agents", "--group", "ledger")
+    project = ("connect", "claude-code", "--scope", "project", "--group", "ledger")
+    assert "AGENTS.md would be written" in command(*project, "--dry-run")
+    assert file.read_text() == "# Rules\n\nBe kind.\n"
+    command(*project)
     once = file.read_text()
     assert once.startswith("# Rules\n\nBe kind.\n")
     assert "group `ledger`" in once
-    command("agents", "--group", "ledger")
+    command(*project)
     assert (file.read_text(), other.exists()) == (once, False)
-    command("agents", "--remove")
-    assert file.read_text() == "# Rules\n\nBe kind.\n"
+    other.write_text("@AGENTS.md\n")
+    command(*project)
+    assert "group `ledger`" in other.read_text()
+    command(*project[:4], "--remove")
+    assert (file.read_text(), other.read_text()) == ("# Rules\n\nBe kind.\n", "@AGENTS.md\n")
     file.unlink()
-    command("agents")
-    command("agents", "--remove")
+    command(*project)
+    command(*project[:4], "--remove")
     assert not file.exists()
-
-
-def test_cursors_rule_is_ignored_by_git(tmp_path: Path) -> None:
-    (tmp_path / "project" / ".git").mkdir()
-    assert "git ignores it" in command("agents", "--cursor")
-    rule = tmp_path / "project" / ".cursor" / "rules" / "loci.mdc"
-    assert rule.read_text().startswith("---\ndescription")
-    assert (tmp_path / "project" / ".git" / "info" / "exclude").read_text() == "/.cursor/rules/loci.mdc\n"

@@ -9,6 +9,8 @@ import pytest
 
 from loci_site.config import KEYS, Config, ConfigError, load_config
 from loci_site.config.databases import all_databases, postgresql_settings
+from loci_site.config.readers import removed_settings
+from loci_site.config.sections import REMOVED
 from tests.settings import REPOSITORY
 
 
@@ -27,11 +29,7 @@ def test_without_file_or_variables_the_defaults_hold(tmp_path: Path) -> None:
     config = load_config({"LOCI_HOME": str(tmp_path)})
     assert (config.home, config.storage.database) == (tmp_path, tmp_path / "memory.db")
     assert (config.server.host, config.server.port, config.server.allowed_hosts) == ("127.0.0.1", 8000, ())
-    assert (config.storage.busy_timeout_s, config.retrieval.mode, config.embedding.hub) == (
-        20.0,
-        "hybrid",
-        True,
-    )
+    assert (config.access.token_days, config.retrieval.mode, config.embedding.hub) == (0, "hybrid", True)
     assert (config.embedding.model_dir, config.redis_url) == (None, "")
 
 
@@ -43,13 +41,13 @@ def test_the_file_is_read(tmp_path: Path) -> None:
     env = write(
         tmp_path,
         '[server]\nport = 9000\nallowed_hosts = ["a.example", "b.example"]\n'
-        '[storage]\ndatabase = "other.db"\nnear_cosine = 0.9\n[embedding]\nhub = false\nwait_s = 2\n',
+        '[storage]\ndatabase = "other.db"\n[embedding]\nhub = false\n[retrieval]\nlength_penalty = 1\n',
     )
     config = load_config(env)
     assert (config.server.port, config.server.allowed_hosts) == (9000, ("a.example", "b.example"))
-    assert (config.storage.database, config.storage.near_cosine) == (tmp_path / "other.db", 0.9)
+    assert config.storage.database == tmp_path / "other.db"
     assert config.embedding.hub is False
-    assert (config.embedding.wait_s, type(config.embedding.wait_s)) == (2.0, float)
+    assert (config.retrieval.length_penalty, type(config.retrieval.length_penalty)) == (1.0, float)
 
 
 def test_a_variable_wins_over_the_file_and_the_long_name_over_the_short(tmp_path: Path) -> None:
@@ -96,8 +94,8 @@ def test_a_relative_database_in_a_variable_starts_where_the_command_runs(
     [
         ("LOCI_PORT", "abc", "variable LOCI_PORT is 'abc'; it must be a whole number from 1 to 65535"),
         ("LOCI_PORT", "0", "variable LOCI_PORT is '0'; it must be a whole number from 1 to 65535"),
-        ("LOCI_STORAGE_BUSY_TIMEOUT_S", "nan", "a number from 0.1 to 600 (seconds)"),
-        ("LOCI_STORAGE_BUSY_TIMEOUT_S", "inf", "a number from 0.1 to 600 (seconds)"),
+        ("LOCI_MAINTENANCE_CYCLE_HOURS", "nan", "a number from 0 to 8760 (hours)"),
+        ("LOCI_MAINTENANCE_CYCLE_HOURS", "inf", "a number from 0 to 8760 (hours)"),
         ("LOCI_RETRIEVAL_MODE", "best", "it must be one of hybrid, rrf, weighted, keyword, vector"),
         ("LOCI_EMBEDDING_HUB", "maybe", "it must be true or false"),
         ("LOCI_PUBLIC_URL", "memory", "such as https://memory.example.org"),
@@ -163,7 +161,7 @@ def test_a_misspelt_variable_names_the_nearest_and_foreign_ones_are_left_alone(t
 
 def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     env = write(tmp_path, "[server]\nport = 0\n[retrieval]\nmode = 'best'\n")
-    assert len(errors_of(env | {"LOCI_STORAGE_MAX_TAGS": "-1"})) == 3
+    assert len(errors_of(env | {"LOCI_SERVER_DB_THREADS": "-1"})) == 3
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
@@ -181,9 +179,22 @@ def test_off_loopback_hosts_must_be_listed(tmp_path: Path, host: str) -> None:
     assert load_config(env | {"LOCI_ALLOWED_HOSTS": "memory.example.org"}).server.host == host
 
 
-def test_same_may_not_be_looser_than_near(tmp_path: Path) -> None:
-    (error,) = errors_of({"LOCI_HOME": str(tmp_path), "LOCI_STORAGE_SAME_COSINE": "0.9"})
-    assert error == "storage.same_cosine is 0.9; it must be at least storage.near_cosine (0.92)"
+def test_a_former_setting_is_named_and_ignored(tmp_path: Path) -> None:
+    env = write(tmp_path, "[storage]\nnear_cosine = 0.9\n[server]\nport = 9000\n")
+    env |= {"LOCI_HOOKS_START_TOKENS": "200"}
+    assert load_config(env).server.port == 9000
+    assert removed_settings(tmp_path / "config.toml", env) == [
+        "storage.near_cosine",
+        "LOCI_HOOKS_START_TOKENS",
+    ]
+    assert removed_settings(tmp_path / "config.toml", {"LOCI_HOME": str(tmp_path)}) == ["storage.near_cosine"]
+    (error,) = errors_of(write(tmp_path, "[storage]\nnear_cosin = 0.9\n"))
+    assert "has no key near_cosin" in error
+
+
+def test_no_former_setting_is_one_still() -> None:
+    assert not {f"{s}.{n}" for s, names in REMOVED.items() for n in names if n in KEYS[s]}
+    assert sum(map(len, KEYS.values())) <= 85
 
 
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "DATABASE_REPLICA_URL", "REDIS_URL"])

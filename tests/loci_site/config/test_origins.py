@@ -51,5 +51,5 @@ def test_the_page_is_for_superusers(alice: User, bob: User) -> None:
     owner.force_login(alice)
     curator.force_login(bob)
     shown = owner.get("/admin/explore/settings/").content.decode()
-    assert "busy_timeout_s" in shown
+    assert "prepare_threshold" in shown
     assert curator.get("/admin/explore/settings/").status_code == 403

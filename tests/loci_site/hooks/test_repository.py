@@ -193,7 +193,7 @@ def test_commands_ask_git_where_they_run(
 ) -> None:
     anchored(bob, repository.side)
     monkeypatch.chdir(repository.folder)
-    call_command("context", group="ledger")
+    call_command("memory", "context", group="ledger")
     assert "branch main" in capsys.readouterr().out
     with pytest.raises(SystemExit):  # nothing answers
         call_command("recall", "Which port does the importer use?", group="ledger")

@@ -95,9 +95,9 @@ def test_a_trial_says_what_would_change_and_changes_nothing(bob: User, words: li
 
 def test_members_change_together_or_not_at_all(bob: User) -> None:
     with pytest.raises(CommandError, match="not a member of 'ledger'"):
-        run("members", "ledger", "--add", "bob=admin", "--remove", "bob", "--remove", "bob")
+        run("members", "ledger", "--set", "bob=admin", "--remove", "bob", "--remove", "bob")
     assert answer("members", "ledger")["members"][-1] == {"user": "bob", "role": "contributor"}
-    changed = answer("members", "ledger", "--add", "bob=admin")["changed"]
+    changed = answer("members", "ledger", "--set", "bob=admin")["changed"]
     assert changed == {"bob": ["contributor", "admin"]}
     assert (
         run("members", "ledger", "--set", "bob=admin", "--dry-run")

@@ -33,7 +33,7 @@ def test_a_text_is_remembered_and_recalled_by_meaning(run: Run) -> None:
 
 def test_search_is_recall(run: Run) -> None:
     id_ = remember(run, "The deploy port is 8081.")
-    found = json.loads(run("search", "deploy port", "--group", "ledger", "--json").out)
+    found = json.loads(run("recall", "deploy port", "--group", "ledger", "--json").out)
     assert [item["id"] for item in found["results"]] == [id_]
 
 
@@ -145,7 +145,7 @@ def test_text_that_would_drive_a_terminal_is_made_visible(run: Run) -> None:
     # What is older than the guard has marks of direction; they must not act on the way out.
     id_ = remember(run, "Right left and more text.")
     Memory.objects.filter(id=id_).update(content="Right\u202eleft and \u2066more\u2069 text.")
-    for said in (run("recall", "right left", "--group", "ledger").out, run("inspect", id_).out):
+    for said in (run("recall", "right left", "--group", "ledger").out, run("memory", "inspect", id_).out):
         assert "\u202e" not in said
         assert "\\x202e" in said
 
@@ -169,18 +169,18 @@ def test_explain_shows_steps_and_numbers(run: Run) -> None:
 
 def test_inspect_shows_a_memory_from_all_sides(run: Run) -> None:
     id_ = remember(run, "The deploy port is 8081.", "--tag", "ops")
-    said = run("inspect", id_, "--query", "deploy port").out
+    said = run("memory", "inspect", id_, "--query", "deploy port").out
     assert said.startswith("The deploy port is 8081.\n")
     assert "tags        ops" in said
     assert "Asked “deploy port”: it ranks 1." in said
-    assert json.loads(run("inspect", id_, "--json").out)["memory"]["id"] == id_
-    assert run("inspect", "0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f").status == 1
+    assert json.loads(run("memory", "inspect", id_, "--json").out)["memory"]["id"] == id_
+    assert run("memory", "inspect", "0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f").status == 1
 
 
 def test_inspect_shows_the_ends_of_relations_as_they_stand_now(run: Run, ledger: Group) -> None:
     tied = store_relation(operator(), RelationDraft("Anna", "leads", "Data team", group="ledger"))
     edit(operator(), tied.subject.id, EditDraft(content="Anna Berg"))
-    table = run("inspect", str(tied.object.id)).out.split("Relations\n")[1].splitlines()
+    table = run("memory", "inspect", str(tied.object.id)).out.split("Relations\n")[1].splitlines()
     assert table[0].split() == ["Anna", "Berg", "leads", "Data", "team"]
 
 

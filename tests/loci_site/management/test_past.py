@@ -40,7 +40,7 @@ def test_the_version_of_then_is_shown_with_its_label(
     run: Run, chain: tuple[Memory, Memory], option: str
 ) -> None:
     old, new = chain
-    ran = run("inspect", str(new.id), option, BEFORE, columns=300)
+    ran = run("memory", "inspect", str(new.id), option, BEFORE, columns=300)
     assert ran.status == 0
     assert ran.out.startswith("The harbour master is Jonas.\n")
     facts = {line.split("  ")[0].strip(): line for line in ran.out.splitlines()}
@@ -49,9 +49,9 @@ def test_the_version_of_then_is_shown_with_its_label(
     assert (
         "true from 2026-04-11 12:00 UTC until 2026-04-26 12:00 UTC; known from 2026-04-21 12:00 UTC on"
     ) in ran.out
-    said = json.loads(run("inspect", str(new.id), option, BEFORE, "--json").out)
+    said = json.loads(run("memory", "inspect", str(new.id), option, BEFORE, "--json").out)
     assert (said["memory"]["id"], said["memory"]["label"]) == (str(old.id), OLD)
-    assert run("inspect", str(new.id), columns=300).out.startswith("The harbour master is Ebba.\n")
+    assert run("memory", "inspect", str(new.id), columns=300).out.startswith("The harbour master is Ebba.\n")
 
 
 def test_recall_prints_the_label(run: Run, chain: tuple[Memory, Memory]) -> None:
@@ -71,6 +71,6 @@ def test_recall_prints_the_label(run: Run, chain: tuple[Memory, Memory]) -> None
 def test_a_wrong_moment_ends_in_an_error(
     run: Run, chain: tuple[Memory, Memory], option: str, value: str, message: str
 ) -> None:
-    ran = run("inspect", str(chain[0].id), option, value)
+    ran = run("memory", "inspect", str(chain[0].id), option, value)
     assert (ran.status, ran.out) == (1, "")
     assert message in ran.error

@@ -10,7 +10,6 @@ from access.actor import ALL_SCOPES, READ
 from access.errors import NotAuthenticated
 from access.models import ApiToken
 from access.tokens import operator, revoke_token
-from loci_site.management.reference.tools import tools_reference
 from loci_site.mcp.transports.stdio import StdioCaller, actor_finder, stdio_actor
 from tests.loci_site.mcp.people import Agent
 
@@ -32,12 +31,6 @@ def test_it_refuses_what_it_cannot_serve(options: list[str], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         call_command("mcp", *options, stdout=out)
     assert out.getvalue() == ""
-
-
-def test_it_prints_the_reference() -> None:
-    out = StringIO()
-    call_command("mcp", "--reference", stdout=out)
-    assert out.getvalue() == tools_reference()
 
 
 def test_without_a_token_it_is_the_operator_but_no_person() -> None:

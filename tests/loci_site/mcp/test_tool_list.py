@@ -12,7 +12,7 @@ from mcp_types import Tool
 
 from access.actor import CREATE_GROUP, CURATE, READ, WRITE
 from access.models import Group
-from loci_site.management.reference.tools import tools_reference
+from bench.reference.tools import tools_reference
 from loci_site.mcp.server import INSTRUCTIONS
 from tests.loci_site.mcp.people import Agent, make_agent
 from tests.settings import REPOSITORY
@@ -150,7 +150,7 @@ def test_the_parameters_are_those_of_the_design(alice: Agent) -> None:
 
 def test_the_reference_is_what_the_tools_say() -> None:
     page = (REPOSITORY / "docs" / "reference" / "tools.md").read_text(encoding="utf-8")
-    assert page == tools_reference(), "write it anew: manage.py mcp --reference > docs/reference/tools.md"
+    assert page == tools_reference(), "write it anew: python -m bench.reference"
 
 
 def test_the_server_tells_when_to_remember(alice: Agent) -> None:

@@ -12,15 +12,17 @@ from django.test import Client
 from pytest_django import Settings
 
 from access.models import Attempts, AuditEntry, Group
+from access.sign_in import lockouts
 from tests.loci_site.oauth.conftest import BACK, VERIFIER, Program, call, program_of, register
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 
 @pytest.fixture(autouse=True)
-def few_are_free(settings: Settings, switched_on: None) -> None:
-    limits = replace(settings.LOCI.access, oauth_failures=2, token_failures=2, registrations=3, lock_s=30)
-    settings.LOCI = replace(settings.LOCI, access=limits)
+def few_are_free(settings: Settings, switched_on: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_failures=2))
+    monkeypatch.setattr(lockouts, "OAUTH_FAILURES", 2)
+    monkeypatch.setattr(lockouts, "REGISTRATIONS", 3)
 
 
 @pytest.fixture

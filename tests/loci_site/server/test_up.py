@@ -126,7 +126,7 @@ def test_a_second_start_changes_nothing_and_shows_no_secret(
 
 
 def test_a_second_up_in_the_same_home_says_which_one_runs(again: Running, started: Path) -> None:
-    answer = manage(started, "serve", "--port", str(free_port()))
+    answer = manage(started, "up", "--port", str(free_port()))
     assert answer.returncode == 1
     assert (
         f"Loci is already running with the data in {started} (process {again.process.pid})" in answer.stderr

@@ -7,7 +7,6 @@ from math import log
 from typing import Any
 
 import pytest
-from django.test import override_settings
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -286,13 +285,12 @@ def test_a_resumed_run_keeps_the_error_about_its_share(ledger: Group, garden: Gr
     ("share", "floor", "left"), [(0.5, 1, 8), (0, 1, 8), (0, 20, 8), (0.5, 8, 0), (1, 1, 0)]
 )
 def test_the_share_holds_in_a_group_of_eight(
-    ledger: Group, settings: Settings, share: float, floor: int, left: int
+    ledger: Group, monkeypatch: pytest.MonkeyPatch, share: float, floor: int, left: int
 ) -> None:
     for number in range(8):
         row(ledger, f"doubt {number}", expires_at=day(1))
-    limits = replace(settings.LOCI.maintenance, max_share_floor=floor)
-    with override_settings(LOCI=replace(settings.LOCI, maintenance=limits)):
-        run = run_cycle(operator(), RunPlan(now=day(2), max_share=share))
+    monkeypatch.setattr(cycle, "SHARE_FLOOR", floor)
+    run = run_cycle(operator(), RunPlan(now=day(2), max_share=share))
     assert run.status == (RunStatus.STOPPED if left else RunStatus.DONE)
     assert Memory.objects.filter(state="live").count() == left
 
@@ -389,11 +387,3 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
 def test_a_dry_run_leaves_no_copy_behind(ledger: Group, settings: Settings) -> None:
     preview_cycle(operator(), RunPlan(now=timezone.now()))
     assert list(settings.LOCI.home.glob(".trial-*")) == []
-
-
-def test_settings_control_the_rate_and_the_floor_of_decay(ledger: Group, settings: Settings) -> None:
-    memory = row(ledger, "a", confidence=0.8)
-    rules = replace(settings.LOCI.maintenance, decay_period_days=7, decay_other=0.5)
-    with override_settings(LOCI=replace(settings.LOCI, maintenance=rules)):
-        decays(13)
-    assert fresh(memory).confidence == pytest.approx(0.4)

@@ -196,7 +196,7 @@ def test_a_table_that_is_not_locis_is_a_notice() -> None:
 def test_vectors_of_another_model_are_found(remember: Remember) -> None:
     IndexState.objects.update_or_create(name="model", defaults={"value": "other@1"})
     assert "the index holds vectors of other@1" in wrong(examine(operator(), quick=True))["index model"]
-    assert found("index model").advice == "run 'loci reembed'"
+    assert found("index model").advice == "run 'loci model reembed'"
 
 
 def test_two_versions_that_count_are_found(remember: Remember) -> None:

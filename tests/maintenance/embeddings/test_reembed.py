@@ -242,10 +242,10 @@ def test_only_an_admin_of_everything_may() -> None:
 
 def test_the_command_says_what_it_would_do_and_did(remember: Remember, small: Callable[[], None]) -> None:
     remember("The port is 8081")
-    call_command("reembed", "--dry-run", stdout=(out := StringIO()))
+    call_command("model", "reembed", "--dry-run", stdout=(out := StringIO()))
     assert out.getvalue() == f"Nothing to do: the index holds {MODEL_ID} vectors of all 1 memories.\n"
     small()
-    call_command("reembed", "--json", stdout=(out := StringIO()))
+    call_command("model", "reembed", "--json", stdout=(out := StringIO()))
     assert json.loads(out.getvalue()) == {
         "before": MODEL_ID,
         "model": SMALL,

@@ -68,8 +68,9 @@ def long_text(encoder: Any, windows: int = 20, name: str = "a") -> LongText:
 def pools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[LongTextQueue]:
     """Real threads and a queue for this test alone."""
     settings.LOCI_DB_THREADS = "pool"
-    server = replace(settings.LOCI.server, db_threads=1, write_threads=1)
+    server = replace(settings.LOCI.server, db_threads=1)
     settings.LOCI = replace(settings.LOCI, server=server)
+    monkeypatch.setattr(db_threads, "WRITE_THREADS", 1)
     queue = LongTextQueue(max_waiting=2)
     monkeypatch.setattr(db_threads, "LONG_TEXTS", queue)
     for pool in (db_threads.read_pool, db_threads.write_pool):

@@ -110,6 +110,6 @@ def test_the_browser_asks_then_lifts(alice: User, mark: Tombstone) -> None:
 
 
 def test_the_command_lists_and_lifts(run: Run, mark: Tombstone) -> None:
-    assert str(mark.id) in run("tombstones", "list", "--group", "ledger", columns=200).out
-    assert run("tombstones", "lift", str(mark.id)).out.startswith("1 lifted")
-    assert run("tombstones", "lift", str(mark.id)).status == 1
+    assert str(mark.id) in run("memory", "tombstones", "--group", "ledger", columns=200).out
+    assert run("memory", "lift", str(mark.id)).out.startswith("1 lifted")
+    assert run("memory", "lift", str(mark.id)).status == 1

@@ -210,9 +210,12 @@ def test_the_command_tells_true_counts(tmp_path: Path) -> None:
     file = written(tmp_path / "chats.jsonl", line(1, "One."), line(2, "One."), line(3, "Three."))
     out = StringIO()
     call_command("import", str(file), stdout=out)
-    assert out.getvalue() == (
-        "3 lines from chats: 2 created, 0 unchanged, 1 restated, 0 waiting for a curator, 0 not stored.\n"
+    counts, undo = out.getvalue().splitlines()
+    assert (
+        counts
+        == "3 lines from chats: 2 created, 0 unchanged, 1 restated, 0 waiting for a curator, 0 not stored."
     )
+    assert undo.startswith("Take it back with: loci import --undo ")
 
 
 def test_the_command_ends_with_an_error_when_a_line_failed(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ def test_large_binary_hidden_and_linked_files_are_not_read(notes: Notes, tmp_pat
     assert notes.look() == {}
     problems = dict(WatchedFile.objects.values_list("path", "problem"))
     assert problems == {
-        "large.md": "it is larger than 100 KiB (files.max_file_kb)",
+        "large.md": "it is larger than 100 KiB",
         "latin.md": "it is not UTF-8",
     }
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.models import Group, Membership, Role
+from loci_site.app.notifications import work
 from maintenance.jobs import do_job, job_actor
 from maintenance.schedule import JOBS
 from tests.people import alice, bob, charlie, garden, ledger
@@ -58,15 +59,15 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def chosen(settings: Any) -> Chosen:
+def chosen(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Chosen:
     """`chosen(quote=True)`: these settings of [notifications]; mail and webhooks to this machine are on."""
+    monkeypatch.setattr(work, "LOOK_EVERY", timedelta(seconds=6))
 
     def choose(**values: Any) -> None:
         usual = {
             "mail_host": "mail.example.org",
             "mail_from": "loci@example.org",
             "webhook_hosts": ("127.0.0.0/8",),
-            "look_min": 0.1,
         }
         settings.LOCI = replace(
             settings.LOCI, notifications=replace(settings.LOCI.notifications, **usual | values)

@@ -26,7 +26,7 @@ def test_it_lists_the_locked_packages_with_a_licence_each() -> None:
 
 def test_the_bill_is_cyclonedx_whose_references_resolve() -> None:
     out = StringIO()
-    call_command("upgrade", "--sbom", stdout=out)
+    call_command("store", "upgrade", "--sbom", stdout=out)
     bill = json.loads(out.getvalue())
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     refs = {bill["metadata"]["component"]["bom-ref"], *(each["bom-ref"] for each in bill["components"])}

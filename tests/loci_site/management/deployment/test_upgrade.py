@@ -1,4 +1,4 @@
-"""`loci upgrade --check`: ready, without a backup, with an old one, and before or after another version's store."""
+"""`loci store upgrade --check`: ready, without a backup, with an old one, and before or after another version's store."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
@@ -31,7 +31,7 @@ def check() -> tuple[int, dict[str, object]]:
     """The exit status and the report."""
     out = StringIO()
     try:
-        call_command("upgrade", "--check", "--json", stdout=out)
+        call_command("store", "upgrade", "--check", "--json", stdout=out)
     except SystemExit as end:
         return int(str(end.code)), json.loads(out.getvalue())
     return 0, json.loads(out.getvalue())
@@ -46,7 +46,7 @@ def test_it_is_ready_after_a_backup_and_not_a_day_later(home: Path, monkeypatch:
     assert (status, report["ready"], report["installed"]) == (0, True, __version__)
     assert (report["backup"], report["backup_version"]) == (made.path.name, __version__)
     out = StringIO()
-    call_command("upgrade", "--check", stdout=out)
+    call_command("store", "upgrade", "--check", stdout=out)
     assert "Schema         complete\n" in out.getvalue()
     assert out.getvalue().endswith("Ready: nothing to do first.\n")
     tomorrow = timezone.now() + timedelta(hours=25)
@@ -102,10 +102,5 @@ def test_the_steps_are_those_of_the_installation(
     settings.ROOT = tmp_path
     monkeypatch.setattr(upgrade.sys, "prefix", prefix)
     out = StringIO()
-    call_command("upgrade", stdout=out)
+    call_command("store", "upgrade", stdout=out)
     assert out.getvalue().splitlines()[:2] == ["loci backup", command]
-
-
-def test_json_belongs_to_the_check() -> None:
-    with pytest.raises(CommandError, match="--json belongs to --check"):
-        call_command("upgrade", "--json")

@@ -107,9 +107,9 @@ print(json.dumps({"upload": str(upload.id)}))
 """
 ENCRYPTED = """
 first = run("stats")
-no_key = run("encrypt", "--dry-run")
-print("made", made := run("encrypt", "--make-key"))
-dry = run("encrypt", "--dry-run")
+no_key = run("store", "encrypt", "--dry-run")
+print("made", made := run("store", "encrypt", "--make-key"))
+dry = run("store", "encrypt", "--dry-run")
 run("remember", "The queue is called ledger-events.", "--group", "ledger")
 run("backup")
 from sources.uploads.files import contains_text
@@ -135,7 +135,7 @@ from access.tokens import operator
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 before = run("stats")
-done = run("encrypt", "--old-key", str(work / "old.key"))
+done = run("store", "encrypt", "--old-key", str(work / "old.key"))
 backup = run("backup", "--list")
 name = sorted(path.name for path in (home / "backups").glob("loci-*.zip"))[0]
 restored = run("restore", name, "--yes")
@@ -144,7 +144,7 @@ port = Memory.objects.get(content__startswith="The port")
 done_purge = purge(operator(), port.id).certificate
 purged = {"scan": done_purge.scan, "remains": done_purge.remains, "checked": done_purge.checked}
 run("export", str(work / "rotated.jsonl"))
-decrypted = run("decrypt")
+decrypted = run("store", "decrypt")
 print(json.dumps({"before": before, "done": done, "backup": backup, "restored": restored, "found": found,
     "purged": purged, "decrypted": decrypted, "after": run("stats")}))
 """
@@ -192,7 +192,7 @@ def encrypted(home: Path, work: Path) -> dict[str, Any]:
 def test_a_plain_store_and_a_missing_key_are_one_sentence_each(encrypted: dict[str, Any]) -> None:
     assert "cannot be read: No such file or directory" in encrypted["first"]
     assert "storage.key_file" in encrypted["no_key"]
-    assert "'loci encrypt --make-key' makes one" in encrypted["no_key"]
+    assert "'loci store encrypt --make-key' makes one" in encrypted["no_key"]
 
 
 def test_the_command_says_what_it_did_and_what_a_lost_key_means(encrypted: dict[str, Any]) -> None:
@@ -251,7 +251,9 @@ def test_a_purge_reaches_encrypted_backups_and_scans_decrypted_pages(rotated: di
 
 def test_the_settings_must_follow_a_decryption(rotated: dict[str, Any]) -> None:
     assert "until then nothing opens the store" in rotated["decrypted"]
-    assert "is not encrypted, but storage.encryption is sqlcipher: run 'loci encrypt'" in rotated["after"]
+    assert (
+        "is not encrypted, but storage.encryption is sqlcipher: run 'loci store encrypt'" in rotated["after"]
+    )
 
 
 def test_the_way_there_and_back_leaves_every_memory_as_it_was(

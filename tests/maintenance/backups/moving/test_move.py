@@ -21,7 +21,7 @@ from access.errors import Conflict
 from access.models import Group
 from access.tokens import operator
 from loci_site.config.databases import sqlite_settings
-from loci_site.management.commands.move import read_target
+from loci_site.management.verbs.move import read_target
 from maintenance.backups.moving import Target, check_target, move_store, preview_move, tables
 from maintenance.backups.moving.compare import digest_of_rows
 from maintenance.backups.moving.tables import SOURCE, TARGET, models, read_mark, steps, target_of
@@ -175,9 +175,9 @@ class TestThereAndBack:
         with pytest.raises(Conflict, match="was written to since an earlier move"):
             move_store(operator(), read_target(target))
         with pytest.raises(CommandError, match="cannot be opened"):
-            call_command("move", "--to", database_url("no_such_database"), stdout=StringIO())
+            call_command("store", "move", "--to", database_url("no_such_database"), stdout=StringIO())
         with pytest.raises(CommandError, match="no database that Loci knows"):
-            call_command("move", "--to", "mysql://here/loci", stdout=StringIO())
+            call_command("store", "move", "--to", "mysql://here/loci", stdout=StringIO())
 
 
 @pytest.mark.django_db

@@ -296,9 +296,8 @@ def test_a_summary_that_replaces_too_few_sources_is_never_written(ledger: Group,
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {"summaries": 1, "compacted": 6}
 
 
-def test_a_summary_must_replace_half_of_its_sources_and_as_many_as_make_one(ledger: Group) -> None:
-    turn = turn_of(ledger, compact_at_least=3)
-    assert [count_sources_needed(turn, sources) for sources in (3, 6, 7, 8, 20)] == [3, 3, 4, 4, 10]
+def test_a_summary_must_replace_half_of_its_sources_and_as_many_as_make_one() -> None:
+    assert [count_sources_needed(sources) for sources in (5, 9, 10, 11, 20)] == [5, 5, 5, 6, 10]
 
 
 def test_events_that_became_old_enough_since_are_compared(ledger: Group) -> None:

@@ -1,0 +1,1 @@
+"""Verbs of `loci store` that belong to the site."""

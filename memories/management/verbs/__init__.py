@@ -1,0 +1,1 @@
+"""The verbs of `loci memory` that read, and those of sessions."""
