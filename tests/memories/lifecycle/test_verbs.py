@@ -283,7 +283,7 @@ def test_an_edit_does_not_overwrite_one_made_meanwhile(
 ) -> None:
     ready = prepare_edit(person(alice), memory.id, EditDraft(**change))
     edit(person(alice), memory.id, EditDraft(importance=9))
-    with pytest.raises(Conflict, match="changed by somebody else"), transaction.atomic():
+    with pytest.raises(Conflict, match="changed by another actor"), transaction.atomic():
         carry_out_edit(person(alice), ready, reason="")
     assert (fresh(memory).state, fresh(memory).tags, fresh(memory).importance) == ("live", [], 9)
 

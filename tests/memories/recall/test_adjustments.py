@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bench.evaluate.ablation import without
 from memories.recall.adjustments import (
     adjust,
     beside_scores,
@@ -16,7 +17,6 @@ from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate
 from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
-from memories.recall.weights import without
 from memories.search.base import RankingFields
 
 SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)

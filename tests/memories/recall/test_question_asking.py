@@ -2,9 +2,10 @@
 
 import pytest
 
+from bench.evaluate.ablation import without
 from memories.embedding import Encoder
 from memories.recall.question import Speakers, readable_share, said_by, subject_of, understand
-from memories.recall.weights import TUNING, without
+from memories.recall.weights import TUNING
 
 
 @pytest.mark.parametrize(
