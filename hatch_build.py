@@ -22,10 +22,10 @@ class LockedExtra(MetadataHookInterface):
 
 
 class DocsInWheel(BuildHookInterface[Any]):
-    """Puts the pages of docs/ into the package as `loci_site/_docs`, without pictures."""
+    """Puts the pages of docs/ into the package as `loci_site/_docs`, without pictures and the pages for developers."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Name the files and their places in the wheel."""
         docs = Path(self.root, "docs")
-        for page in sorted(docs.rglob("*.md")):
+        for page in sorted(set(docs.rglob("*.md")) - set(docs.glob("dev/*"))):
             build_data["force_include"][str(page)] = f"loci_site/_docs/{page.relative_to(docs).as_posix()}"

@@ -185,6 +185,12 @@ def undo_is_not_refused(undone: Undoable, now: Rows, why: str) -> Iterator[Fault
     since = now.barred_by(now.tombstones - (undone.after.tombstones - undone.before.tombstones))
     if since & {row["fold_hash"] for row in returning}:
         return  # a text that is withdrawn elsewhere does not come back
+    was = undone.before
+    for row in returning:  # nor one that a person had rejected in another memory already
+        if row["fold_hash"] in was.barred_by(
+            {mark for mark in was.tombstones if root_of(row) not in mark[1]}
+        ):
+            return
     if any(is_live_elsewhere(row, undone.after, now) for row in returning):
         return  # nor one that was stored anew
     about = {
@@ -282,7 +288,14 @@ def trust_rises_by_people_alone(
 
     A text that is new in its group may be active at once, where the policy lets it in; so may a candidate that is stored again.
     """
-    who, verb, *_ = step
+    who, verb, *arguments = step
+    if verb == "lift":  # by a person: the text may be stored again
+        lifted = [
+            row for row in after.memories.values() if row["content"] == TEXTS[arguments[0].partition("/")[0]]
+        ]
+        for row in lifted:
+            name = (row["group_id"], row["fold_hash"])
+            ceilings[name] = max(rank("active"), ceilings.get(name, -1))
     for row in changed_rows(before, after):
         name = (row["group_id"], row["fold_hash"])
         old = before.memories.get(row["key"], row | {"state": ""})

@@ -53,7 +53,7 @@ def test_each_page_of_loci_has_its_documentation(member: Client) -> None:
 def test_pages_are_read_and_nothing_else_is(member: Client) -> None:
     page = member.get("/help/how-to/review/").content.decode()
     assert '<h1 id="' in page
-    for name in ("../README", "how-to/../../README", "architecture", "nothing"):
+    for name in ("../README", "how-to/../../README", "dev/architecture", "nothing"):
         assert member.get(f"/help/{name}/").status_code == 404
 
 
