@@ -49,9 +49,10 @@ def build(actor: Actor, chosen: random.Random) -> dict[str, bool]:
         assert memory is not None
         markers[marker] = is_order
         rows.append(memory)
-        change(actor, memory, markers, marker, chosen)
     for one, other in zip(rows[::2], rows[1::2], strict=True):
         store_relation(actor, RelationDraft(str(one.id), "is beside", str(other.id), group="ledger"))
+    for memory, marker in zip(rows, [*markers], strict=True):
+        change(actor, memory, markers, marker, chosen)
     return markers
 
 

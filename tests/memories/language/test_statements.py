@@ -96,4 +96,4 @@ def test_a_text_of_the_greatest_length_takes_linear_time(text: str) -> None:
         return perf_counter() - start
 
     short = min(seconds(12_500) for _ in range(3))
-    assert seconds(100_000) < 24 * max(short, 0.002)
+    assert seconds(100_000) < 40 * max(short, 0.002)  # quadratic would be 64

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -202,13 +201,12 @@ def test_another_name_of_an_entity_lifts_its_memory(world: World) -> None:
     assert "Heron" not in {item.memory.content for item in given(world.actor, "Tell me about Heron")}
 
 
-def test_what_neither_search_names_comes_with_its_true_scores(world: World, settings: Any) -> None:
+def test_what_neither_search_names_comes_with_its_true_scores(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     question = "Who maintains Heron?"
     whole = {item.memory.key: item.numbers for item in given(world.actor, question)}
-    settings.LOCI = replace(
-        settings.LOCI,
-        retrieval=replace(settings.LOCI.retrieval, candidates=4),
-    )
+    monkeypatch.setattr("memories.recall.pipeline.CANDIDATES", 4)
     few = {item.memory.key: item.numbers for item in given(world.actor, question)}
     beside = [key for key, numbers in few.items() if not {"keyword_rank", "vector_rank"} & numbers.keys()]
     content = dict(Memory.objects.values_list("key", "content"))

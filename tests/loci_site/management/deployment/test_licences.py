@@ -4,6 +4,7 @@ import json
 import re
 from io import StringIO
 
+import pytest
 from django.core.management import call_command
 
 from loci_site.management.deployment.licences import Component, bill_of_materials, installed_components
@@ -24,6 +25,7 @@ def test_it_lists_the_locked_packages_with_a_licence_each() -> None:
     assert "asgiref" in found["django"].needs
 
 
+@pytest.mark.django_db  # the command writes what recalls of this process have counted
 def test_the_bill_is_cyclonedx_whose_references_resolve() -> None:
     out = StringIO()
     call_command("store", "upgrade", "--sbom", stdout=out)

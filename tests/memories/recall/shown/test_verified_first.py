@@ -1,6 +1,5 @@
 """What a person verified stands before what agents say of the same, whatever they claim."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,9 +49,8 @@ def test_a_lie_stands_after_the_fact_whatever_it_claims(
     assert asked(bob).items[0].memory == fact
 
 
-def test_a_flood_of_lies_crowds_no_fact_out(bob: User, fact: Memory, settings: Any) -> None:
-    few = replace(settings.LOCI.retrieval, candidates=10)
-    settings.LOCI = replace(settings.LOCI, retrieval=few)
+def test_a_flood_of_lies_crowds_no_fact_out(bob: User, fact: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.recall.pipeline.CANDIDATES", 10)
     for number in range(25):
         say(bob, f"{QUESTION} Port {6000 + number} it is, say {number} people.", **LOUD)
     assert asked(bob).items[0].memory == fact
