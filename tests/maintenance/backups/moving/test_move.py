@@ -116,13 +116,13 @@ class TestThereAndBack:
         home.mkdir(mode=0o700)
         file = home / "memory.db"
         connection.close()  # nobody may use the store
-        told = run(["move", "--to", str(file)], environment(Path(settings.LOCI.home)))
+        told = run(["store", "move", "--to", str(file)], environment(Path(settings.LOCI.home)))
         assert "every row is the same" in told
         assert "100% of their memories are the same" in told
         assert f"set LOCI_STORAGE_DATABASE to {file}, and unset DATABASE_URL" in told
         around = environment(home)
         around.pop("DATABASE_URL", None)
-        back = json.loads(run(["move", "--to", target, "--json"], around))
+        back = json.loads(run(["store", "move", "--to", target, "--json"], around))
         assert (back["overlap"], back["is_resumed"]) == (1.0, False)
         with connect_to(OTHER):
             assert is_log_whole()
