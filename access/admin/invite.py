@@ -117,7 +117,7 @@ class LeaveForm(forms.Form):
         required=False,
         empty_label=gettext_lazy("Nobody"),
         widget=UnfoldAdminSelectWidget(),
-        help_text=gettext_lazy("Becomes admin of the groups that nobody else administers."),
+        help_text=gettext_lazy("Becomes admin of the groups that have no other admin."),
     )
 
     def __init__(self, user: User, data: Any = None) -> None:

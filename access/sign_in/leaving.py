@@ -25,7 +25,7 @@ class Leaving:
 
 
 def what_ends(user: User) -> Leaving:
-    """The person's valid tokens and sessions, and the groups that nobody else administers."""
+    """The person's valid tokens and sessions, and the groups that have no other admin."""
     return Leaving(
         tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
         sessions=len(open_sessions(user, current=None)),
@@ -67,7 +67,7 @@ def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Le
 
 
 def hand_over(actor: Actor, user: User, successor: User, leaving: Leaving) -> None:
-    """Make the successor admin of the groups that nobody else administers."""
+    """Make the successor admin of the groups that have no other admin."""
     for group in leaving.sole_admin_of:
         set_member(actor, group, user=successor, role=Role.ADMIN)
     payload = {

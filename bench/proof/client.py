@@ -48,7 +48,7 @@ class Answer:
 
 
 class Client:
-    """One program or browser. Without a token it is nobody until it logs in."""
+    """One program or browser. Without a token it is anonymous until it logs in."""
 
     def __init__(self, port: int, secret: str = "", *, timeout_s: float = 60) -> None:
         self.port = port

@@ -45,7 +45,6 @@ def decaying_memories(turn: Turn, *, after: int) -> Any:
 
     Memories at the floor are left out: they cannot lose more, and reinforcing restarts their clock.
     """
-    period = PERIOD
     since = Coalesce(F("decayed_at"), F("created_at"))
     rows = Memory.objects.filter(
         group=turn.group,
@@ -54,7 +53,7 @@ def decaying_memories(turn: Turn, *, after: int) -> Any:
         confidence__gt=DECAY_FLOOR,
         key__gt=after,
     ).exclude(trust=Trust.VERIFIED)
-    return rows.annotate(since=since).filter(since__lte=turn.now - period).order_by("key")
+    return rows.annotate(since=since).filter(since__lte=turn.now - PERIOD).order_by("key")
 
 
 def decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:

@@ -40,11 +40,10 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """The tags trimmed, in lower case, without repetitions, in order."""
     if not tags:
         return ()
-    limit = MAX_TAGS
     clean = [clean_line(tag, field="tags", max_chars=MAX_TAG_CHARS).lower() for tag in tags]
     once = tuple(dict.fromkeys(tag for tag in clean if tag))
-    if len(once) > limit:
-        raise InvalidInput(f"There are {len(once)} tags; at most {limit} are allowed.", field="tags")
+    if len(once) > MAX_TAGS:
+        raise InvalidInput(f"There are {len(once)} tags; at most {MAX_TAGS} are allowed.", field="tags")
     return once
 
 
@@ -82,7 +81,6 @@ def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     """The metadata. Raises InvalidInput if it is no JSON, holds a NUL character or exceeds MAX_METADATA_BYTES."""
     if not metadata and isinstance(metadata, dict):
         return metadata
-    limit = MAX_METADATA_BYTES
     try:
         text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
@@ -92,6 +90,8 @@ def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput(
             "metadata holds a NUL character.", hint="Send text, not binary data.", field="metadata"
         )
-    if size > limit:
-        raise InvalidInput(f"metadata has {size:,} bytes; at most {limit:,} are allowed.", field="metadata")
+    if size > MAX_METADATA_BYTES:
+        raise InvalidInput(
+            f"metadata has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are allowed.", field="metadata"
+        )
     return metadata

@@ -22,14 +22,8 @@ Fused = dict[int, float]
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Parameters of the modes.
+    """Parameters of the mode hybrid. `readable`: the share (0–1) of the question's letters that the model can read."""
 
-    `rrf_k` belongs to rrf, `weighted_vector` (the vector search's share, 0–1) to weighted, and to hybrid `tuning` and
-    `readable`, the share (0–1) of the question's letters that the model can read.
-    """
-
-    rrf_k: int = RRF_K
-    weighted_vector: float = WEIGHTED_VECTOR
     tuning: Tuning = TUNING
     readable: float = 1.0
 
@@ -49,20 +43,21 @@ def fuse_vector(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     return {c.key: c.vector for c in candidates if c.vector_rank}
 
 
-def fuse_rrf(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
+def fuse_rrf(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     """Reciprocal rank fusion, both searches at equal weight."""
-    k = settings.rrf_k
     return {
-        c.key: sum(1 / (k + rank) for rank in (c.keyword_rank, c.vector_rank) if rank) for c in candidates
+        c.key: sum(1 / (RRF_K + rank) for rank in (c.keyword_rank, c.vector_rank) if rank) for c in candidates
     }
 
 
-def fuse_weighted(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
+def fuse_weighted(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     """Weighted sum of both searches' scores, each scaled to 0–1 between its least and greatest."""
-    share = settings.weighted_vector
     keyword = scale_to_unit([c.keyword for c in candidates])
     vector = scale_to_unit([c.vector for c in candidates])
-    return {c.key: share * v + (1 - share) * k for c, k, v in zip(candidates, keyword, vector, strict=True)}
+    return {
+        c.key: WEIGHTED_VECTOR * v + (1 - WEIGHTED_VECTOR) * k
+        for c, k, v in zip(candidates, keyword, vector, strict=True)
+    }
 
 
 def fuse_hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:

@@ -84,15 +84,14 @@ def gather(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace, also: Collection[int] = ()
 ) -> CandidateSet:
     """The candidates inside the Visibility, those of the keys `also` among them; every query of ranking happens here."""
-    limit = CANDIDATES
     dated = find_dated(question, visibility, mode=mode, trace=trace)
     if question.is_time_alone and dated.all:
-        read = search_index().find(None, None, visibility, limit=limit, also=dated.listed).rows
+        read = search_index().find(None, None, visibility, limit=CANDIDATES, also=dated.listed).rows
         return CandidateSet([Candidate(key) for key in dated.listed if key in read], read, dated=dated)
     related = find_related(question, visibility) if mode == "hybrid" else NO_RELATIONS
     also = {*related.reasons, *dated.all, *also}
     candidates, rows = find_candidates(
-        search_index(), question, visibility, mode=mode, limit=limit, also=also, trace=trace
+        search_index(), question, visibility, mode=mode, limit=CANDIDATES, also=also, trace=trace
     )
     if mode != "hybrid":
         return CandidateSet(candidates, {})

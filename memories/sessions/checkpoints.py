@@ -112,7 +112,6 @@ def warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str)
 def check_state(state: dict[str, Any] | str) -> dict[str, Any]:
     """The state as JSON, a text under the key `text`. Raises InvalidInput if it is not allowed."""
     body = {"text": state} if isinstance(state, str) else state
-    limit = MAX_METADATA_BYTES
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
@@ -123,6 +122,8 @@ def check_state(state: dict[str, Any] | str) -> dict[str, Any]:
         raise InvalidInput("state is empty.", hint="Describe what is done and what is next.", field="state")
     if NUL_IN_JSON.search(text):
         raise InvalidInput("state holds a NUL character.", field="state")
-    if size > limit:
-        raise InvalidInput(f"state has {size:,} bytes; at most {limit:,} are allowed.", field="state")
+    if size > MAX_METADATA_BYTES:
+        raise InvalidInput(
+            f"state has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are allowed.", field="state"
+        )
     return body

@@ -85,7 +85,7 @@ def undo_restores(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fault]:
 
 
 def is_used_since(after: Rows, now: Rows, root: int) -> bool:
-    """True if a relation, a link, a proof or another memory leads to the chain since, or somebody restated it."""
+    """True if a relation, a link, a proof or another memory leads to the chain since, or it was stored again."""
     return (
         any(root in name[1] for name in now.others.keys() - after.others.keys())
         or after.last_logged(root) != now.last_logged(root)

@@ -1,7 +1,6 @@
 """The steps of histories, each carried out by the product's own functions, with the undos that answers and pages offer."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +30,7 @@ from tests.changes.world import SOURCE, TEXTS, Nothing, Offer, Step, World
 def take(world: World, step: Step) -> list[Offer]:
     """Carry a step out; the undos that it offers. Raises LociError for a refusal, Nothing without a target."""
     who, verb, *arguments = step
-    with nullcontext(Work(0)) if verb in NO_UNDO_ID else collecting_rows() as rows:
+    with collecting_rows() as rows:
         offers: list[Offer] = STEPS[verb](world, who, *arguments) or []
     return [*offers, *offered_by_answer(world, who, verb, rows)]
 

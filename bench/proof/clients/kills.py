@@ -88,7 +88,7 @@ def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
 
 
 def store_more(server: Server, home: Home, ledger: Ledger, killing: Killing) -> Traffic:
-    """Store texts that nobody has sent yet, until something is killed."""
+    """Store texts that no client has sent yet, until a process is killed."""
     work = jobs(JOBS_A_ROUND, start=len(ledger.sent))
     return run_traffic(server, home.secret, work, ledger, writers=WRITERS, killing=killing)
 

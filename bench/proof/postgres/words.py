@@ -1,4 +1,4 @@
-"""Code words that nobody else writes: stored through one client, and looked for through another."""
+"""Code words that are unique in the store: one client stores them, another looks for them."""
 
 import random
 from dataclasses import dataclass, field

@@ -56,7 +56,7 @@ def prove_apart(workshop: Workshop) -> Finding:
 
 
 def try_files(workshop: Workshop, files: dict[str, str], seeds: Sequence[int], times: int) -> Finding:
-    """Try each file's properties with each seed; a failure is told with its smallest example."""
+    """Try each file's properties with each seed; a failure shows its smallest example."""
     steps = {
         f"{what} · {seed}": partial(tried, file, seed=seed, times=times)
         for what, file in files.items()

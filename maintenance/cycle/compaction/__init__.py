@@ -48,12 +48,12 @@ from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import Scope, State, Trust, Type
 
-SENTENCES = 12  # at most, in a summary
+# At most, in a summary, so at most as many sources: each costs a search, its row and its neighbours' contexts; 24 take about 60 ms
+# of write lock.
+SENTENCES = 12
 # Mean cosine between an event and the others on its topic. Measured on texts without dates: unrelated events average 0.1
 # and reach 0.3 at most, those on one topic 0.5 to 0.7.
 COSINE = 0.35
-# Each source costs a search, its row and its neighbours' contexts; 24 of them take about 60 ms of write lock.
-MAX_SOURCES = 24
 
 Topic = tuple[int, ...]  # keys of events, in order of time
 
@@ -158,14 +158,12 @@ def find_new_topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic,
     )
     new = select_new_keys(turn, window)
     topics = (tuple(keys[row] for row in rows) for rows in found)
-    return tuple(part for topic in topics if new & set(topic) for part in split_topic(topic, turn))
+    return tuple(part for topic in topics if new & set(topic) for part in split_topic(topic))
 
 
-def split_topic(topic: Topic, turn: Turn) -> list[Topic]:
+def split_topic(topic: Topic) -> list[Topic]:
     """Split a topic into equal parts, in order of time, so that a summary has room for a sentence per source."""
-    least = AT_LEAST
-    most = min(max(SENTENCES, least), max(MAX_SOURCES, least))
-    parts = max(1, min(-(-len(topic) // most), len(topic) // least))
+    parts = max(1, min(-(-len(topic) // SENTENCES), len(topic) // AT_LEAST))
     edges = [len(topic) * part // parts for part in range(parts + 1)]
     return [topic[start:end] for start, end in pairwise(edges)]
 

@@ -231,7 +231,7 @@ FILTERS: Final = (
     option("--run", metavar="ID", help="by this run of maintenance"),
 )
 AT = "with --memory: the memory at this time, rebuilt from the log"
-KEPT = "a row and its hash that an earlier verify printed, kept where nobody could change it"
+KEPT = "a row and its hash that an earlier verify printed, kept where it could not be changed"
 
 
 class Command(FaceCommand):

@@ -65,8 +65,13 @@ def change(
         return CommandAnswer({**vars(preview), "database": str(preview.database)}, preview_text(preview))
     if before and options["json"]:
         sys.stderr.write(f"{before}\n")
-    with StepBar(step) as bar:
-        done = change_encryption(operator(), keys, progress=bar.show)
+    try:
+        with StepBar(step) as bar:
+            done = change_encryption(operator(), keys, progress=bar.show)
+    except BaseException:
+        if before and not options["json"]:  # the key is made, whatever becomes of the store
+            sys.stderr.write(f"{before}\n")
+        raise
     return CommandAnswer(vars(done), in_lines(before, result_text(done, keys), after))
 
 

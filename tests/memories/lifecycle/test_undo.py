@@ -1,4 +1,4 @@
-"""Undo by id: it gives back exactly what was, to whoever wrote it, once, and never what somebody has built on or judged since."""
+"""Undo by id: it gives back exactly what was, to whoever wrote it, once, and never what was built on or judged since."""
 
 from collections.abc import Callable
 

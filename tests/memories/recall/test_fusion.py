@@ -18,13 +18,13 @@ def test_one_arm_alone_gives_what_that_arm_found_and_nothing_else() -> None:
 
 
 def test_rrf_adds_the_reciprocal_ranks() -> None:
-    fused = fuse(CANDIDATES, mode="rrf", settings=FusionSettings(rrf_k=60))
+    fused = fuse(CANDIDATES, mode="rrf", settings=SETTINGS)
     assert fused == pytest.approx({1: 1 / 61, 2: 1 / 62 + 1 / 61, 3: 1 / 63})
 
 
 def test_weighted_spreads_each_arm_between_its_least_and_greatest_score() -> None:
     # Words: 10, 5, 2 become 1, 3/8, 0. Meaning: 0.3, 0.6, 0 become 1/2, 1, 0.
-    fused = fuse(CANDIDATES, mode="weighted", settings=FusionSettings(weighted_vector=0.7))
+    fused = fuse(CANDIDATES, mode="weighted", settings=SETTINGS)
     assert fused == pytest.approx({1: 0.7 * 0.5 + 0.3, 2: 0.7 + 0.3 * 0.375, 3: 0.0})
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from access.errors import Unavailable
+from maintenance.backups.encrypting import Keys
+from maintenance.management.verbs import encrypt as encrypt_verb
 from tests.fresh_homes import with_tables
 from tests.settings import REPOSITORY
 
@@ -266,3 +269,20 @@ def test_the_way_there_and_back_leaves_every_memory_as_it_was(
     first, kept = (memories_of(work / name) for name in ("plain.jsonl", "kept.jsonl"))
     assert set(first) <= set(kept)
     assert UPLOADED.encode() in b"".join(path.read_bytes() for path in (home / "uploads").iterdir())
+
+
+def test_a_key_that_was_made_is_named_when_encrypting_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise Unavailable("The disk is full.")
+
+    monkeypatch.setattr(encrypt_verb, "change_encryption", fail)
+    with pytest.raises(Unavailable):
+        encrypt_verb.change(
+            Keys(old=None, new=None),
+            {"dry_run": False, "json": False},
+            step="encrypt",
+            before="Made a key in F.",
+        )
+    assert "Made a key in F." in capsys.readouterr().err
