@@ -21,6 +21,15 @@ _NEGATED = re.compile(
     r"|não (?:esque|ignor)|niet (?:vergeten|negeren)|nie (?:zapomn|ignor)|не (?:забу|забы|игнор)|(?:不要|别|勿)(?:忘|忽略|无视)",
     re.I,
 )
+# An article on attacks quotes orders that aim at nothing; one with an address, a path or a command in it is held all the same.
+_ABOUT_ATTACKS: Final = re.compile(
+    r"\b(?:prompt[- ]injections?|injections? d|jailbreaks?|red team\w*|attack(?:s|ers?)?|malicious|Angreifer|Angriffe?|attaquants?|attaques?"
+    r"|ataques?|atacantes?|attacchi|aanvallers?|атак\w*|злоумышленник\w*)\b|提示注入|攻击|攻撃|공격",
+    re.I,
+)
+_QUOTED: Final = re.compile(
+    r"\"[^\"@/~$|\n]{3,80}\"|“[^”@/~$|\n]{3,80}”|„[^“”@/~$|\n]{3,80}[“”]|«[^»@/~$|\n]{3,80}»|「[^」@/~$|\n]{3,80}」|`[^`@/~$|\n]{3,80}`"
+)
 NEGATION_CHARS: Final = 14  # before a phrase
 MARKUP: Final = "prompt-markup"
 AGREEING: Final = 2  # rules, for a text that a person types
@@ -74,6 +83,11 @@ def _search(text: str, door: Door) -> list[GuardFinding]:
     hits = [*(found for _, found in phrases), *SIGNS.find(text)]
     if door is Door.OUTSIDE:
         hits += OUTSIDE.find(text)
+        if hits and _ABOUT_ATTACKS.search(text):
+            quoted = [match.span() for match in _QUOTED.finditer(text)]
+            hits = [
+                hit for hit in hits if not any(at <= hit.span[0] and hit.span[1] <= end for at, end in quoted)
+            ]
     if door.is_typed and len({number for number, _ in phrases}) + len(hits) - len(phrases) < AGREEING:
         hits = [hit for hit in hits if hit.kind == MARKUP]
     return _merged(hits)

@@ -14,7 +14,10 @@ DATA: Final = Path(__file__).parent.parent / "data"
 CONFIDENCE: Final = 0.6
 MAX_SPANS: Final = 50  # of one sign in a text
 PARTS: Final = 3  # of the automaton of all signs: the fastest of 1, 2, 3, 4, 6, 8, 12 and 20
-# RE2's \w knows ASCII alone.
+# RE2's \w and \b know ASCII alone: before "ü" or after "é" there is no \b.
+_BOUNDARY: Final = r"\b"
+_ANY_BOUNDARY: Final = r"(?:\b|^|$|[^\pL\pN_])"
+_AROUND: Final = frozenset(" \t\n.,;:!?()\"'`“”„«»‘’「」、。，：；")
 _WORD: Final = re.compile(r"\[([^\]\\]*)\\w|\\w")
 
 Span = tuple[int, int]
@@ -39,7 +42,10 @@ class Signs:
         present = {self._names[index] for index in self._sets.matching(text)}
         wanted = [group for group in self._groups if present.issuperset(group)]
         names = {name for group in wanted for name in group}
-        spans = {name: [*islice(self._patterns[name].spans(text), MAX_SPANS)] for name in names}
+        spans = {
+            name: [_trimmed(text, span) for span in islice(self._patterns[name].spans(text), MAX_SPANS)]
+            for name in names
+        }
         for group in wanted:
             found = _first_together([spans[name] for name in group], self._reach)
             if found is not None:
@@ -47,13 +53,19 @@ class Signs:
 
 
 def _in_any_script(source: str) -> str:
-    """The pattern, case-insensitive, with RE2's word characters widened to letters of every script."""
+    """The pattern, case-insensitive, with RE2's word characters and boundaries widened to letters of every script."""
 
     def widened(match: re.Match[str]) -> str:
         inside = match.group(1)
         return r"[\pL\pN_]" if inside is None else rf"[{inside}\pL\pN_"
 
-    return f"(?i){_WORD.sub(widened, source)}"
+    return f"(?i){_WORD.sub(widened, source).replace(_BOUNDARY, _ANY_BOUNDARY)}"
+
+
+def _trimmed(text: str, span: Span) -> Span:
+    """The span without the space or mark at its ends that a boundary took."""
+    start, end = span
+    return start + (text[start] in _AROUND), end - (end - start > 1 and text[end - 1] in _AROUND)
 
 
 def _first_together(signs: Sequence[Sequence[Span]], reach: int) -> Span | None:
