@@ -4,9 +4,12 @@ from collections.abc import Iterable
 
 from access.actor import Actor
 from access.audit.operations import Operation
+from access.errors import Conflict
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.store.neighbours import Neighbour
+from memories.store.writes.doubts import MAX_OPEN
+from memories.types import State, Trust
 from storage.compiled_queries import CompiledInsert
 
 LINKS = CompiledInsert(Link)
@@ -43,8 +46,18 @@ def link(
 def link_successor(actor: Actor, candidate: Memory, old: Memory, *, operation: Operation) -> None:
     """Record that a candidate will replace `old` once approved, by this operation (supersede or edit).
 
-    An existing conflict link between the two takes this meaning and is reopened.
+    An existing conflict link between the two takes this meaning and is reopened. Raises Conflict if as many of this
+    person's candidates wait already to replace memories of the group as one person may have; imports and jobs may have more.
     """
+    waiting = Link.objects.filter(
+        kind=LinkKind.CONFLICT, status=LinkStatus.OPEN, evidence__has_key=ON_APPROVAL, target__group=old.group_id,
+        source__author=actor.user_id, source__trust=Trust.CANDIDATE, source__state=State.LIVE,
+    )  # fmt: skip
+    if actor.user_id is not None and actor.run is None and waiting.count() >= MAX_OPEN:
+        raise Conflict(
+            f"{MAX_OPEN} replacements of yours wait in '{old.group.slug}', the most that one person may have.",
+            hint="Nothing was stored. Ask a curator to decide about them in the Review, or retract some.",
+        )
     reason, evidence = f"will {operation} it once approved", {ON_APPROVAL: operation.value}
     found = link(actor, candidate, old, kind=LinkKind.CONFLICT, reason=reason, evidence=evidence)
     if found is not None and ON_APPROVAL not in found.evidence:

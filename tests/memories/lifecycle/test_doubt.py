@@ -21,7 +21,7 @@ from memories.review.decide import ReviewDecision, decide
 from memories.review.queue import CardKind, review_deck
 from memories.review.undo import take_back
 from memories.store import store
-from memories.store.writes import doubts
+from memories.store.writes import doubts, links
 from tests.memories.builders import doubt, doubters, fresh, kept, row
 from tests.people import agent, person
 
@@ -185,3 +185,23 @@ def test_lists_find_what_is_disputed(alice: User, ledger: Group) -> None:
 
     assert listed("disputed") == {doubted, verified}
     assert listed("disputed", "verified") == {verified}
+
+
+def test_a_person_has_so_many_waiting_replacements_in_a_group_over_all_tokens(
+    monkeypatch: pytest.MonkeyPatch, alice: User, bob: User, ledger: Group
+) -> None:
+    monkeypatch.setattr(links, "MAX_OPEN", 2)
+    facts = [row(ledger, f"Lane {number} is served by gate {number}.") for number in range(3)]
+    for fact in facts:
+        verbs.verify(person(alice), fact.id)
+
+    def replace(number: int) -> Memory:
+        text = f"Lane {number} closes at {number + 18}:00."
+        draft = Draft(text, group="ledger", supersedes=str(facts[number].id))
+        return store(agent(bob, name=f"token {number}"), draft).memory
+
+    waiting = [replace(0), replace(1)]
+    with pytest.raises(Conflict, match="2 replacements of yours wait in 'ledger'"):
+        replace(2)
+    verbs.retract(agent(bob), waiting[0].id)
+    assert replace(2).trust == "candidate"
