@@ -2,12 +2,13 @@
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, NamedTuple
 
 READ_BYTES: Final = 2**20
 MAX_ELEMENT_CHARS: Final = 2**24  # longest element; a conversation of a year has a few million characters
-_SPACE: Final = " \t\r\n"
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
 class JsonFault(ValueError):
@@ -110,10 +111,9 @@ class JsonStream:
     def _next(self) -> str:
         """The next character that is no space, not taken; empty at the end of the file."""
         while True:
-            while self._at < len(self._text):
-                if self._text[self._at] not in _SPACE:
-                    return self._text[self._at]
-                self._at += 1
+            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches anywhere
+            if self._at < len(self._text):
+                return self._text[self._at]
             if not self._more(READ_BYTES):
                 return ""
 
