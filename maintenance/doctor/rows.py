@@ -23,7 +23,7 @@ from memories.store.pieces import indexed_model, read_index_state
 from memories.store.search_columns import context_of
 from memories.store.threads import stale_rows
 from memories.store.withdrawn.tombstones import missing_keys
-from memories.types import WITHDRAWN_TRUSTS, State
+from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import EntityAlias, Relation, RelationEvidence
 from storage.dialect import dialect
 
@@ -172,7 +172,10 @@ def check_contexts() -> Finding:
 
 
 def stale_contexts() -> Iterator[Memory]:
-    """Live memories with an outdated context. Two passes, one of them thread by thread; no query per memory."""
+    """Live memories with an outdated context. Two passes, one of them thread by thread; no query per memory.
+
+    What is quarantined gets its context when it is released.
+    """
     rows = Memory.objects.defer("filter", "metadata").order_by("key")
     alone = rows.filter(Q(thread=None) | Q(position=None), state=State.LIVE)
     for memory in alone.iterator(chunk_size=CHUNK_ROWS):
@@ -180,7 +183,8 @@ def stale_contexts() -> Iterator[Memory]:
             yield memory
     placed = rows.filter(thread__isnull=False, position__isnull=False).order_by("thread", "position", "key")
     for _, line in groupby(placed.iterator(chunk_size=CHUNK_ROWS), key=lambda memory: memory.thread_id):
-        yield from (memory for memory in stale_rows(list(line)) if memory.state == State.LIVE)
+        stale = (memory for memory in stale_rows(list(line)) if memory.state == State.LIVE)
+        yield from (memory for memory in stale if memory.trust != Trust.QUARANTINED)
 
 
 def check_pieces() -> Finding:

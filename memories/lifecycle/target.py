@@ -36,7 +36,7 @@ from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
-from memories.types import Scope, State, Type
+from memories.types import WITHDRAWN_TRUSTS, Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."
 SHOWN_WORDS: Final = 30  # of a text before it is destroyed or merged
@@ -164,29 +164,33 @@ def find_live_twin(memory: Memory) -> Memory | None:
     return newest(twins.exclude(pk=memory.pk))
 
 
-def check_not_barred(actor: Actor, memory: Memory) -> None:
+def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) -> None:
     """Raise Conflict if the memory's text was withdrawn; in other dress, a curator decides.
 
-    A memory's own rejection bars nothing: whoever may approve it may take that back.
+    A memory's own rejection bars nothing: whoever may approve it may take that back. `takes_back`: a person takes a decision
+    of the Review back. Then no rejection bars it, since two memories that were rejected together would bar each other;
+    recall leaves it out until the other decision is taken back as well.
     """
+    decides = actor.is_person and actor.may(CURATE, memory.group_id)
+
+    def passes(mark: Tombstone) -> bool:
+        if takes_back and decides:
+            return mark.kind == TombstoneKind.REJECTED and mark.group_id == memory.group_id
+        # What an agent brings back is another version than the rejected one, or stays rejected.
+        return is_rejection_of(mark, memory, alone=not decides and memory.trust not in WITHDRAWN_TRUSTS)
+
     withdrawn = find_withdrawn(memory.group, memory.scope, memory.content)
-    if withdrawn is not None and not is_rejection_of(withdrawn.tombstone, memory):
+    if withdrawn is not None and not passes(withdrawn.tombstone):
         if withdrawn.is_refused:
             raise Conflict(upper_first(withdrawn.describe(actor)), hint=LIFT_HINT)
-        if not (actor.is_person and actor.may(CURATE, memory.group_id)):
+        if not decides:
             raise Conflict(
                 f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group."
             )
-    check_not_left_out(memory)
-
-
-def check_not_left_out(memory: Memory) -> None:
-    """Raise Conflict if recall would leave the memory out whatever its trust: its text was withdrawn after it was stored."""
-    hiding = hiding_marks(memory)
-    if not hiding:
-        return
-    for mark in Tombstone.objects.filter(key__in=[mark.key for mark in hiding]).order_by("key"):
-        if not is_rejection_of(mark, memory):
+    # Recall would leave it out whatever its trust if its text was withdrawn after it was stored.
+    hiding = [mark.key for mark in hiding_marks(memory)]
+    for mark in Tombstone.objects.filter(key__in=hiding).order_by("key") if hiding else ():
+        if not passes(mark):
             raise Conflict(
                 f"Recall would still leave it out: after it was stored, its text was {mark.kind} here in other dress.",
                 hint=f"To let it in, lift the tombstone {mark.id} first.",
@@ -212,11 +216,11 @@ def barred_line(memory: Memory) -> str:
     return gettext("the same text is refused {where} from now on").format(where=where)
 
 
-def is_rejection_of(mark: Tombstone, memory: Memory) -> bool:
-    """True if the tombstone was laid by rejecting or quarantining this memory."""
+def is_rejection_of(mark: Tombstone, memory: Memory, *, alone: bool) -> bool:
+    """True if the tombstone was laid by rejecting or quarantining this memory; `alone`: and not another version of it."""
     if mark.kind != TombstoneKind.REJECTED:
         return False
-    return any(mark.memory_id == version.id for version in versions_of(memory))
+    return any(mark.memory_id == version.id for version in ([memory] if alone else versions_of(memory)))
 
 
 def upper_first(sentence: str) -> str:
@@ -224,9 +228,9 @@ def upper_first(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def check_not_withdrawn(actor: Actor, memory: Memory) -> None:
-    """Raise Conflict if the text, or the memory it was merged into, has been withdrawn since."""
-    check_not_barred(actor, memory)
+def check_not_withdrawn(actor: Actor, memory: Memory, *, takes_back: bool) -> None:
+    """Raise Conflict if the text, or the memory it was merged into, has been withdrawn since; see check_not_barred()."""
+    check_not_barred(actor, memory, takes_back=takes_back)
     later = Memory.objects.filter(key__in=path_to_head(memory)).exclude(pk=memory.pk)
     retracted = later.filter(state=State.RETRACTED).order_by("key").first()
     # A summary is withdrawn because one of its sources was; that says nothing against the other sources.

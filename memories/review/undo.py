@@ -58,7 +58,7 @@ def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
     if not rows:
         raise Conflict("It was undone already.", hint="Nothing was changed.", field=FIELD)
     reason = f"audit row {found[0].name} was undone"
-    done = reverse(actor, rows, Terms(reason, right=CURATE, besides=changes, field=FIELD))
+    done = reverse(actor, rows, Terms(reason, right=CURATE, besides=changes, is_decision=True, field=FIELD))
     return UndoneDecision(tuple(dict.fromkeys(done.lines)))
 
 

@@ -301,6 +301,12 @@ def trust_rises_by_people_alone(
         old = before.memories.get(row["key"], row | {"state": ""})
         if who in PEOPLE:
             note_decision(ceilings, name, old, row)
+            # The text stands where another memory with it counts: only this one was decided about.
+            same = [each for each in after.memories.values() if (each["group_id"], each["fold_hash"]) == name]
+            counting = [
+                rank(each["trust"]) for each in same if each["state"] == "live" and each["trust"] in COUNTING
+            ]
+            ceilings[name] = max([ceilings.get(name, -1), *counting])
             continue
         if row["state"] != "live" or (old["state"] == "live" and rank(row["trust"]) <= rank(old["trust"])):
             continue

@@ -13,11 +13,13 @@ from memories.models import FindingStatus, Memory, MemoryFinding
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 
 
-def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, Any]:
+def admit_again(
+    actor: Actor, memory: Memory, new: dict[str, Any], *, takes_back: bool = False
+) -> dict[str, Any]:
     """Check that a memory may count again with these columns; return the columns that come out differently.
 
     A text that the guard would hold today goes to quarantine, unless a curator lets it in or a person has kept it. An end that passed meanwhile
-    has passed: recall asks for the time.
+    has passed: recall asks for the time. `takes_back`: see check_not_barred().
 
     Raises:
         Conflict: its text was withdrawn, or is live elsewhere; a later version counts; its group became private.
@@ -25,9 +27,9 @@ def admit_again(actor: Actor, memory: Memory, new: dict[str, Any]) -> dict[str, 
     as_new = with_values(memory, new)
     check_scope(as_new)
     if memory.state == State.SUPERSEDED:  # whatever became of a later version
-        check_not_barred(actor, as_new)
+        check_not_barred(actor, as_new, takes_back=takes_back)
     else:
-        check_not_withdrawn(actor, as_new)
+        check_not_withdrawn(actor, as_new, takes_back=takes_back)
     if new.get("state", memory.state) == State.LIVE:
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)

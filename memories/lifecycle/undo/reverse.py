@@ -86,7 +86,8 @@ class Terms:
     `partial`: what changed since stays and is listed; else it is a Conflict and nothing happens, as it is for the memories
     whose keys are `required`. `force`: it is put back
     all the same, unless a person decided about it. `right` is what the actor needs in each memory's group. `besides` are
-    changes that count as this one's, such as the others of the same run. `field` is the argument that errors name.
+    changes that count as this one's, such as the others of the same run. `is_decision`: a decision of the Review is taken
+    back. `field` is the argument that errors name.
     """
 
     reason: str
@@ -95,6 +96,7 @@ class Terms:
     force: bool = False
     right: str = WRITE
     besides: frozenset[int] = frozenset()
+    is_decision: bool = False
     field: str = ""
 
 
@@ -368,9 +370,9 @@ class _Reversal:
             self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
         if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
-            new |= admit_again(self.actor, memory, new)
+            new |= admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
         if _comes_back(row):
-            new |= admit_again(self.actor, memory, new)
+            new |= admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
         operation = operation_of(row)
         carried = self._versions_with(row, memory)
         self._write(memory, new, operation)

@@ -45,6 +45,9 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
     revived = tuple(
         row for row in replaces if plan.state != State.RETRACTED or row.fold_hash != plan.fold_hash
     )
+    for row in replaces:
+        if row not in revived:
+            change_row(actor, row, {"valid_to": now}, plan, now)
     for row in revived:
         # Only what is live decays, so it does not pay for the time until now.
         values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | former_end(row)
