@@ -72,7 +72,8 @@ ASGI_APPLICATION = "loci_site.asgi.application"
 APPEND_SLASH = True
 
 # A checkout has templates/ beside the packages, a wheel inside loci_site.
-_TEMPLATE_DIRS = [ROOT / "templates", ROOT / "loci_site" / "_templates", NINJA / "templates"]
+_PACKED_TEMPLATES = ROOT / "loci_site" / "_templates"  # of an installed Loci
+_TEMPLATE_DIRS = [_PACKED_TEMPLATES if _PACKED_TEMPLATES.is_dir() else ROOT / "templates", NINJA / "templates"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

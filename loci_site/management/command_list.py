@@ -4,6 +4,7 @@ import ast
 import gc
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any, Final
@@ -104,8 +105,8 @@ class Commands(ManagementUtility):
 
 def read_help(name: str) -> str:
     """The help of a command, parsed from its source: importing all commands takes two seconds."""
-    app = get_commands()[name]
-    file = Path(__file__).parents[2].joinpath(*app.split("."), "management", "commands", f"{name}.py")
+    package = import_module(str(get_commands()[name])).__path__
+    file = Path(package[0], "management", "commands", f"{name}.py")
     [command] = (
         node
         for node in ast.parse(file.read_text(encoding="utf-8")).body
