@@ -6,8 +6,11 @@ Suggestions are neither logged nor counted as recalls.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
 
 from access.actor import Actor
+from access.answers import Answer, Day, Shown
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from access.limits.deadline import answering, check_time
@@ -71,6 +74,25 @@ class Suggestion:
     def text(self) -> str:
         """The line."""
         return self.excerpt.text
+
+
+class SuggestionOut(Answer):
+    """A suggested memory: a line of its text with the ranges of characters that match, and the kind of match.
+
+    `date` is the day that the memory is valid from, else that it was stored.
+    """
+
+    id: Annotated[UUID, Shown("memory.id")]
+    text: str
+    marks: Annotated[tuple[tuple[int, int], ...], Shown("excerpt.marks")]
+    how: MatchKind
+    group: Annotated[str, Shown("memory.group.slug")]
+    type: Annotated[Type, Shown("memory.type")]
+    state: Annotated[State, Shown("memory.state")]
+    trust: Annotated[Trust, Shown("memory.trust")]
+    date: Annotated[Day, Shown("memory.moment")]
+    thread: Annotated[str | None, Shown("memory.thread.name")]
+    source: Annotated[str, Shown("memory.source")]
 
 
 @answering()
