@@ -1,7 +1,7 @@
 """Answers, each declared once: its JSON, its schema in the OpenAPI document and an agent's part of it derive from that.
 
 A class lists the keys in their order, with their types. The value of a key is the attribute of that name of what the answer
-is about: a service's result, or a row of the database. `Annotated[…, Shown(…)]` says where it is otherwise.
+is about: a service's result, or a row of the database. `Annotated[…, ShownAs(…)]` says where it is otherwise.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ Read = Callable[[Any, bool], Any]  # of what the answer is about, or of a value,
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownAs:
     """Where a key's value is, and how it is shown.
 
     `at`: a path of attributes, None where a step is None; or a function. `name`: the key, if it is not the attribute's name.
@@ -35,14 +35,14 @@ class Shown:
     is_absent: bool = False
 
 
-ABSENT = Shown(is_absent=True)
+ABSENT = ShownAs(is_absent=True)
 # Of what carries a stored text, which is raw.
 Untrusted = Annotated[
-    bool, Shown(lambda *_: True, about="True: data that somebody stored. Fence it before a model reads it.")
+    bool, ShownAs(lambda *_: True, about="True: data that somebody stored. Fence it before a model reads it.")
 ]
 
 
-class Page(Protocol):
+class _PageOfRows(Protocol):
     """A page of a list; `next` is None on the last one."""
 
     @property
@@ -53,14 +53,18 @@ class Page(Protocol):
 
 @dataclass(frozen=True)
 class Key:
-    """A key of an answer. `default` is its value in the schema where it may be absent."""
+    """A key of an answer. `at` is a path of attributes, or a function; `default` its value in a schema where it may be absent."""
 
     name: str
     type: Any
-    shown: Shown
+    shown: ShownAs
+    at: str | Read
     default: Any
-    read: Read
-    convert: Read | None
+
+    @property
+    def is_nullable(self) -> bool:
+        """True if the value may be None, or absent."""
+        return self.shown.is_absent or isinstance(self.type, UnionType)
 
 
 class Answer:
@@ -71,17 +75,21 @@ class Answer:
     @classmethod
     def json(cls, about: Any, *, is_person: bool = False) -> Json:
         """The answer about this as JSON values; `is_person`: the reader is a person and no agent."""
-        body: Json = {}
-        for key in keys_of(cls):  # type: ignore[arg-type]
-            value = key.read(about, is_person)
-            if value is not None and key.convert is not None:
-                value = key.convert(value, is_person)
-            if value or not key.shown.is_absent:
-                body[key.name] = value
+        names, paths, fetch, computed, converted, absent = _plan(cls)  # type: ignore[arg-type]
+        body = dict.fromkeys(names)
+        body.update(zip(paths, fetch(about), strict=False))
+        for name, read in computed:
+            body[name] = read(about, is_person)
+        for name, convert in converted:
+            if (value := body[name]) is not None:
+                body[name] = convert(value, is_person)
+        for name in absent:
+            if not body[name]:
+                del body[name]
         return body
 
     @classmethod
-    def page(cls, page: Page, *, is_person: bool = False) -> Json:
+    def page(cls, page: _PageOfRows, *, is_person: bool = False) -> Json:
         """A page of such answers as JSON values."""
         return {"items": [cls.json(row, is_person=is_person) for row in page.rows], "next": page.next}
 
@@ -94,25 +102,51 @@ def keys_of(answer: AnswerClass) -> tuple[Key, ...]:
         kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         if get_origin(kind) is ClassVar:
             continue
-        shown = marks[0] if marks else Shown()
+        shown = marks[0] if marks else ShownAs()
         inner = "" if name in answer.__annotations__ else answer.inner
-        read = _reader(shown.at or name, inner)
-        default = getattr(answer, name, None)
-        keys.append(Key(shown.name or name, kind, shown, default, read, _converter(kind, shown.digits)))
+        at = _within(inner, shown.at or name) if inner else shown.at or name
+        keys.append(Key(shown.name or name, kind, shown, at, getattr(answer, name, None)))
     return tuple(keys)
 
 
-def _reader(at: str | Read, inner: str) -> Read:
-    if callable(at):
-        return (lambda about, is_person: at(getattr(about, inner), is_person)) if inner else at
-    first, *rest = f"{inner}.{at}".strip(".").split(".")
-    steps = [attrgetter(step) for step in rest]
+def _within(inner: str, at: str | Read) -> str | Read:
+    return f"{inner}.{at}" if isinstance(at, str) else lambda about, person: at(getattr(about, inner), person)
+
+
+@cache
+def _plan(answer: AnswerClass) -> tuple[Any, ...]:
+    """What json() does, with as little as possible left to do for each answer: a recall has hundreds of values."""
+    keys = keys_of(answer)
+    paths = {
+        key.name: key.at
+        for key in keys
+        if isinstance(key.at, str) and not ("." in key.at and key.is_nullable)
+    }
+    fetch = attrgetter(*paths.values(), "__class__", "__class__")  # at least two, for a tuple
+    computed = [
+        (key.name, _follow(key.at) if isinstance(key.at, str) else key.at)
+        for key in keys
+        if key.name not in paths
+    ]
+    converted = [(key.name, convert) for key in keys if (convert := _converter(key.type, key.shown.digits))]
+    return (
+        [key.name for key in keys],
+        [*paths],
+        fetch,
+        computed,
+        converted,
+        [key.name for key in keys if key.shown.is_absent],
+    )
+
+
+def _follow(path: str) -> Read:
+    """Reads a path of attributes; None where a step is None."""
+    steps = path.split(".")
 
     def read(about: Any, is_person: bool) -> Any:
-        value = getattr(about, first)
         for step in steps:
-            value = None if value is None else step(value)
-        return value
+            about = None if about is None else getattr(about, step)
+        return about
 
     return read
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from access.actor import Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import InvalidInput
@@ -32,14 +32,14 @@ class PartMove(Answer):
     `notes` say what goes along and what stays behind.
     """
 
-    source: Annotated[str, Shown(name="from")]
-    target: Annotated[str, Shown(name="to")]
+    source: Annotated[str, ShownAs(name="from")]
+    target: Annotated[str, ShownAs(name="to")]
     moved: int
     rows: int
     staying: tuple[StayingMemory, ...] = ()
     notes: tuple[str, ...] = ()
     run: UUID | None = None
-    is_undo: Annotated[bool, Shown(name="undo")] = False
+    is_undo: Annotated[bool, ShownAs(name="undo")] = False
     dry_run: bool = False
 
 

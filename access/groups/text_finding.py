@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from guard import Family, GuardTreatment, kind_of
 
 MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be larger than the text
@@ -52,17 +52,17 @@ class FindingOut(Answer):
     field: str
     kind: str
     family: str
-    start: Annotated[int, Shown(lambda finding, _: finding.span[0])]
-    end: Annotated[int, Shown(lambda finding, _: finding.span[1])]
+    start: Annotated[int, ShownAs(lambda finding, _: finding.span[0])]
+    end: Annotated[int, ShownAs(lambda finding, _: finding.span[1])]
     confidence: float
-    treatment: Annotated[str, Shown("treatment.value")]
+    treatment: Annotated[str, ShownAs("treatment.value")]
     words: str
 
 
 # Absent if the guard found nothing.
 Findings = Annotated[
-    tuple[FindingOut, ...], Shown(lambda result, _: result.findings[:MAX_LISTED], is_absent=True)
+    tuple[FindingOut, ...], ShownAs(lambda result, _: result.findings[:MAX_LISTED], is_absent=True)
 ]
 MoreFindings = Annotated[
-    int, Shown(lambda result, _: max(0, len(result.findings) - MAX_LISTED), is_absent=True)
+    int, ShownAs(lambda result, _: max(0, len(result.findings) - MAX_LISTED), is_absent=True)
 ]

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_change, answer_write
 from loci_site.api.schemas.answers import page_of, responses, written
@@ -38,13 +38,13 @@ NO_SUCCESSOR = RetractIn(successor="")
 class OpenLinkOut(LinkOut):
     """A link that awaits a decision, with both memories."""
 
-    memories: Annotated[tuple[MemoryOut, ...], Shown(lambda link, _: (link.source, link.target))]
+    memories: Annotated[tuple[MemoryOut, ...], ShownAs(lambda link, _: (link.source, link.target))]
 
 
 class LiftedOut(Answer):
     """The tombstones that were lifted."""
 
-    lifted: Annotated[tuple[TombstoneOut, ...], Shown("tombstones")]
+    lifted: Annotated[tuple[TombstoneOut, ...], ShownAs("tombstones")]
 
 
 class DecidedOut(Answer):

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from access.answers import Shown
+from access.answers import ShownAs
 from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
 from loci_site.api.responses import answer, answer_change, answer_write
@@ -41,8 +41,8 @@ NO_REASON = PurgingVerbIn()
 class VersionedOut(MemoryOut):
     """A memory with the id of its current version, and on request all versions, oldest first."""
 
-    head: Annotated[UUID, Shown(lambda memory, _: head_of(memory).id)]
-    versions: Annotated[tuple[MemoryOut, ...], Shown(lambda *_: (), is_absent=True)] = ()
+    head: Annotated[UUID, ShownAs(lambda memory, _: head_of(memory).id)]
+    versions: Annotated[tuple[MemoryOut, ...], ShownAs(lambda *_: (), is_absent=True)] = ()
 
 
 @router.post("", response=responses(written(StoredOut), 200, 201, 202))

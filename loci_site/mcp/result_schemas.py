@@ -7,14 +7,13 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from access.answers import Answer as Declared
-from access.answers import AnswerClass, Json, keys_of
+from access.answers import Answer, AnswerClass, Json, keys_of
 from access.groups.text_finding import FindingOut
 from maintenance.schedule.status import StatsOut
 from memories.browse import serializers as out
 
 
-class Answer(BaseModel):
+class ToolResult(BaseModel):
     """Base of the results; fields that equal their default are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -31,7 +30,7 @@ def part_of(answer: AnswerClass, always: str, if_any: str = "") -> Any:
     for name in if_any.split():
         kind = types[name]
         fields[name] = (kind, None if isinstance(kind, UnionType) else kind())
-    return create_model(f"{answer.__name__}Part", __base__=Answer, **fields)
+    return create_model(f"{answer.__name__}Part", __base__=ToolResult, **fields)
 
 
 def _type_of(kind: Any) -> Any:
@@ -42,12 +41,12 @@ def _type_of(kind: Any) -> Any:
         return list[_type_of(get_args(kind)[0])]
     if origin in (dict, list):
         return kind
-    if issubclass(origin, Declared):
+    if issubclass(origin, Answer):
         return dict[str, Any]  # the class that derives from the part has its own
     return origin if origin in (bool, int, float) else str
 
 
-class WriteAnswer(Answer):
+class WriteAnswer(ToolResult):
     """Base of the results of writes: `undo` is for the tool of this name.
 
     A result that is repeated for the same idempotency_key has `replayed: true` as well, which no schema lists: each field
@@ -110,7 +109,7 @@ class RecalledRelation(part_of(out.RelationLineOut, "id line group confidence da
     """A relation that the question asks for."""
 
 
-class RecalledEvidence(Answer):
+class RecalledEvidence(ToolResult):
     """A chunk of a file."""
 
     id: str
@@ -123,7 +122,7 @@ class RecallAnswer(
     part_of(
         out.RecalledOut,
         "count group mode results",
-        "relations abstained confidence nearest degraded note left_out missing tokens collects explain evidence",
+        "relations abstained confidence doubt nearest degraded note left_out missing tokens collects explain evidence",
     )
 ):
     """The memories found, best first."""
@@ -153,7 +152,7 @@ class ForgetAnswer(
     undone: str = ""
 
 
-class InspectAnswer(Answer):
+class InspectAnswer(ToolResult):
     """Everything about a memory, a page of a thread, or earlier recalls of a question."""
 
     memory: dict[str, Any] | None = None

@@ -39,7 +39,7 @@ from memories.store import StoreResult
 from memories.types import Trust
 from sources.artifacts.evidence import EVIDENCE_ALONE, Evidence
 
-AnswerShape = TypeVar("AnswerShape", bound=shapes.Answer)
+AnswerShape = TypeVar("AnswerShape", bound=shapes.ToolResult)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXCERPT_WORDS = 30  # of neighbours and other versions
@@ -152,7 +152,7 @@ def build(shape: type[AnswerShape], body: Json) -> AnswerShape:
     return shape.model_validate(escape_all(body))
 
 
-def make_result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
+def make_result(answer: shapes.ToolResult, *, text: str = "") -> CallToolResult:
     """Structured content with its text; the text is the same as JSON unless given."""
     body = answer.as_json()
     return CallToolResult(

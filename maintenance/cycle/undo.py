@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, READ, Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import RowChange
@@ -45,7 +45,7 @@ class UndoResult(Answer):
     earlier: tuple[UUID, ...] = ()
     versions: Annotated[
         tuple[UUID, ...],
-        Shown(about="Versions written since by edits of the run's memories: set back as well."),
+        ShownAs(about="Versions written since by edits of the run's memories: set back as well."),
     ] = ()
     dry_run: bool = False
 

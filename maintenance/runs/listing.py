@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from access.actor import READ, Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.errors import NotPermitted
 from maintenance.models import Run
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
@@ -32,7 +32,7 @@ class RunOut(Answer):
     id: UUID
     kind: str
     status: str
-    group: Annotated[str | None, Shown("group.slug")]
+    group: Annotated[str | None, ShownAs("group.slug")]
     actor: str
     dry_run: bool
     counts: dict[str, Any]

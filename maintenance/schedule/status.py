@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from access.answers import Shown
+from access.answers import ShownAs
 from maintenance.jobs import HEARTBEAT
 from maintenance.schedule import JobStatus, job_statuses
 from memories.review.stats import Stats
@@ -11,7 +11,7 @@ from memories.review.stats import Stats
 class StatsOut(Stats):
     """Counts of one group, or of all that the caller may see, with a line for each job, without the texts of errors."""
 
-    schedule: Annotated[dict[str, str], Shown(lambda *_: describe_schedule())]
+    schedule: Annotated[dict[str, str], ShownAs(lambda *_: describe_schedule())]
 
 
 def describe_schedule() -> dict[str, str]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q
 
 from access.actor import ADMIN, READ, Actor
-from access.answers import Answer, Json, Shown
+from access.answers import Answer, Json, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.audit_search import without_links
@@ -203,23 +203,23 @@ class LogRowOut(Answer):
 
     chain: Annotated[
         str,
-        Shown(
+        ShownAs(
             lambda entry, _: entry.chain or LEGACY,
             about="The group's id, `instance` for rows about no group, `heads`, or `legacy` for rows written before "
             "each group had its own chain.",
         ),
     ]
-    seq: Annotated[int, Shown(about="The row's number in its chain.")]
+    seq: Annotated[int, ShownAs(about="The row's number in its chain.")]
     at: datetime
     operation: str
-    memory: Annotated[UUID | None, Shown("memory_id")]
+    memory: Annotated[UUID | None, ShownAs("memory_id")]
     subject: str
     actor: str
     via: str
     client: str
     run: UUID | None
     hash: str
-    payload: Annotated[dict[str, Any] | None, Shown(_payload)]
+    payload: Annotated[dict[str, Any] | None, ShownAs(_payload)]
 
 
 def in_groups(actor: Actor, group: str | None, column: str) -> Q:
@@ -249,9 +249,9 @@ class GroupOut(Answer):
     archived: bool
     default_scope: str
     captures: str
-    max_memories: Annotated[int, Shown(about="Most live memories; 0: the instance's limit.")]
-    max_bytes: Annotated[int, Shown(about="Most bytes of their text; 0: the instance's limit.")]
-    guard: Annotated[str, Shown(lambda group, _: without_words(group.guard))]
+    max_memories: Annotated[int, ShownAs(about="Most live memories; 0: the instance's limit.")]
+    max_bytes: Annotated[int, ShownAs(about="Most bytes of their text; 0: the instance's limit.")]
+    guard: Annotated[str, ShownAs(lambda group, _: without_words(group.guard))]
     created_at: datetime
     created_by: str
 

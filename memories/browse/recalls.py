@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from access.actor import CURATE, READ, Actor
-from access.answers import Answer, Shown, Untrusted
+from access.answers import Answer, ShownAs, Untrusted
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.groups import find_group
 from memories.language.cleaning import clean_line
@@ -159,24 +159,24 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuest
 class HitOut(Answer):
     """A memory that a recall returned, as it is now."""
 
-    id: Annotated[UUID, Shown(lambda hit, _: hit[0].id)]
-    score: Annotated[float, Shown(lambda hit, _: hit[1], digits=4)]
-    state: Annotated[State, Shown(lambda hit, _: hit[0].state)]
+    id: Annotated[UUID, ShownAs(lambda hit, _: hit[0].id)]
+    score: Annotated[float, ShownAs(lambda hit, _: hit[1], digits=4)]
+    state: Annotated[State, ShownAs(lambda hit, _: hit[0].state)]
 
 
 class LoggedRecallOut(Answer):
     """A recall of the log; `hits` are the results that the caller may see, best first, `unseen` the number of the others."""
 
     id: str
-    at: Annotated[datetime, Shown("row.at")]
-    question: Annotated[str, Shown("row.query")]
+    at: Annotated[datetime, ShownAs("row.at")]
+    question: Annotated[str, ShownAs("row.query")]
     untrusted: Untrusted
-    group: Annotated[str | None, Shown("row.group.slug")]
-    actor: Annotated[str, Shown("row.actor")]
-    via: Annotated[str, Shown("row.via")]
-    mode: Annotated[str, Shown("row.mode")]
-    abstained: Annotated[bool, Shown("row.abstained")]
-    degraded: Annotated[bool, Shown("row.degraded")]
-    duration_ms: Annotated[float, Shown("row.duration_ms", digits=2)]
+    group: Annotated[str | None, ShownAs("row.group.slug")]
+    actor: Annotated[str, ShownAs("row.actor")]
+    via: Annotated[str, ShownAs("row.via")]
+    mode: Annotated[str, ShownAs("row.mode")]
+    abstained: Annotated[bool, ShownAs("row.abstained")]
+    degraded: Annotated[bool, ShownAs("row.degraded")]
+    duration_ms: Annotated[float, ShownAs("row.duration_ms", digits=2)]
     hits: tuple[HitOut, ...]
     unseen: int

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from uuid import UUID
 
-from access.answers import ABSENT, Answer, Day, Json, Shown, Untrusted
+from access.answers import ABSENT, Answer, Day, Json, ShownAs, Untrusted
 from access.groups.guarding import safe_to_show
 from access.groups.text_finding import Findings, MoreFindings
 from memories.draft.kinds import Flag, Metadata, Moment, Number, OneOf, Tags
@@ -32,10 +32,10 @@ def content_for(memory: Memory, is_person: bool) -> str:
     return memory.content if is_person else shown
 
 
-Content = Annotated[str, Shown(content_for)]
-Label = Annotated[str, Shown(lambda memory, _: label_of(memory))]
-MemoryId = Annotated[UUID, Shown("memory.id")]
-Confidence = Annotated[float, Shown(digits=4)]
+Content = Annotated[str, ShownAs(content_for)]
+Label = Annotated[str, ShownAs(lambda memory, _: label_of(memory))]
+MemoryId = Annotated[UUID, ShownAs("memory.id")]
+Confidence = Annotated[float, ShownAs(digits=4)]
 # The keys of a memory in their order. A field of the registry that is not named here follows at the end.
 MEMORY_KEYS: Final = dict.fromkeys(
     (
@@ -49,21 +49,21 @@ MEMORY_KEYS: Final = dict.fromkeys(
 OTHER_KEYS: Final[dict[str, Any]] = {
     "id": UUID,
     "content": Content,
-    "group": Annotated[str, Shown("group.slug")],
-    "thread": Annotated[str | None, Shown("thread.name")],
+    "group": Annotated[str, ShownAs("group.slug")],
+    "thread": Annotated[str | None, ShownAs("thread.name")],
     "label": Label,
-    "author": Annotated[str, Shown("author_name")],
+    "author": Annotated[str, ShownAs("author_name")],
 }
 
 
 def returned(field: RecordField) -> Any:
     """The type of a field in an answer."""
-    shown = Shown()
+    shown = ShownAs()
     match field.kind:
         case OneOf() as one_of:
             known: Any = one_of.choices
         case Number() as number:
-            known, shown = int if number.is_whole else float, Shown(digits=number.digits)
+            known, shown = int if number.is_whole else float, ShownAs(digits=number.digits)
         case Tags():
             known = list[str]
         case Metadata():
@@ -105,13 +105,13 @@ class NearOut(Answer):
     supersede: store the text again with its id as `supersedes` · retract: it was wrong · nothing.
     """
 
-    id: Annotated[UUID, Shown("neighbour.id")]
-    content: Annotated[str, Shown(lambda near, _: content_for(near.neighbour.memory, is_person=False))]
-    group: Annotated[str, Shown("neighbour.memory.group.slug")]
-    state: Annotated[State, Shown("neighbour.memory.state")]
-    cosine: Annotated[float, Shown("neighbour.cosine", digits=4)]
-    sameness: Annotated[str, Shown("neighbour.comparison.sameness.value")]
-    why: Annotated[str, Shown("neighbour.why")]
+    id: Annotated[UUID, ShownAs("neighbour.id")]
+    content: Annotated[str, ShownAs(lambda near, _: content_for(near.neighbour.memory, is_person=False))]
+    group: Annotated[str, ShownAs("neighbour.memory.group.slug")]
+    state: Annotated[State, ShownAs("neighbour.memory.state")]
+    cosine: Annotated[float, ShownAs("neighbour.cosine", digits=4)]
+    sameness: Annotated[str, ShownAs("neighbour.comparison.sameness.value")]
+    why: Annotated[str, ShownAs("neighbour.why")]
     next: NextStep
     untrusted: Untrusted
 
@@ -120,17 +120,17 @@ class StoredOut(Answer):
     """The result of a store: created, reinforced, unchanged or queued."""
 
     outcome: str
-    id: Annotated[UUID | None, Shown("memory.id")]
+    id: Annotated[UUID | None, ShownAs("memory.id")]
     group: str
     group_created: bool
-    type: Annotated[Type | None, Shown("memory.type")]
-    scope: Annotated[Scope | None, Shown("memory.scope")]
-    trust: Annotated[Trust | None, Shown("memory.trust")]
-    confidence: Annotated[float | None, Shown("memory.confidence", digits=4)]
+    type: Annotated[Type | None, ShownAs("memory.type")]
+    scope: Annotated[Scope | None, ShownAs("memory.scope")]
+    trust: Annotated[Trust | None, ShownAs("memory.trust")]
+    confidence: Annotated[float | None, ShownAs("memory.confidence", digits=4)]
     superseded: UUID | None
     why: str
-    near: Annotated[tuple[NearOut, ...], Shown(_near)]
-    embedding_owed: Annotated[bool, Shown("is_embedding_owed")]
+    near: Annotated[tuple[NearOut, ...], ShownAs(_near)]
+    embedding_owed: Annotated[bool, ShownAs("is_embedding_owed")]
     removed_characters: int
     findings: Findings
     more_findings: MoreFindings
@@ -161,8 +161,8 @@ class DoneOut(Answer):
     consequences: tuple[str, ...]
     changes: Changes
     # queued: a curator decides
-    outcome: Annotated[str, Shown(lambda done, _: "queued" if done.queued else "", is_absent=True)]
-    why: Annotated[str, Shown("queued", is_absent=True)]
+    outcome: Annotated[str, ShownAs(lambda done, _: "queued" if done.queued else "", is_absent=True)]
+    why: Annotated[str, ShownAs("queued", is_absent=True)]
     proposal: Annotated[UUID | None, ABSENT]  # the id under which it waits
     successor: Annotated[UUID | None, ABSENT]
     certificate: Annotated[Certificate | None, ABSENT]
@@ -171,9 +171,9 @@ class DoneOut(Answer):
 class ConflictOut(Answer):
     """A memory that contradicts the one it is listed with, and the value of each; empty if no words were found."""
 
-    id: Annotated[UUID, Shown("other")]
-    own: Annotated[str, Shown("own_value")]
-    other: Annotated[str, Shown("other_value")]
+    id: Annotated[UUID, ShownAs("other")]
+    own: Annotated[str, ShownAs("own_value")]
+    other: Annotated[str, ShownAs("other_value")]
     verified_by: Annotated[str, ABSENT]  # unless a person verified the other one alone
 
 
@@ -182,7 +182,7 @@ class ComingOut(Answer):
 
     id: UUID
     valid_from: datetime
-    content: Annotated[str, Shown(lambda memory, _: content_for(memory, is_person=False))]
+    content: Annotated[str, ShownAs(lambda memory, _: content_for(memory, is_person=False))]
     untrusted: Untrusted
 
 
@@ -190,8 +190,8 @@ class AlikeOut(Answer):
     """A memory that says the same as one in the answer."""
 
     id: UUID
-    group: Annotated[str, Shown("group.slug")]
-    thread: Annotated[str, Shown("thread.name", is_absent=True)]  # unless it is in one
+    group: Annotated[str, ShownAs("group.slug")]
+    thread: Annotated[str, ShownAs("thread.name", is_absent=True)]  # unless it is in one
 
 
 class TurnOut(Answer):
@@ -199,10 +199,10 @@ class TurnOut(Answer):
 
     id: MemoryId
     offset: int
-    date: Annotated[datetime, Shown("memory.moment")]
-    author: Annotated[str, Shown("memory.author_name")]
-    label: Annotated[str, Shown(lambda turn, _: label_of(turn.memory))]
-    content: Annotated[str, Shown(lambda turn, _: safe_to_show(turn.text))]
+    date: Annotated[datetime, ShownAs("memory.moment")]
+    author: Annotated[str, ShownAs("memory.author_name")]
+    label: Annotated[str, ShownAs(lambda turn, _: label_of(turn.memory))]
+    content: Annotated[str, ShownAs(lambda turn, _: safe_to_show(turn.text))]
     is_cut: bool
     untrusted: Untrusted
 
@@ -213,7 +213,7 @@ class ItemOut(MemoryOut):
     """
 
     inner = "memory"
-    content: Annotated[str, Shown(lambda item, _: safe_to_show(item.text))]
+    content: Annotated[str, ShownAs(lambda item, _: safe_to_show(item.text))]
     label: str
     score: float
     is_cut: bool
@@ -228,10 +228,10 @@ class RelationLineOut(Answer):
     """A relation that the question asks for, as a line: X —owned_by→ Y. `evidence` are ids of memories that prove it."""
 
     id: UUID
-    line: Annotated[str, Shown("text")]
+    line: Annotated[str, ShownAs("text")]
     group: str
     confidence: Confidence
-    date: Annotated[Day, Shown("since")]
+    date: Annotated[Day, ShownAs("since")]
     author: str
     evidence: tuple[UUID, ...]
 
@@ -246,7 +246,7 @@ class EvidenceOut(Answer):
     heading: str
     text: str
     label: str
-    score: Annotated[float, Shown(digits=4)]
+    score: Annotated[float, ShownAs(digits=4)]
     numbers: Numbers
     proves: tuple[UUID, ...]
     untrusted: Untrusted
@@ -258,29 +258,30 @@ class RecalledOut(Answer):
     `confidence` is high or low: how sure it is that the results answer the question.
     """
 
-    results: Annotated[tuple[ItemOut, ...], Shown("items")]
-    count: Annotated[int, Shown(lambda result, _: len(result.items))]
+    results: Annotated[tuple[ItemOut, ...], ShownAs("items")]
+    count: Annotated[int, ShownAs(lambda result, _: len(result.items))]
     group: str
     mode: str
     abstained: bool
     confidence: str
+    doubt: Annotated[str, ABSENT]  # a remark about the confidence
     nearest: tuple[ItemOut, ...]
     degraded: str
     note: str
     left_out: int
     missing: tuple[str, ...]
     tokens: int
-    duration_ms: Annotated[float, Shown(digits=2)]
+    duration_ms: Annotated[float, ShownAs(digits=2)]
     collects: Annotated[
-        str, Shown("collects.value", is_absent=True)
+        str, ShownAs("collects.value", is_absent=True)
     ]  # unless the question asks for many: their order
     relations: Annotated[tuple[RelationLineOut, ...], ABSENT] = ()  # unless the question asks for one
     explain: Annotated[
         tuple[Json, ...],
-        Shown(lambda result, _: steps_json(result.trace.steps) if result.trace else (), is_absent=True),
+        ShownAs(lambda result, _: steps_json(result.trace.steps) if result.trace else (), is_absent=True),
     ] = ()
     # unless `kinds` asks for it
-    evidence: Annotated[tuple[EvidenceOut, ...], Shown(lambda *_: (), is_absent=True)] = ()
+    evidence: Annotated[tuple[EvidenceOut, ...], ShownAs(lambda *_: (), is_absent=True)] = ()
 
 
 def steps_json(steps: list[TraceStep]) -> list[Json]:
@@ -293,8 +294,8 @@ class LinkOut(Answer):
 
     id: UUID
     kind: str
-    source: Annotated[UUID, Shown("source.id")]
-    target: Annotated[UUID, Shown("target.id")]
+    source: Annotated[UUID, ShownAs("source.id")]
+    target: Annotated[UUID, ShownAs("target.id")]
     status: str
     score: float | None
     reason: str
@@ -318,16 +319,16 @@ def _shown_line(statement: RelationStatement, is_person: bool) -> str:
 class EdgeOut(Answer):
     """A relation; `line` is X —predicate→ Y, `evidence` are ids of memories that prove it, `depth` is its distance in steps."""
 
-    id: Annotated[UUID, Shown("relation.id")]
+    id: Annotated[UUID, ShownAs("relation.id")]
     subject: EndOut
-    predicate: Annotated[str, Shown("relation.predicate")]
+    predicate: Annotated[str, ShownAs("relation.predicate")]
     object: EndOut
-    line: Annotated[str, Shown(_shown_line)]
-    confidence: Annotated[float, Shown("relation.confidence", digits=4)]
-    evidence: Annotated[tuple[UUID, ...], Shown("line.evidence")]
-    date: Annotated[Day, Shown("line.since")]
-    valid_from: Annotated[datetime | None, Shown("relation.valid_from")]
-    valid_to: Annotated[datetime | None, Shown("relation.valid_to")]
+    line: Annotated[str, ShownAs(_shown_line)]
+    confidence: Annotated[float, ShownAs("relation.confidence", digits=4)]
+    evidence: Annotated[tuple[UUID, ...], ShownAs("line.evidence")]
+    date: Annotated[Day, ShownAs("line.since")]
+    valid_from: Annotated[datetime | None, ShownAs("relation.valid_from")]
+    valid_to: Annotated[datetime | None, ShownAs("relation.valid_to")]
     depth: int
 
 
@@ -335,11 +336,11 @@ class RelationStoredOut(Answer):
     """The result of a stored relation: created, reinforced or superseded."""
 
     outcome: str
-    id: Annotated[UUID, Shown("relation.id")]
-    subject: Annotated[UUID, Shown("subject.id")]
-    predicate: Annotated[str, Shown("relation.predicate")]
-    object: Annotated[UUID, Shown("object.id")]
-    confidence: Annotated[float, Shown("relation.confidence", digits=4)]
+    id: Annotated[UUID, ShownAs("relation.id")]
+    subject: Annotated[UUID, ShownAs("subject.id")]
+    predicate: Annotated[str, ShownAs("relation.predicate")]
+    object: Annotated[UUID, ShownAs("object.id")]
+    confidence: Annotated[float, ShownAs("relation.confidence", digits=4)]
     group: str
     group_created: bool
     entities_created: tuple[str, ...]
@@ -358,8 +359,8 @@ class VersionOut(Answer):
     valid_to: datetime | None
     valid_to_known_at: datetime | None
     created_at: datetime
-    known_from: Annotated[datetime, Shown(lambda version, _: known_span(version).start)]
-    known_to: Annotated[datetime | None, Shown(lambda version, _: known_span(version).end)]
+    known_from: Annotated[datetime, ShownAs(lambda version, _: known_span(version).start)]
+    known_to: Annotated[datetime | None, ShownAs(lambda version, _: known_span(version).end)]
     untrusted: Untrusted
 
 
@@ -370,15 +371,15 @@ class WhyOut(Answer):
     rank: int | None
     reason: str
     numbers: Numbers
-    steps: Annotated[tuple[Json, ...], Shown(lambda why, _: steps_json(why.steps))]
+    steps: Annotated[tuple[Json, ...], ShownAs(lambda why, _: steps_json(why.steps))]
 
 
 class InspectionOut(Answer):
     """Everything about a memory."""
 
     memory: MemoryOut
-    recall: Annotated[str, Shown("recall_treatment")]
-    head: Annotated[UUID, Shown("head.id")]
+    recall: Annotated[str, ShownAs("recall_treatment")]
+    head: Annotated[UUID, ShownAs("head.id")]
     versions: tuple[VersionOut, ...]
     pieces: int
     pieces_owed: int
@@ -387,7 +388,7 @@ class InspectionOut(Answer):
     log: tuple[Json, ...]
     feedback: Annotated[
         dict[str, int],
-        Shown(
+        ShownAs(
             lambda inspection, _: {"used": inspection.feedback.used, "wrong": inspection.feedback.wrong},
             about="How often it was said to be `used` and to be `wrong`.",
         ),
@@ -403,7 +404,7 @@ class SectionOut(Answer):
     asked: int
     used: int
     is_cut: bool
-    left_out: Annotated[tuple[UUID, ...], Shown(lambda section, _: [row.id for row in section.left_out])]
+    left_out: Annotated[tuple[UUID, ...], ShownAs(lambda section, _: [row.id for row in section.left_out])]
     confidence: Annotated[str, ABSENT]  # of what answers the query: high or low
     note: Annotated[str, ABSENT]  # why it has no memories
 
@@ -413,8 +414,8 @@ class PackItemOut(Answer):
 
     id: MemoryId
     text: str
-    type: Annotated[Type, Shown("memory.type")]
-    trust: Annotated[Trust, Shown("memory.trust")]
+    type: Annotated[Type, ShownAs("memory.type")]
+    trust: Annotated[Trust, ShownAs("memory.trust")]
     score: float | None
     why: str
     label: str
@@ -455,7 +456,7 @@ class PackOut(Answer):
     sections: tuple[SectionOut, ...]
     items: Annotated[
         tuple[PackItemOut, ...],
-        Shown(lambda pack, _: [item for section in pack.sections for item in section.items]),
+        ShownAs(lambda pack, _: [item for section in pack.sections for item in section.items]),
     ]
     threads: tuple[PackThreadOut, ...]
     tokens: int
@@ -463,28 +464,28 @@ class PackOut(Answer):
     left_out: int
     mode: str
     degraded: str
-    conflicts: Annotated[tuple[PackConflictOut, ...], Shown(_conflicts)]
+    conflicts: Annotated[tuple[PackConflictOut, ...], ShownAs(_conflicts)]
 
 
 class SavedOut(Answer):
     """A saved checkpoint; `count` is the number of checkpoints of its thread (or group)."""
 
-    id: Annotated[UUID, Shown("checkpoint.id")]
+    id: Annotated[UUID, ShownAs("checkpoint.id")]
     group: str
     group_created: bool
-    thread: Annotated[str | None, Shown("checkpoint.thread.name")]
-    created_at: Annotated[datetime, Shown("checkpoint.created_at")]
+    thread: Annotated[str | None, ShownAs("checkpoint.thread.name")]
+    created_at: Annotated[datetime, ShownAs("checkpoint.created_at")]
     count: int
-    warning: Annotated[str, Shown(about="Why the default context pack will cut it; empty if it will not.")]
+    warning: Annotated[str, ShownAs(about="Why the default context pack will cut it; empty if it will not.")]
 
 
 class CheckpointOut(Answer):
     """A checkpoint."""
 
     id: UUID
-    group: Annotated[str, Shown("group.slug")]
-    thread: Annotated[str | None, Shown("thread.name")]
+    group: Annotated[str, ShownAs("group.slug")]
+    thread: Annotated[str | None, ShownAs("thread.name")]
     state: dict[str, Any]
     untrusted: Untrusted
-    author: Annotated[str, Shown("author_name")]
+    author: Annotated[str, ShownAs("author_name")]
     created_at: datetime

@@ -10,7 +10,7 @@ from typing import Annotated
 from uuid import UUID
 
 from access.actor import Actor
-from access.answers import Answer, Day, Shown
+from access.answers import Answer, Day, ShownAs
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from access.limits.deadline import answering, check_time
@@ -82,17 +82,17 @@ class SuggestionOut(Answer):
     `date` is the day that the memory is valid from, else that it was stored.
     """
 
-    id: Annotated[UUID, Shown("memory.id")]
+    id: Annotated[UUID, ShownAs("memory.id")]
     text: str
-    marks: Annotated[tuple[tuple[int, int], ...], Shown("excerpt.marks")]
+    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
     how: MatchKind
-    group: Annotated[str, Shown("memory.group.slug")]
-    type: Annotated[Type, Shown("memory.type")]
-    state: Annotated[State, Shown("memory.state")]
-    trust: Annotated[Trust, Shown("memory.trust")]
-    date: Annotated[Day, Shown("memory.moment")]
-    thread: Annotated[str | None, Shown("memory.thread.name")]
-    source: Annotated[str, Shown("memory.source")]
+    group: Annotated[str, ShownAs("memory.group.slug")]
+    type: Annotated[Type, ShownAs("memory.type")]
+    state: Annotated[State, ShownAs("memory.state")]
+    trust: Annotated[Trust, ShownAs("memory.trust")]
+    date: Annotated[Day, ShownAs("memory.moment")]
+    thread: Annotated[str | None, ShownAs("memory.thread.name")]
+    source: Annotated[str, ShownAs("memory.source")]
 
 
 @answering()

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access.actor import Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.audit.retry import one_change
 from access.errors import InvalidInput
 from memories.browse.recalls import find_recall, recall_id
@@ -109,13 +109,13 @@ def store_verdict(
 class VerdictOut(Answer):
     """A stored verdict; `recall` is null if no recall of the caller that returned the memory is known."""
 
-    id: Annotated[UUID, Shown("memory.id")]
+    id: Annotated[UUID, ShownAs("memory.id")]
     verdict: Literal["used", "wrong"]
-    recall: Annotated[str | None, Shown(lambda given, _: recall_id(given.recall) if given.recall else None)]
+    recall: Annotated[str | None, ShownAs(lambda given, _: recall_id(given.recall) if given.recall else None)]
 
 
 class FeedbackOut(Answer):
     """The verdicts; `recorded` counts those that were not stored before."""
 
-    recorded: Annotated[int, Shown(lambda given, _: sum(each.is_new for each in given))]
-    feedback: Annotated[tuple[VerdictOut, ...], Shown(lambda given, _: given)]
+    recorded: Annotated[int, ShownAs(lambda given, _: sum(each.is_new for each in given))]
+    feedback: Annotated[tuple[VerdictOut, ...], ShownAs(lambda given, _: given)]

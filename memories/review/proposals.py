@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import CURATE, READ, Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
@@ -168,9 +168,9 @@ class ProposalOut(Answer):
 
     id: UUID
     verb: str
-    memory: Annotated[UUID | None, Shown("memory.id")]
+    memory: Annotated[UUID | None, ShownAs("memory.id")]
     subject: str
-    group: Annotated[str, Shown("group.slug")]
+    group: Annotated[str, ShownAs("group.slug")]
     arguments: dict[str, Any]
     reason: str
     why: str
@@ -179,7 +179,7 @@ class ProposalOut(Answer):
     client: str
     created_at: datetime
     expires_at: datetime
-    status: Annotated[str, Shown(_status_now, about="waiting, approved, rejected, stale or expired")]
+    status: Annotated[str, ShownAs(_status_now, about="waiting, approved, rejected, stale or expired")]
     closed_at: datetime | None
     closed_by: str
 

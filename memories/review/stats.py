@@ -9,7 +9,7 @@ from django.db.models import Count, Max, Model, Q, QuerySet, Sum
 from django.utils import timezone
 
 from access.actor import Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.groups import entered_groups, find_group
 from access.limits.quota import use_of
 from access.models import Group
@@ -53,10 +53,12 @@ class Stats(Answer):
     recalls_7_days: int
     feedback_used: int
     feedback_wrong: int
-    findings: Annotated[dict[str, int], Shown(about="How often the guard found each kind in live memories.")]
+    findings: Annotated[
+        dict[str, int], ShownAs(about="How often the guard found each kind in live memories.")
+    ]
     use: Annotated[
         dict[str, float],
-        Shown(
+        ShownAs(
             about="What a group holds in `memories` and `bytes`, its limits (0: none) and the used `share`."
         ),
     ]

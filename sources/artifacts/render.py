@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from access.actor import CURATE, Actor
-from access.answers import Answer, Json, Shown, Untrusted
+from access.answers import Answer, Json, ShownAs, Untrusted
 from memories.browse.serializers import WITHHELD
 from sources.models import Artifact, Chunk, ChunkState
 
@@ -14,7 +14,7 @@ class ArtifactOut(Answer):
     """A file without its texts."""
 
     id: UUID
-    group: Annotated[str, Shown("group.slug")]
+    group: Annotated[str, ShownAs("group.slug")]
     source: str
     path: str
     kind: str
@@ -22,7 +22,7 @@ class ArtifactOut(Answer):
     state: str
     chunk_count: int
     findings: dict[str, int]
-    author: Annotated[str, Shown("author_name")]
+    author: Annotated[str, ShownAs("author_name")]
     updated_at: datetime
 
 
@@ -37,10 +37,10 @@ class ChunkOut(Answer):
     state: str
     tokens: int
     findings: dict[str, int]
-    text: Annotated[str, Shown("content")]  # chunk_json() withholds that of one which the guard holds
+    text: Annotated[str, ShownAs("content")]  # chunk_json() withholds that of one which the guard holds
     untrusted: Untrusted
     proves: Annotated[
-        tuple[UUID, ...], Shown(lambda chunk, _: [proof.memory.id for proof in chunk.proofs.all()])
+        tuple[UUID, ...], ShownAs(lambda chunk, _: [proof.memory.id for proof in chunk.proofs.all()])
     ]
 
 
@@ -54,7 +54,7 @@ class ProofOut(Answer):
     """A chunk proves a memory; `stale_at` is null while its text stands."""
 
     id: UUID
-    memory: Annotated[UUID, Shown("memory.id")]
+    memory: Annotated[UUID, ShownAs("memory.id")]
     locator: str
     stale_at: datetime | None
 

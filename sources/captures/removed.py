@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from django.utils import timezone
 
 from access.actor import Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.models import ApiToken
 from memories.models import Memory, Thread
 from memories.store.places import ClearedCopies, PurgedTexts, TextPlace
@@ -35,7 +35,7 @@ class RemovedTurns(Answer):
 
     items: tuple[RemovedTurn, ...]
     until: datetime
-    has_more: Annotated[bool, Shown(name="more")]
+    has_more: Annotated[bool, ShownAs(name="more")]
 
 
 def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:

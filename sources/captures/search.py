@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from django.db.models import QuerySet
 
 from access.actor import READ, Actor
-from access.answers import Answer, Day, Shown, Untrusted
+from access.answers import Answer, Day, ShownAs, Untrusted
 from access.errors import NotPermitted
 from access.visibility import Narrowing
 from memories.browse.excerpts import Excerpt, excerpt_of
@@ -69,9 +69,9 @@ class PanelItemOut(Answer):
     url: str
     thread: str
     group: str
-    date: Annotated[Day, Shown("at")]
-    excerpt: Annotated[str, Shown("excerpt.text")]
-    marks: Annotated[tuple[tuple[int, int], ...], Shown("excerpt.marks")]
+    date: Annotated[Day, ShownAs("at")]
+    excerpt: Annotated[str, ShownAs("excerpt.text")]
+    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
     how: str
     trust: str
     type: str

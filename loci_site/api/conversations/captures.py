@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.actor import Via
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.errors import NotAuthenticated
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
@@ -35,7 +35,7 @@ STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}
 class CapturedOut(Answer):
     """The conversations in the order of the request."""
 
-    conversations: Annotated[tuple[KeptConversationOut, ...], Shown(lambda kept, _: kept)]
+    conversations: Annotated[tuple[KeptConversationOut, ...], ShownAs(lambda kept, _: kept)]
 
 
 @router.post("/pair", auth=AnyExtension(), response=responses(schemas.PairedOut, 201))

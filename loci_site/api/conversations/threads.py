@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.actor import WRITE
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.errors import InvalidInput
 from loci_site.api.auth import actor_of
 from loci_site.api.conversations import schemas
@@ -40,8 +40,8 @@ class ReadConversationOut(Answer):
 class ChangedConversationOut(Answer):
     """The conversation afterwards. `queued` says why the move waits for a curator, `proposal` is the id that it waits under."""
 
-    conversation: Annotated[ConversationOut, Shown(lambda *_: None)]
-    former_group: Annotated[str, Shown("former")]
+    conversation: Annotated[ConversationOut, ShownAs(lambda *_: None)]
+    former_group: Annotated[str, ShownAs("former")]
     memories: int
     queued: str
     proposal: UUID | None

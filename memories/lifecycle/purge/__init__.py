@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import NotPermitted
@@ -117,11 +117,11 @@ class Certificate(Answer):
     remains: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()
     spared: Annotated[
-        tuple[UUID, ...], Shown(about="Ids of rows that count, which nothing allowed to destroy.")
+        tuple[UUID, ...], ShownAs(about="Ids of rows that count, which nothing allowed to destroy.")
     ] = ()
     scan: Annotated[
         str,
-        Shown(
+        ShownAs(
             about="Search of database, logs, queue and backups for sentences of the texts: `done`, `left out` or `pending`."
         ),
     ] = "pending"

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from access import audit
 from access.actor import CURATE, Actor
-from access.answers import Answer, Shown
+from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
@@ -118,14 +118,14 @@ class TombstoneOut(Answer):
     """A tombstone, which keeps a withdrawn text out of a group; `recognises` says which forms of the text."""
 
     id: UUID
-    memory: Annotated[UUID, Shown("memory_id")]
-    group: Annotated[str, Shown("group.slug")]
+    memory: Annotated[UUID, ShownAs("memory_id")]
+    group: Annotated[str, ShownAs("group.slug")]
     kind: str
-    verb: Annotated[str, Shown(lambda mark, _: VERB_OF[mark.kind])]
+    verb: Annotated[str, ShownAs(lambda mark, _: VERB_OF[mark.kind])]
     scope: str
-    recognises: Annotated[str, Shown(lambda mark, _: recognition(mark))]
+    recognises: Annotated[str, ShownAs(lambda mark, _: recognition(mark))]
     reason: str
-    author: Annotated[str, Shown("author_name")]
+    author: Annotated[str, ShownAs("author_name")]
     created_at: datetime
     lifted_at: datetime | None
     lifted_by: str

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from access.actor import READ, Actor
-from access.answers import Answer, Shown, Untrusted
+from access.answers import Answer, ShownAs, Untrusted
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
 from memories.language.cleaning import clean_line
@@ -68,13 +68,13 @@ class ListedConversation:
 class ConversationOut(Answer):
     """A conversation; `thread` is the name by which a recall narrows and agents read it."""
 
-    id: Annotated[UUID, Shown("thread.id")]
-    thread: Annotated[str, Shown("thread.name")]
-    title: Annotated[str, Shown("thread.title")]
-    platform: Annotated[str, Shown("thread.platform")]
-    url: Annotated[str, Shown("thread.url")]
-    group: Annotated[str, Shown("thread.group.slug")]
-    tags: Annotated[tuple[str, ...], Shown("thread.tags")]
+    id: Annotated[UUID, ShownAs("thread.id")]
+    thread: Annotated[str, ShownAs("thread.name")]
+    title: Annotated[str, ShownAs("thread.title")]
+    platform: Annotated[str, ShownAs("thread.platform")]
+    url: Annotated[str, ShownAs("thread.url")]
+    group: Annotated[str, ShownAs("thread.group.slug")]
+    tags: Annotated[tuple[str, ...], ShownAs("thread.tags")]
     turns: int
     at: datetime
     summary: str
