@@ -36,7 +36,7 @@ from guard.policy import STRICTNESS, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
 __all__ = [
-    "Admitted", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "findings_json", "fingerprint",
+    "Admitted", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
     "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
@@ -45,7 +45,6 @@ MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become t
 MIN_NUMBER: Final = 10**6  # shorter numbers are no card, phone or identity number
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
 MAX_LABEL_CHARS: Final = 80
-MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be larger than the text
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
 MAX_PLAIN_CHARS: Final = 14
@@ -372,13 +371,6 @@ def quarantine_reason(findings: Iterable[TextFinding]) -> str:
         f"it seems to hold {kind_of(first.kind).label} ({first.field}, characters {first.span[0]} to {first.span[1]}{also});"
         " a person decides"
     )
-
-
-def findings_json(findings: Iterable[TextFinding]) -> dict[str, Any]:
-    """What the guard found, in the words of every face, and how much more than is listed; nothing if it found nothing."""
-    told = list(findings)
-    body: dict[str, Any] = {"findings": [each.as_json() for each in told[:MAX_LISTED]]} if told else {}
-    return body | {"more_findings": len(told) - MAX_LISTED} if len(told) > MAX_LISTED else body
 
 
 def count_kinds(findings: Iterable[TextFinding]) -> dict[str, int]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 from uuid import UUID
 
 from django.db.models import Q
 
 from access.actor import Actor
+from access.answers import Answer, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import InvalidInput
@@ -24,36 +26,21 @@ class PartFilter:
 
 
 @dataclass(frozen=True)
-class PartMove:
+class PartMove(Answer):
     """How many memories moved, or would, with how many rows in all; which stay, and the run that undoes it.
 
     `notes` say what goes along and what stays behind.
     """
 
-    source: str
-    target: str
+    source: Annotated[str, ShownAs(name="from")]
+    target: Annotated[str, ShownAs(name="to")]
     moved: int
     rows: int
     staying: tuple[StayingMemory, ...] = ()
     notes: tuple[str, ...] = ()
     run: UUID | None = None
-    is_undo: bool = False
+    is_undo: Annotated[bool, ShownAs(name="undo")] = False
     dry_run: bool = False
-
-
-def part_move_json(done: PartMove) -> dict[str, object]:
-    """A move of a part as JSON, with every memory that stays."""
-    return {
-        "from": done.source,
-        "to": done.target,
-        "moved": done.moved,
-        "rows": done.rows,
-        "staying": [{"id": str(each.id), "why": each.why} for each in done.staying],
-        "notes": list(done.notes),
-        "run": str(done.run) if done.run else None,
-        "undo": done.is_undo,
-        "dry_run": done.dry_run,
-    }
 
 
 @dataclass(frozen=True)

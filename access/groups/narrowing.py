@@ -8,6 +8,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.audit.retry import one_change
 from access.errors import Conflict
@@ -16,7 +17,7 @@ from access.models import Group
 
 
 @dataclass(frozen=True)
-class StayingMemory:
+class StayingMemory(Answer):
     """A memory whose scope stays as it is, and why."""
 
     id: UUID

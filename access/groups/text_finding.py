@@ -1,10 +1,12 @@
 """What the guard found in a text that somebody sent, as every face shows it."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Final
 
+from access.answers import Answer, ShownAs
 from guard import Family, GuardTreatment, kind_of
 
+MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be larger than the text
 DONE: Final = {
     GuardTreatment.ALLOW: "allowed",
     GuardTreatment.LABEL: "stored, and noted",
@@ -43,15 +45,24 @@ class TextFinding:
         )
         return f"{label} in {self.field} at {self.span[0]}-{self.span[1]}: {done}"
 
-    def as_json(self) -> dict[str, Any]:
-        """The finding as JSON."""
-        return {
-            "field": self.field,
-            "kind": self.kind,
-            "family": self.family,
-            "start": self.span[0],
-            "end": self.span[1],
-            "confidence": self.confidence,
-            "treatment": self.treatment.value,
-            "words": self.words,
-        }
+
+class FindingOut(Answer):
+    """What the guard found in a text, and what became of it; never the value."""
+
+    field: str
+    kind: str
+    family: str
+    start: Annotated[int, ShownAs(lambda finding, _: finding.span[0])]
+    end: Annotated[int, ShownAs(lambda finding, _: finding.span[1])]
+    confidence: float
+    treatment: Annotated[str, ShownAs("treatment.value")]
+    words: str
+
+
+# Absent if the guard found nothing.
+Findings = Annotated[
+    tuple[FindingOut, ...], ShownAs(lambda result, _: result.findings[:MAX_LISTED], is_absent=True)
+]
+MoreFindings = Annotated[
+    int, ShownAs(lambda result, _: max(0, len(result.findings) - MAX_LISTED), is_absent=True)
+]

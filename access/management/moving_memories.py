@@ -10,7 +10,6 @@ from access.groups.moving import (
     PartMove,
     move_memories,
     move_memories_back,
-    part_move_json,
     purge_left_behind,
 )
 from access.management.command import CommandAnswer, CommandVerb
@@ -34,7 +33,7 @@ def move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
         done = move_memories(
             actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
         )
-    return CommandAnswer(part_move_json(done), "\n".join(move_lines(done)))
+    return CommandAnswer(PartMove.json(done), "\n".join(move_lines(done)))
 
 
 def move_lines(done: PartMove) -> list[str]:

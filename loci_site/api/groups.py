@@ -4,20 +4,19 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.groups import GroupChange, create_group, entered_groups, find_group, update_group
-from access.groups.moving import PartFilter, move_memories, move_memories_back, part_move_json
+from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
-from loci_site.api.schemas import curation
-from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.requests import GroupEditIn, GroupIn, StatsQuery
-from maintenance.schedule.status import stats_json
-from memories.browse.listing import group_json
+from loci_site.api.schemas.answers import list_of, responses
+from loci_site.api.schemas.requests import GroupEditIn, GroupIn, PartMoveIn, PartMoveUndoIn, StatsQuery
+from maintenance.schedule.status import StatsOut
+from memories.browse.listing import GroupOut, group_json
 from memories.review.stats import memory_stats
 
 router = Router(tags=["groups"])
 
 
-@router.get("/groups", response={**out.ERRORS, 200: out.GroupsOut})
+@router.get("/groups", response=responses(list_of(GroupOut)))
 def list_groups(request: HttpRequest) -> HttpResponse:
     """List the groups that the caller may enter, by slug."""
     return answer(
@@ -25,28 +24,28 @@ def list_groups(request: HttpRequest) -> HttpResponse:
     )
 
 
-@router.post("/groups", response={**out.ERRORS, 201: out.GroupOut})
+@router.post("/groups", response=responses(GroupOut, 201))
 def add_group(request: HttpRequest, body: GroupIn) -> HttpResponse:
     """Create a group; its creator becomes its admin. `private` can later be changed only by the command `group update`."""
     group = create_group(actor_of(request), body.slug, title=body.title, private=body.private)
     return answer(group_json(actor_of(request), group), status=201)
 
 
-@router.get("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
+@router.get("/groups/{slug}", response=responses(GroupOut))
 def read_group(request: HttpRequest, slug: str) -> HttpResponse:
     """Read one group."""
     return answer(group_json(actor_of(request), find_group(actor_of(request), slug)))
 
 
-@router.patch("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
+@router.patch("/groups/{slug}", response=responses(GroupOut))
 def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResponse:
     """Change a group's title, instructions or policy, or archive it. Only for an admin of the group."""
     change = GroupChange(**body.model_dump())
     return answer(group_json(actor_of(request), update_group(actor_of(request), slug, change)))
 
 
-@router.post("/groups/{slug}/move-memories", response={**out.ERRORS, 200: curation.PartMovedOut})
-def move_part(request: HttpRequest, slug: str, body: curation.PartMoveIn) -> HttpResponse:
+@router.post("/groups/{slug}/move-memories", response=responses(PartMove))
+def move_part(request: HttpRequest, slug: str, body: PartMoveIn) -> HttpResponse:
     """Move a group's current memories, or those of these types, tags and sources, to another group; ids stay. What the
     other group does not take stays, with the reason. For a person who curates both groups; `run` of the answer takes it back.
     """
@@ -54,20 +53,20 @@ def move_part(request: HttpRequest, slug: str, body: curation.PartMoveIn) -> Htt
     done = move_memories(
         actor_of(request), slug, to=body.to, wanted=wanted, reason=body.reason, dry_run=body.dry_run
     )
-    return answer(part_move_json(done))
+    return answer(PartMove.json(done))
 
 
-@router.post("/groups/{slug}/move-memories/undo", response={**out.ERRORS, 200: curation.PartMovedOut})
-def undo_part_move(request: HttpRequest, slug: str, body: curation.PartMoveUndoIn) -> HttpResponse:
+@router.post("/groups/{slug}/move-memories/undo", response=responses(PartMove))
+def undo_part_move(request: HttpRequest, slug: str, body: PartMoveUndoIn) -> HttpResponse:
     """Take a move from this group back, by its `run`; all of it or nothing. For a person who curates both groups."""
     return answer(
-        part_move_json(move_memories_back(actor_of(request), slug, run=body.run, dry_run=body.dry_run))
+        PartMove.json(move_memories_back(actor_of(request), slug, run=body.run, dry_run=body.dry_run))
     )
 
 
-@router.get("/stats", response={**out.ERRORS, 200: out.StatsOut})
+@router.get("/stats", response=responses(StatsOut))
 def read_stats(request: HttpRequest, filters: Query[StatsQuery]) -> HttpResponse:
     """Statistics of a group, or with `everywhere` of all that the caller may see."""
     return answer(
-        stats_json(memory_stats(actor_of(request), group=filters.group, everywhere=filters.everywhere))
+        StatsOut.json(memory_stats(actor_of(request), group=filters.group, everywhere=filters.everywhere))
     )

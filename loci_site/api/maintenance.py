@@ -1,25 +1,23 @@
 """Routes for maintenance runs: start, preview, read, undo."""
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.actor import CURATE
+from access.answers import Answer, Json
 from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
-from loci_site.api.schemas import maintenance
-from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.curation import RunPage
-from loci_site.api.schemas.requests import PageQuery
+from loci_site.api.schemas.answers import page_of, responses
+from loci_site.api.schemas.requests import PageQuery, RunIn, UndoIn
 from maintenance.cycle import RunPlan
 from maintenance.cycle.job import start_alone
-from maintenance.cycle.undo import find_run, preview_undo, undo_run
+from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.models import Run
-from maintenance.runs.listing import list_runs, run_json
-from maintenance.runs.preview import preview_cycle, read_changes
+from maintenance.runs.listing import RunOut, list_runs
+from maintenance.runs.preview import PreviewedChange, RunPreview, preview_cycle, read_changes
 
 WAIT_S = 20.0  # longest wait of a request; after that, a worker continues the run
 MAX_CHANGES = 500  # in a response
@@ -27,15 +25,24 @@ MAX_CHANGES = 500  # in a response
 router = Router(tags=["maintenance"])
 
 
-@router.get("/maintenance/runs", response={**out.ERRORS, 200: RunPage})
+class RunPageOut(Answer):
+    """A run with its steps and its first changes; `total` counts all changes."""
+
+    run: RunOut
+    steps: tuple[Json, ...]
+    changes: tuple[PreviewedChange, ...]
+    total: int
+
+
+@router.get("/maintenance/runs", response=responses(page_of(RunOut)))
 def list_maintenance_runs(request: HttpRequest, filters: Query[PageQuery]) -> HttpResponse:
     """List maintenance runs, newest first: all for a superuser, else those of the caller's groups."""
     page = list_runs(actor_of(request), cursor=filters.cursor, limit=filters.limit)
-    return answer({"items": [run_json(row) for row in page.rows], "next": page.next})
+    return answer(RunOut.page(page))
 
 
-@router.post("/maintenance/runs", response={**out.ERRORS, 200: maintenance.RunPageOut})
-def run_maintenance(request: HttpRequest, body: maintenance.RunIn) -> HttpResponse:
+@router.post("/maintenance/runs", response=responses(RunPageOut))
+def run_maintenance(request: HttpRequest, body: RunIn) -> HttpResponse:
     """Run the cycle or a cleanup; `dry_run` shows exactly what it would do.
 
     If the run takes longer than 20 s, the answer has the status `running` and a worker continues it.
@@ -44,39 +51,26 @@ def run_maintenance(request: HttpRequest, body: maintenance.RunIn) -> HttpRespon
     group = find_group(actor, body.group, right=CURATE) if body.group else None
     plan = RunPlan(kind=body.kind, group=group, max_share=body.max_share)
     if not body.dry_run:
-        return answer(render_run(start_alone(actor, plan, seconds=WAIT_S)))
+        return answer_run(start_alone(actor, plan, seconds=WAIT_S))
     preview = preview_cycle(actor, plan)
-    return answer(
-        {
-            "run": preview.run,
-            "steps": preview.steps,
-            "changes": [asdict(change) for change in preview.changes[:MAX_CHANGES]],
-            "total": preview.total,
-        }
-    )
+    return answer(RunPageOut.json(replace(preview, changes=preview.changes[:MAX_CHANGES])))
 
 
-@router.get("/maintenance/runs/{run_id}", response={**out.ERRORS, 200: maintenance.RunPageOut})
+@router.get("/maintenance/runs/{run_id}", response=responses(RunPageOut))
 def read_run(request: HttpRequest, run_id: str) -> HttpResponse:
     """Read a run with its steps and its first changes."""
-    return answer(render_run(find_run(actor_of(request), run_id)))
+    return answer_run(find_run(actor_of(request), run_id))
 
 
-@router.post("/maintenance/runs/{run_id}/undo", response={**out.ERRORS, 200: maintenance.UndoneOut})
-def undo_maintenance_run(request: HttpRequest, run_id: str, body: maintenance.UndoIn) -> HttpResponse:
+@router.post("/maintenance/runs/{run_id}/undo", response=responses(UndoResult))
+def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> HttpResponse:
     """Undo a run: restore every field that nobody changed since, and list the others."""
     undo = preview_undo if body.dry_run else undo_run
     done = undo(actor_of(request), run_id, with_later=body.with_later, force=body.force)
-    ids = {name: [str(id_) for id_ in getattr(done, name)] for name in ("earlier", "versions")}
-    return answer({**asdict(done), "run": str(done.run), **ids})
+    return answer(UndoResult.json(done))
 
 
-def render_run(run: Run) -> dict[str, Any]:
-    """A run with its steps and its first changes as JSON."""
+def answer_run(run: Run) -> HttpResponse:
+    """A run with its steps and its first changes."""
     changes, total = read_changes(run, limit=MAX_CHANGES)
-    return {
-        "run": run_json(run),
-        "steps": run.steps,
-        "changes": [asdict(change) for change in changes],
-        "total": total,
-    }
+    return answer(RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))

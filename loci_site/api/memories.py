@@ -1,21 +1,22 @@
 """Routes for memories: store, list, read, edit, inspect, and the verbs."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from access.groups.guarding import findings_json
+from access.answers import ShownAs
 from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
 from loci_site.api.responses import answer, answer_change, answer_write
-from loci_site.api.schemas import responses as out
+from loci_site.api.schemas.answers import page_of, responses, written
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, PurgingVerbIn
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
-from memories.browse.serializers import inspection_json, memory_json, stored_json
+from memories.browse.serializers import DoneOut, EditedOut, InspectionOut, MemoryOut, StoredOut
 from memories.draft import clean_reason
-from memories.lifecycle.edit import EditOutcome, EditResult, edit
+from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.queries.versions import find_memory, head_of
@@ -37,7 +38,14 @@ EDIT_STATUS = {EditOutcome.QUEUED: 202}
 NO_REASON = PurgingVerbIn()
 
 
-@router.post("", response={**out.ERRORS, 200: out.StoredOut, 201: out.StoredOut, 202: out.StoredOut})
+class VersionedOut(MemoryOut):
+    """A memory with the id of its current version, and on request all versions, oldest first."""
+
+    head: Annotated[UUID, ShownAs(lambda memory, _: head_of(memory).id)]
+    versions: Annotated[tuple[MemoryOut, ...], ShownAs(lambda *_: (), is_absent=True)] = ()
+
+
+@router.post("", response=responses(written(StoredOut), 200, 201, 202))
 def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
     """Store a text. 201: created · 200: already known, reinforced or unchanged · 202: queued for a curator · 409: refused
     because of a tombstone.
@@ -46,45 +54,43 @@ def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
     stored = store(actor, body.draft())
     if stored.outcome == Outcome.REFUSED:
         raise Refused(f"It was not stored: {stored.why}", hint=REFUSED_HINT)
-    return answer_write(actor, stored_json(stored), status=STATUS.get(stored.outcome, 200))
+    return answer_write(actor, StoredOut.json(stored), status=STATUS.get(stored.outcome, 200))
 
 
-@router.get("", response={**out.ERRORS, 200: out.MemoryPage})
+@router.get("", response=responses(page_of(MemoryOut)))
 def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> HttpResponse:
     """List memories, newest first; without `group`, global ones and those of all groups that the caller may enter.
     `as_of` and `known_at` list what was true or known at that time; `label` marks what is history by now.
     """
     actor = actor_of(request)
     page = list_memories(actor, filters.list_filter(), cursor=filters.cursor, limit=filters.limit)
-    return answer(
-        {"items": [memory_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
-    )
+    return answer(MemoryOut.page(page, is_person=actor.is_person))
 
 
-@router.get("/{memory_id}", response={**out.ERRORS, 200: out.VersionedOut})
+@router.get("/{memory_id}", response=responses(VersionedOut))
 def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) -> HttpResponse:
     """Read one version of a memory; `head` is the id of its current version."""
     actor = actor_of(request)
     memory = find_memory(actor, memory_id)
-    body = memory_json(memory, is_person=actor.is_person) | {"head": str(head_of(memory).id)}
+    body = VersionedOut.json(memory, is_person=actor.is_person)
     if versions:
         body["versions"] = [
-            memory_json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)
+            MemoryOut.json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)
         ]
     return answer(body)
 
 
-@router.patch("/{memory_id}", response={**out.ERRORS, 200: out.EditedOut, 202: out.EditedOut})
+@router.patch("/{memory_id}", response=responses(written(EditedOut), 200, 202))
 def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpResponse:
     """Edit a memory. A new content, type or valid_from makes a new version; other fields change in place. 202: the new
     text is queued for a curator, or the other fields are, as a proposal.
     """
     actor = actor_of(request)
     edited = edit(actor, memory_id, body.edit(), reason=clean_reason(body.reason))
-    return answer_write(actor, edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
+    return answer_write(actor, EditedOut.json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
 
 
-@router.delete("/{memory_id}", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
+@router.delete("/{memory_id}", response=responses(written(DoneOut), 200, 202))
 def delete_memory(
     request: HttpRequest,
     memory_id: str,
@@ -102,19 +108,19 @@ def delete_memory(
     return answer_change(actor, done)
 
 
-@router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
+@router.get("/{memory_id}/inspect", response=responses(InspectionOut))
 def inspect_one_memory(request: HttpRequest, memory_id: str, params: Query[InspectQuery]) -> HttpResponse:
     """Everything about a memory; with `query`, why that query finds it or not; with `as_of` or `known_at`, about the
     version that was true or known at that time.
     """
     actor = actor_of(request)
     inspection = inspect_memory(actor, memory_id, query=params.query, narrowing=params.narrowing())
-    return answer(inspection_json(inspection, is_person=actor.is_person))
+    return answer(InspectionOut.json(inspection, is_person=actor.is_person))
 
 
 @router.post(
     "/{memory_id}/{verb}",
-    response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut},
+    response=responses(written(DoneOut), 200, 202),
     description=f"{', '.join(OTHERS)} or {LAST} a memory. 202: it waits for a curator as a proposal.".capitalize(),
 )
 def do_to_memory(
@@ -124,16 +130,3 @@ def do_to_memory(
     actor = actor_of(request)
     done = VERBS[verb].apply(actor, memory_id, reason=body.reason, quotes=body.quotes, dry_run=body.dry_run)
     return answer_change(actor, done)
-
-
-def edited_json(edited: EditResult) -> dict[str, Any]:
-    """The result of an edit as JSON."""
-    body: dict[str, Any] = {
-        "outcome": edited.outcome,
-        "memory": memory_json(edited.memory),
-        "replaced": str(edited.replaced) if edited.replaced else None,
-        "changes": edited.changes,
-        "why": edited.why,
-    }
-    body |= findings_json(edited.findings)
-    return body if edited.proposal is None else body | {"proposal": str(edited.proposal)}

@@ -1,7 +1,5 @@
 """Routes for recall, suggestions while a person types, the recall log and feedback on it, the context pack and checkpoints."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
@@ -9,22 +7,24 @@ from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
-from loci_site.api.schemas import recalls, sessions
-from loci_site.api.schemas import responses as out
+from loci_site.api.schemas.answers import list_of, page_of, responses, written
 from loci_site.api.schemas.requests import (
     CheckpointIn,
     CheckpointQuery,
     CheckpointsQuery,
     ContextQuery,
+    FeedbackIn,
     RecallIn,
     RecallQuery,
+    RecallsQuery,
+    SuggestQuery,
 )
 from loci_site.hooks.repository import with_last_checkout
-from memories.browse.recalls import find_recall, list_recalls, logged_recall_json, with_hits
-from memories.browse.serializers import checkpoint_json, pack_json, saved_checkpoint_json
-from memories.browse.suggest import Suggestion, suggest
+from memories.browse.recalls import LoggedRecallOut, find_recall, list_recalls, with_hits
+from memories.browse.serializers import CheckpointOut, PackOut, RecalledOut, SavedOut
+from memories.browse.suggest import SuggestionOut, suggest
 from memories.language.cleaning import clean_line
-from memories.review.feedback import feedback_json, give_feedback
+from memories.review.feedback import FeedbackOut, give_feedback
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.sessions.threads import latest_checkpoint, list_checkpoints
@@ -33,7 +33,7 @@ from sources.artifacts.evidence import recall_kinds, wide_json
 router = Router(tags=["recall"])
 
 
-@router.post("/recall", response={**out.ERRORS, 200: out.RecalledOut})
+@router.post("/recall", response=responses(RecalledOut))
 def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
     their ids. `where` holds the filters. With `kinds: ["memories", "evidence"]`, `evidence` has the chunks of files that
@@ -43,14 +43,14 @@ def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     return answer(wide_json(recall_kinds(actor, body.recall_request(), body.kinds)))
 
 
-@router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
+@router.get("/recall", response=responses(RecalledOut))
 def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
     """Recall as POST does, for clients that can only open an address."""
     actor = with_last_checkout(actor_of(request))
     return answer(wide_json(recall_kinds(actor, params.recall_request(), params.kinds)))
 
 
-@router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})
+@router.get("/context", response=responses(PackOut))
 def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpResponse:
     """Read the context pack for the start of a session; with `as_of` or `known_at`, that of an earlier time."""
     pack = get_context(
@@ -61,18 +61,18 @@ def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpRespo
         token_budget=params.token_budget or DEFAULT_BUDGET,
         narrowing=params.narrowing(),
     )
-    return answer(pack_json(pack))
+    return answer(PackOut.json(pack))
 
 
-@router.post("/checkpoints", response={**out.ERRORS, 201: sessions.SavedOut})
+@router.post("/checkpoints", response=responses(written(SavedOut), 201))
 def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
     """Save a checkpoint as the newest of its thread, or of the group."""
     actor = actor_of(request)
     saved = save_checkpoint(actor, group=body.group, thread=body.thread, state=body.state)
-    return answer_write(actor, checkpoint_json(saved), status=201)
+    return answer_write(actor, SavedOut.json(saved), status=201)
 
 
-@router.get("/checkpoints/latest", response={**out.ERRORS, 200: sessions.CheckpointOut})
+@router.get("/checkpoints/latest", response=responses(CheckpointOut))
 def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery]) -> HttpResponse:
     """Read the newest checkpoint of a thread, or of the group."""
     group = find_group(actor_of(request), params.group)
@@ -80,21 +80,20 @@ def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery])
     found = latest_checkpoint(group, thread)
     if found is None:
         raise NotFound("There is no checkpoint yet.", hint="POST /api/checkpoints saves one.")
-    return answer(saved_checkpoint_json(found))
+    return answer(CheckpointOut.json(found))
 
 
-@router.get("/checkpoints", response={**out.ERRORS, 200: sessions.CheckpointPage})
+@router.get("/checkpoints", response=responses(page_of(CheckpointOut)))
 def list_saved_checkpoints(request: HttpRequest, params: Query[CheckpointsQuery]) -> HttpResponse:
     """List the checkpoints of a group or of one thread, newest first."""
     page = list_checkpoints(
         actor_of(request), group=params.group, thread=params.thread, cursor=params.cursor, limit=params.limit
     )
-    items = [saved_checkpoint_json(each) for each in page.rows]
-    return answer({"items": items, "next": page.next})
+    return answer(CheckpointOut.page(page))
 
 
-@router.get("/recalls", response={**out.ERRORS, 200: recalls.RecallLogPage})
-def list_logged_recalls(request: HttpRequest, params: Query[recalls.RecallsQuery]) -> HttpResponse:
+@router.get("/recalls", response=responses(page_of(LoggedRecallOut)))
+def list_logged_recalls(request: HttpRequest, params: Query[RecallsQuery]) -> HttpResponse:
     """List logged recalls, newest first: the caller's own, and those of groups that the caller may curate. A recall is
     logged within retrieval.access_flush_s seconds.
     """
@@ -108,49 +107,31 @@ def list_logged_recalls(request: HttpRequest, params: Query[recalls.RecallsQuery
         limit=params.limit,
     )
     return answer(
-        {"items": [logged_recall_json(each) for each in with_hits(actor, page.rows)], "next": page.next}
+        {"items": [LoggedRecallOut.json(each) for each in with_hits(actor, page.rows)], "next": page.next}
     )
 
 
-@router.get("/recalls/{recall_id}", response={**out.ERRORS, 200: recalls.LoggedRecallOut})
+@router.get("/recalls/{recall_id}", response=responses(LoggedRecallOut))
 def read_logged_recall(request: HttpRequest, recall_id: str) -> HttpResponse:
     """Read one logged recall: the question, and what it returned."""
     actor = actor_of(request)
     [recall] = with_hits(actor, [find_recall(actor, recall_id)])
-    return answer(logged_recall_json(recall))
+    return answer(LoggedRecallOut.json(recall))
 
 
-@router.post("/feedback", response={**out.ERRORS, 200: recalls.FeedbackOut})
-def add_feedback(request: HttpRequest, body: recalls.FeedbackIn) -> HttpResponse:
+@router.post("/feedback", response=responses(FeedbackOut))
+def add_feedback(request: HttpRequest, body: FeedbackIn) -> HttpResponse:
     """Say which recalled memories were used, and which were wrong. People see it in review and on the memory's page; rank
     never depends on it. A verdict counts once for each recall and memory; a later one replaces it.
     """
     given = give_feedback(actor_of(request), used=body.used, wrong=body.wrong, recall=body.recall)
-    return answer(feedback_json(given))
+    return answer(FeedbackOut.json(given))
 
 
-@router.get("/suggest", response={**out.ERRORS, 200: recalls.SuggestedOut})
-def suggest_memories(request: HttpRequest, params: Query[recalls.SuggestQuery]) -> HttpResponse:
+@router.get("/suggest", response=responses(list_of(SuggestionOut)))
+def suggest_memories(request: HttpRequest, params: Query[SuggestQuery]) -> HttpResponse:
     """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls."""
     found = suggest(
         actor_of(request), params.q, group=params.group, limit=params.limit, by_meaning=params.by_meaning
     )
-    return answer({"items": [render_suggestion(each) for each in found]})
-
-
-def render_suggestion(each: Suggestion) -> dict[str, Any]:
-    """A suggestion as JSON."""
-    memory = each.memory
-    return {
-        "id": str(memory.id),
-        "text": each.text,
-        "marks": each.excerpt.marks,
-        "how": each.how,
-        "group": memory.group.slug,
-        "type": memory.type,
-        "state": memory.state,
-        "trust": memory.trust,
-        "date": memory.moment.date().isoformat(),
-        "thread": memory.thread.name if memory.thread else None,
-        "source": memory.source,
-    }
+    return answer({"items": [SuggestionOut.json(each) for each in found]})

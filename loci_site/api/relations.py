@@ -8,10 +8,9 @@ from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
-from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.relations import WalkOut
+from loci_site.api.schemas.answers import list_of, responses, written
 from loci_site.api.schemas.requests import RelationIn, WalkQuery
-from memories.browse.serializers import relation_json, statement_json
+from memories.browse.serializers import EdgeOut, RelationStoredOut
 from memories.entities.statements import statements_around, with_proofs
 from memories.entities.store_relation import find_entity, store_relation
 from memories.models import Memory
@@ -20,22 +19,24 @@ from memories.queries.versions import find_named
 router = Router(tags=["relations"])
 
 
-@router.post("/relations", response={**out.ERRORS, 200: out.RelationStoredOut, 201: out.RelationStoredOut})
+@router.post("/relations", response=responses(written(RelationStoredOut), 200, 201))
 def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
     """Store a relation between two things; unknown names become entities. 201: created · 200: reinforced or superseded."""
     actor = actor_of(request)
     stored = store_relation(actor, body.draft())
-    return answer_write(actor, relation_json(stored), status=201 if stored.outcome == "created" else 200)
+    return answer_write(
+        actor, RelationStoredOut.json(stored), status=201 if stored.outcome == "created" else 200
+    )
 
 
-@router.get("/relations", response={**out.ERRORS, 200: WalkOut})
+@router.get("/relations", response=responses(list_of(EdgeOut)))
 def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpResponse:
     """List the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)
     start = find_start(actor, params)
     found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
     return answer(
-        {"items": [statement_json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
+        {"items": [EdgeOut.json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
     )
 
 

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 
 from access.actor import Actor
 from access.audit.collect import current_work
-from memories.browse.serializers import change_json
+from memories.browse.serializers import DoneOut
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import undo_id_of
 
@@ -32,4 +32,4 @@ def answer_write(actor: Actor, body: dict[str, Any], *, status: int = 200) -> Ht
 
 def answer_change(actor: Actor, done: ChangeResult) -> HttpResponse:
     """The result of a verb: 200 if it was carried out or only tried, 202 if it waits as a proposal."""
-    return answer_write(actor, change_json(done), status=202 if done.proposal is not None else 200)
+    return answer_write(actor, DoneOut.json(done), status=202 if done.proposal is not None else 200)

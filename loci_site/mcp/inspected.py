@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mcp_types import CallToolResult
 
+from access.answers import Json
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp.results import (
     MAX_LOG_ROWS,
@@ -22,7 +23,7 @@ from loci_site.mcp.results import (
 )
 from memories.browse.inspection import Inspection
 from memories.browse.recalls import LoggedRecall
-from memories.browse.serializers import Json, inspection_json, statement_json
+from memories.browse.serializers import EdgeOut, InspectionOut
 from memories.embedding import Encoder
 from memories.entities.lines import fence_relations
 from memories.entities.statements import RelationStatement
@@ -109,7 +110,7 @@ def read_details(inspection: Inspection) -> list[Detail]:
 
 def fenced_inspection(inspection: Inspection) -> Json:
     """The inspection as JSON, each stored text between marks."""
-    body = inspection_json(inspection)
+    body = InspectionOut.json(inspection)
     group = inspection.memory.group.slug
     body["versions"] = [
         version | {"content": fence_excerpt(row, group=group)}
@@ -124,7 +125,7 @@ def fenced_inspection(inspection: Inspection) -> Json:
 
 def fenced_statement(statement: RelationStatement, group: str) -> Json:
     """A relation as JSON, line and ends between marks."""
-    body = statement_json(statement)
+    body = EdgeOut.json(statement)
     body["line"] = fence_relations([body["line"]])
     for end, row in (("subject", statement.subject), ("object", statement.object)):
         body[end] |= {"content": fence_excerpt(row, group=group)}

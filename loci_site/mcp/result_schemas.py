@@ -1,13 +1,19 @@
-"""Schemas of the tools' results: the part of the services' answers that an agent can use, without empty fields."""
+"""Schemas of the tools' results: the part of each answer that an agent can use, without empty fields."""
 
-from typing import Any
+# mypy: disable-error-code="misc"
 
-from pydantic import BaseModel, ConfigDict, Field
+from types import UnionType
+from typing import Any, get_args, get_origin
 
-from memories.browse.serializers import Json
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from access.answers import Answer, AnswerClass, Json, keys_of
+from access.groups.text_finding import FindingOut
+from maintenance.schedule.status import StatsOut
+from memories.browse import serializers as out
 
 
-class Answer(BaseModel):
+class ToolResult(BaseModel):
     """Base of the results; fields that equal their default are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -17,7 +23,30 @@ class Answer(BaseModel):
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
-class WriteAnswer(Answer):
+def part_of(answer: AnswerClass, always: str, if_any: str = "") -> Any:
+    """A base with these keys of an answer; those of `if_any` are left out where they are empty."""
+    types = {key.name: _type_of(key.type) for key in keys_of(answer)}
+    fields: dict[str, Any] = {name: (types[name], ...) for name in always.split()}
+    for name in if_any.split():
+        kind = types[name]
+        fields[name] = (kind, None if isinstance(kind, UnionType) else kind())
+    return create_model(f"{answer.__name__}Part", __base__=ToolResult, **fields)
+
+
+def _type_of(kind: Any) -> Any:
+    if isinstance(kind, UnionType):
+        return _type_of(get_args(kind)[0]) | None
+    origin = get_origin(kind) or kind
+    if origin is tuple:
+        return list[_type_of(get_args(kind)[0])]
+    if origin in (dict, list):
+        return kind
+    if issubclass(origin, Answer):
+        return dict[str, Any]  # the class that derives from the part has its own
+    return origin if origin in (bool, int, float) else str
+
+
+class WriteAnswer(ToolResult):
     """Base of the results of writes: `undo` is for the tool of this name.
 
     A result that is repeated for the same idempotency_key has `replayed: true` as well, which no schema lists: each field
@@ -27,94 +56,60 @@ class WriteAnswer(Answer):
     undo: str = ""
 
 
-class NearMemory(Answer):
+class NearMemory(part_of(out.NearOut, "id content why next sameness cosine group state")):
     """A neighbour of the stored memory."""
 
-    id: str
-    content: str
-    why: str
     next: str = Field(description="if yours is right: supersede, retract (it was wrong) or nothing")
-    sameness: str
-    cosine: float
-    group: str
-    state: str
 
 
-class TextFindingAnswer(Answer):
+class TextFindingAnswer(part_of(FindingOut, "words kind")):
     """Something sensitive in the text, and what became of it."""
 
-    words: str
-    kind: str
 
-
-class StoreAnswer(WriteAnswer):
+class StoreAnswer(
+    part_of(
+        out.StoredOut,
+        "outcome group",
+        "id type scope trust confidence why group_created superseded near embedding_owed removed_characters findings "
+        "more_findings",
+    ),
+    WriteAnswer,
+):
     """The result of a store."""
 
     outcome: str = Field(description="created, reinforced, queued, refused or unchanged")
-    group: str
-    id: str | None = None
-    type: str | None = None
-    scope: str | None = None
-    trust: str | None = None
-    confidence: float | None = None
-    why: str = ""
-    group_created: bool = False
-    superseded: str | None = None
     near: list[NearMemory] = []
-    embedding_owed: bool = False
-    removed_characters: int = 0
     findings: list[TextFindingAnswer] = []
-    more_findings: int = 0
 
 
-class ComingMemory(Answer):
+class ComingMemory(part_of(out.ComingOut, "id valid_from content")):
     """What takes a memory's place on a day to come."""
 
-    id: str
-    valid_from: str
-    content: str
 
-
-class RecalledConflict(Answer):
+class RecalledConflict(part_of(out.ConflictOut, "id")):
     """A memory that contradicts this one; the text says which value each has."""
 
-    id: str
 
-
-class RecalledMemory(Answer):
+class RecalledMemory(
+    part_of(out.ItemOut, "id score type group scope trust", "source label tags is_cut numbers")
+):
     """One memory in an answer."""
 
-    id: str
     text: str
-    score: float
-    type: str
-    group: str
-    scope: str
-    trust: str
     date: str
-    source: str = ""
     label: str = Field("", description="why to be careful with it")
-    tags: list[str] = []
     is_cut: bool = Field(False, description="read it whole with ids")
-    numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
     conflicts: list[RecalledConflict] = []
     also_in: list[dict[str, str]] | None = Field(None, description="memories that say the same, left out")
     around: list[str] | None = Field(None, description="turns beside it, shown in text")
 
 
-class RecalledRelation(Answer):
+class RecalledRelation(part_of(out.RelationLineOut, "id line group confidence date", "evidence")):
     """A relation that the question asks for."""
 
-    id: str
-    line: str
-    group: str
-    confidence: float
-    date: str
-    evidence: list[str] = []
 
-
-class RecalledEvidence(Answer):
+class RecalledEvidence(ToolResult):
     """A chunk of a file."""
 
     id: str
@@ -123,47 +118,41 @@ class RecalledEvidence(Answer):
     score: float
 
 
-class RecallAnswer(Answer):
+class RecallAnswer(
+    part_of(
+        out.RecalledOut,
+        "count group mode results",
+        "relations abstained confidence doubt nearest degraded note left_out missing tokens collects explain evidence",
+    )
+):
     """The memories found, best first."""
 
-    count: int
-    group: str
-    mode: str
-    relations: list[RecalledRelation] = []
     results: list[RecalledMemory]
+    relations: list[RecalledRelation] = []
     abstained: bool = Field(False, description="nothing stored answers this")
     confidence: str = Field("", description="that the results answer it: high or low")
     nearest: list[RecalledMemory] = []
-    degraded: str = ""
-    note: str = ""
-    left_out: int = 0
-    missing: list[str] = []
-    tokens: int = 0
     collects: str = Field("", description="many short memories, in this order")
-    explain: list[dict[str, Any]] | None = None
     evidence: list[RecalledEvidence] = []
 
 
-class ForgetAnswer(WriteAnswer):
+class ForgetAnswer(
+    part_of(
+        out.DoneOut,
+        "verb",
+        "id changed state trust consequences dry_run outcome why proposal changes certificate",
+    ),
+    WriteAnswer,
+):
     """What a verb did; `changed` counts memories, `recorded` verdicts that were new."""
 
-    verb: str
-    id: str = ""
     changed: int | None = None
-    recorded: int | None = None
-    state: str = ""
-    trust: str = ""
-    consequences: list[str] = []
-    dry_run: bool = False
     outcome: str = Field("", description="queued: a curator decides")
-    why: str = ""
-    proposal: str = ""
-    changes: dict[str, Any] = {}
-    certificate: dict[str, Any] | None = None
+    recorded: int | None = None
     undone: str = ""
 
 
-class InspectAnswer(Answer):
+class InspectAnswer(ToolResult):
     """Everything about a memory, a page of a thread, or earlier recalls of a question."""
 
     memory: dict[str, Any] | None = None
@@ -189,96 +178,53 @@ class InspectAnswer(Answer):
     cut: list[str] = Field([], description="parts cut by token_budget")
 
 
-class StatsAnswer(Answer):
+class StatsAnswer(
+    part_of(
+        StatsOut,
+        "group memories live by_type by_state by_trust by_scope waiting disputed conflicts duplicates pinned relations "
+        "pieces pieces_owed recalls_7_days feedback_used feedback_wrong model model_state",
+        "last_stored schedule",
+    )
+):
     """Exact counts of a group."""
 
-    group: str
-    memories: int
-    live: int
-    by_type: dict[str, int]
-    by_state: dict[str, int]
-    by_trust: dict[str, int]
-    by_scope: dict[str, int]
-    waiting: int
-    disputed: int
-    conflicts: int
-    duplicates: int
-    pinned: int
-    relations: int
-    pieces: int
-    pieces_owed: int
-    recalls_7_days: int
-    feedback_used: int
-    feedback_wrong: int
-    last_stored: str = ""
-    model: str
-    model_state: str
-    schedule: dict[str, str] = {}
 
-
-class RelationAnswer(WriteAnswer):
+class RelationAnswer(
+    part_of(
+        out.RelationStoredOut,
+        "outcome id subject predicate object confidence group entities_created",
+        "group_created why",
+    ),
+    WriteAnswer,
+):
     """The result of a stored relation."""
 
     outcome: str = Field(description="created, reinforced or superseded")
-    id: str
-    subject: str
-    predicate: str
-    object: str
-    confidence: float
-    group: str
-    group_created: bool = False
-    entities_created: list[str]
-    why: str = ""
 
 
-class PackConflict(RecalledConflict):
+class PackConflict(part_of(out.PackConflictOut, "id memory")):
     """An open conflict of a memory in the pack."""
 
-    memory: str
 
-
-class PackSection(Answer):
+class PackSection(part_of(out.SectionOut, "title asked used", "ids confidence note")):
     """A part of a context pack."""
 
-    title: str
-    ids: list[str] = []
-    asked: int
-    used: int
-    confidence: str = ""
-    note: str = ""
 
-
-class PackedMemory(Answer):
+class PackedMemory(part_of(out.PackItemOut, "id type trust why", "score")):
     """A memory in a context pack; its text is in the pack's text."""
 
-    id: str
-    type: str
-    trust: str
-    why: str
-    score: float | None = None
 
-
-class ContextAnswer(Answer):
+class ContextAnswer(
+    part_of(out.PackOut, "text group tokens left_out sections mode", "items degraded conflicts")
+):
     """A context pack."""
 
-    text: str
-    group: str
-    tokens: int
-    left_out: int
     sections: list[PackSection]
     items: list[PackedMemory] = []
-    mode: str
-    degraded: str = ""
     conflicts: list[PackConflict] = []
 
 
-class CheckpointAnswer(WriteAnswer):
+class CheckpointAnswer(
+    part_of(out.SavedOut, "id group created_at count", "group_created thread warning"), WriteAnswer
+):
     """A saved checkpoint; `count` is the number of checkpoints of its thread, or group."""
-
-    id: str
-    group: str
-    group_created: bool = False
-    thread: str | None = None
-    created_at: str
-    count: int
-    warning: str = ""

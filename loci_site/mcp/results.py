@@ -8,19 +8,17 @@ from uuid import UUID
 
 from mcp_types import CallToolResult, TextContent
 
+from access.answers import Json
 from loci_site.mcp import result_schemas as shapes
-from maintenance.schedule.status import stats_json
+from maintenance.schedule.status import StatsOut
 from memories.browse.serializers import (
     WITHHELD,
-    Json,
-    change_json,
-    checkpoint_json,
-    neighbour_json,
-    pack_json,
-    recall_json,
-    relation_json,
-    stored_json,
-    undone_json,
+    DoneOut,
+    PackOut,
+    RecalledOut,
+    RelationStoredOut,
+    SavedOut,
+    StoredOut,
 )
 from memories.entities.lines import fence_relations
 from memories.entities.store_relation import RelationResult
@@ -41,7 +39,7 @@ from memories.store import StoreResult
 from memories.types import Trust
 from sources.artifacts.evidence import EVIDENCE_ALONE, Evidence
 
-AnswerShape = TypeVar("AnswerShape", bound=shapes.Answer)
+AnswerShape = TypeVar("AnswerShape", bound=shapes.ToolResult)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXCERPT_WORDS = 30  # of neighbours and other versions
@@ -51,17 +49,15 @@ NO_EVIDENCE = "No file answers this."
 
 def stored_answer(stored: StoreResult) -> CallToolResult:
     """The result of a store; neighbours with excerpts."""
-    near = [
-        neighbour_json(each, stored) | {"content": fence_excerpt(each.memory, group=stored.group)}
-        for each in stored.neighbours
-    ]
-    body = stored_json(stored) | {"near": near}
+    body = StoredOut.json(stored)
+    for near, neighbour in zip(body["near"], stored.neighbours, strict=True):
+        near["content"] = fence_excerpt(neighbour.memory, group=stored.group)
     return make_result(build(shapes.StoreAnswer, body))
 
 
 def recalled_answer(recalled: RecallResult, evidence: Evidence | None = None) -> CallToolResult:
     """The result of a recall; in the text, each memory and chunk is between its marks."""
-    body = recall_json(recalled)
+    body = RecalledOut.json(recalled)
     items, name = (recalled.items, "results") if recalled.items else (recalled.nearest, "nearest")
     shown = [item.between_marks(recalled.group) for item in items]
     body[name] = [
@@ -84,35 +80,35 @@ def recalled_answer(recalled: RecallResult, evidence: Evidence | None = None) ->
 
 def done_answer(done: ChangeResult) -> CallToolResult:
     """The result of a verb; it lists the changed fields for a dry run only."""
-    body = change_json(done)
+    body = DoneOut.json(done)
     return make_result(build(shapes.ForgetAnswer, body if done.dry_run else body | {"changes": {}}))
 
 
 def counted_answer(stats: Stats) -> CallToolResult:
     """The result of the statistics."""
-    return make_result(build(shapes.StatsAnswer, stats_json(stats)))
+    return make_result(build(shapes.StatsAnswer, StatsOut.json(stats)))
 
 
 def related_answer(stored: RelationResult) -> CallToolResult:
     """The result of a stored relation."""
-    return make_result(build(shapes.RelationAnswer, relation_json(stored)))
+    return make_result(build(shapes.RelationAnswer, RelationStoredOut.json(stored)))
 
 
 def packed_answer(pack: ContextPack) -> CallToolResult:
     """The result with a context pack, which is also its text."""
     return make_result(
-        build(shapes.ContextAnswer, pack_json(pack) | {"text": Marked(pack.text)}), text=pack.text
+        build(shapes.ContextAnswer, PackOut.json(pack) | {"text": Marked(pack.text)}), text=pack.text
     )
 
 
 def saved_answer(saved: CheckpointResult) -> CallToolResult:
     """The result with a saved checkpoint."""
-    return make_result(build(shapes.CheckpointAnswer, checkpoint_json(saved)))
+    return make_result(build(shapes.CheckpointAnswer, SavedOut.json(saved)))
 
 
 def undone_answer(undone: UndoneWrite) -> CallToolResult:
     """The result of undoing a write."""
-    return make_result(build(shapes.ForgetAnswer, {"verb": "undo"} | undone_json(undone)))
+    return make_result(build(shapes.ForgetAnswer, {"verb": "undo"} | UndoneWrite.json(undone)))
 
 
 def edited_answer(edited: EditResult, *, dry_run: bool) -> CallToolResult:
@@ -156,7 +152,7 @@ def build(shape: type[AnswerShape], body: Json) -> AnswerShape:
     return shape.model_validate(escape_all(body))
 
 
-def make_result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
+def make_result(answer: shapes.ToolResult, *, text: str = "") -> CallToolResult:
     """Structured content with its text; the text is the same as JSON unless given."""
     body = answer.as_json()
     return CallToolResult(

@@ -290,7 +290,7 @@ class LociTool:
 
 def declare(
     fn: Callable[..., Awaitable[CallToolResult]],
-    answer: type[shapes.Answer],
+    answer: type[shapes.ToolResult],
     *rights: str,
     is_destructive: bool = False,
     is_idempotent: bool = True,

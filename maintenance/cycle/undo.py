@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Annotated
 from uuid import UUID
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, READ, Actor
+from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import RowChange
@@ -28,7 +30,7 @@ ENDED = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED)
 
 
 @dataclass(frozen=True)
-class UndoResult:
+class UndoResult(Answer):
     """What undo_run() did or, as a dry run, would do.
 
     `restored` counts rows set back, `deleted` rows that the run had created; `kept` are the rows left as they are,
@@ -41,7 +43,10 @@ class UndoResult:
     deleted: int
     kept: tuple[StayingRow, ...]
     earlier: tuple[UUID, ...] = ()
-    versions: tuple[UUID, ...] = ()
+    versions: Annotated[
+        tuple[UUID, ...],
+        ShownAs(about="Versions written since by edits of the run's memories: set back as well."),
+    ] = ()
     dry_run: bool = False
 
 

@@ -16,7 +16,7 @@ from maintenance.cycle import RunPlan, RunProgress
 from maintenance.cycle.job import run_alone
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
-from maintenance.runs.listing import run_json
+from maintenance.runs.listing import RunOut
 from maintenance.runs.preview import RunPreview, preview_cycle
 from maintenance.runs.wording import step_words
 from memories.language.timestamps import parse_moment
@@ -46,7 +46,7 @@ class CycleCommand(FaceCommand):
             run = run_alone(actor, plan)
         text = in_lines(steps_text(run.steps), outcome_text(run))
         failed = run.status in (RunStatus.STOPPED, RunStatus.FAILED)
-        return CommandAnswer({**run_json(run), "steps": run.steps}, text, status=int(failed))
+        return CommandAnswer({**RunOut.json(run), "steps": run.steps}, text, status=int(failed))
 
 
 def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:

@@ -1,8 +1,11 @@
 """The list of maintenance runs, page by page."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
 
 from access.actor import READ, Actor
+from access.answers import Answer, ShownAs
 from access.errors import NotPermitted
 from maintenance.models import Run
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
@@ -23,17 +26,16 @@ def list_runs(actor: Actor, *, cursor: str = "", limit: int = DEFAULT_LIMIT) -> 
     return page_of(rows, cursor=cursor, limit=limit)
 
 
-def run_json(run: Run) -> dict[str, Any]:
-    """A run as JSON values."""
-    return {
-        "id": str(run.id),
-        "kind": run.kind,
-        "status": run.status,
-        "group": run.group.slug if run.group else None,
-        "actor": run.actor,
-        "dry_run": run.dry_run,
-        "counts": run.counts,
-        "started_at": run.started_at.isoformat(),
-        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-        "error": run.error,
-    }
+class RunOut(Answer):
+    """One execution of maintenance."""
+
+    id: UUID
+    kind: str
+    status: str
+    group: Annotated[str | None, ShownAs("group.slug")]
+    actor: str
+    dry_run: bool
+    counts: dict[str, Any]
+    started_at: datetime
+    finished_at: datetime | None
+    error: str

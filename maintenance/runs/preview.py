@@ -7,12 +7,13 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from access.actor import Actor
+from access.answers import Answer
 from access.models import RowChange
 from maintenance.cycle import RunPlan, check_plan, run_cycle
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run
-from maintenance.runs.listing import run_json
+from maintenance.runs.listing import RunOut
 from memories.language.cleaning import first_words
 from memories.lifecycle.undo.rows import unpack_batch
 from memories.lifecycle.undo.tables import table_named
@@ -26,7 +27,7 @@ FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
 
 
 @dataclass(frozen=True)
-class PreviewedChange:
+class PreviewedChange(Answer):
     """One row that a run changed. `fields` is `{name: [before, after]}`; `made` if the run created the row."""
 
     step: str
@@ -57,7 +58,7 @@ def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
     def on_copy() -> RunPreview:
         run = run_cycle(actor, plan)
         changes, total = read_changes(run, limit=MAX_CHANGES)
-        return RunPreview({**run_json(run), "dry_run": True}, run.steps, changes, total)
+        return RunPreview({**RunOut.json(run), "dry_run": True}, run.steps, changes, total)
 
     check_plan(actor, plan or RunPlan())  # before the store is copied
     return run_on_copy(on_copy)

@@ -1,16 +1,17 @@
 """Counts of memories together with the schedule's status; the memories package cannot import maintenance."""
 
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated
 
+from access.answers import ShownAs
 from maintenance.jobs import HEARTBEAT
 from maintenance.schedule import JobStatus, job_statuses
 from memories.review.stats import Stats
 
 
-def stats_json(stats: Stats) -> dict[str, Any]:
-    """Counts as JSON values, with a line per job; for every reader, so without error texts."""
-    return asdict(stats) | {"schedule": describe_schedule()}
+class StatsOut(Stats):
+    """Counts of one group, or of all that the caller may see, with a line for each job, without the texts of errors."""
+
+    schedule: Annotated[dict[str, str], ShownAs(lambda *_: describe_schedule())]
 
 
 def describe_schedule() -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
 from access.actor import ADMIN, READ, Actor
+from access.answers import Answer, Json, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.audit_search import without_links
@@ -189,27 +190,36 @@ def has_live_version(end: str) -> Exists:
     return Exists(Memory.objects.filter(chain, state=State.LIVE))
 
 
-def log_json(entry: AuditEntry, *, is_person: bool = False) -> dict[str, Any]:
-    """A row of the log as JSON values; `seq` counts within its chain, `payload` is None if a purge destroyed it.
-
-    Agents get payloads without secrets and instructions: they quote texts that wait for a person, too.
+def _payload(entry: AuditEntry, is_person: bool) -> Any:
+    """What was written; None if a purge destroyed it. For agents without secrets and instructions: it quotes texts that
+    wait for a person, too.
     """
     payload = entry.payload_row.payload if hasattr(entry, "payload_row") else None
-    payload = payload if is_person else safe_for_agents(payload)
-    return {
-        "chain": entry.chain or LEGACY,
-        "seq": entry.seq,
-        "at": entry.at.isoformat(),
-        "operation": entry.operation,
-        "memory": str(entry.memory_id) if entry.memory_id else None,
-        "subject": entry.subject,
-        "actor": entry.actor,
-        "via": entry.via,
-        "client": entry.client,
-        "run": str(entry.run) if entry.run else None,
-        "hash": entry.hash,
-        "payload": payload,
-    }
+    return payload if is_person else safe_for_agents(payload)
+
+
+class LogRowOut(Answer):
+    """A row of the audit log; `payload` is null if a purge deleted it."""
+
+    chain: Annotated[
+        str,
+        ShownAs(
+            lambda entry, _: entry.chain or LEGACY,
+            about="The group's id, `instance` for rows about no group, `heads`, or `legacy` for rows written before "
+            "each group had its own chain.",
+        ),
+    ]
+    seq: Annotated[int, ShownAs(about="The row's number in its chain.")]
+    at: datetime
+    operation: str
+    memory: Annotated[UUID | None, ShownAs("memory_id")]
+    subject: str
+    actor: str
+    via: str
+    client: str
+    run: UUID | None
+    hash: str
+    payload: Annotated[dict[str, Any] | None, ShownAs(_payload)]
 
 
 def in_groups(actor: Actor, group: str | None, column: str) -> Q:
@@ -226,22 +236,27 @@ def require_read(actor: Actor) -> None:
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 
 
-def group_json(actor: Actor, group: Group) -> dict[str, Any]:
+class GroupOut(Answer):
+    """A group."""
+
+    id: UUID
+    slug: str
+    title: str
+    instructions: str
+    policy: str
+    policy_confidence: float
+    private: bool
+    archived: bool
+    default_scope: str
+    captures: str
+    max_memories: Annotated[int, ShownAs(about="Most live memories; 0: the instance's limit.")]
+    max_bytes: Annotated[int, ShownAs(about="Most bytes of their text; 0: the instance's limit.")]
+    guard: Annotated[str, ShownAs(lambda group, _: without_words(group.guard))]
+    created_at: datetime
+    created_by: str
+
+
+def group_json(actor: Actor, group: Group) -> Json:
     """A group as JSON values; only its admins see the words that it masks."""
-    return {
-        "id": str(group.id),
-        "slug": group.slug,
-        "title": group.title,
-        "instructions": group.instructions,
-        "policy": group.policy,
-        "policy_confidence": group.policy_confidence,
-        "private": group.private,
-        "archived": group.archived,
-        "default_scope": group.default_scope,
-        "captures": group.captures,
-        "max_memories": group.max_memories,
-        "max_bytes": group.max_bytes,
-        "guard": group.guard if actor.may(ADMIN, group.key) else without_words(group.guard),
-        "created_at": group.created_at.isoformat(),
-        "created_by": group.created_by,
-    }
+    shown = GroupOut.json(group)
+    return shown | {"guard": group.guard} if actor.may(ADMIN, group.key) else shown

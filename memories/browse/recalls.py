@@ -6,19 +6,21 @@ A caller reads its own recalls and those of the groups that it may curate: a que
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Final
+from uuid import UUID
 
 from django.db.models import Q
 
 from access.actor import CURATE, READ, Actor
+from access.answers import Answer, ShownAs, Untrusted
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.groups import find_group
 from memories.language.cleaning import clean_line
 from memories.models import Memory, RecallLog
 from memories.queries.pages import DEFAULT_LIMIT, Page, make_cursor, page_of, parse_cursor
-from memories.queries.snapshot import as_json
 from memories.queries.visibility import as_q, listed_by
 from memories.recall.recall_log import unpack_hits
+from memories.types import State
 
 MAX_QUESTION_CHARS: Final = 500
 LOOKED_THROUGH: Final = 5000  # newest recalls in which a memory is looked for
@@ -154,24 +156,27 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuest
     return list(asked.values())[:MAX_QUESTIONS]
 
 
-def logged_recall_json(recall: LoggedRecall) -> dict[str, Any]:
-    """A logged recall as JSON. Its question is text that somebody wrote."""
-    row = recall.row
-    return {
-        "id": recall.id,
-        "at": as_json(row.at),
-        "question": row.query,
-        "untrusted": True,
-        "group": row.group.slug if row.group else None,
-        "actor": row.actor,
-        "via": row.via,
-        "mode": row.mode,
-        "abstained": row.abstained,
-        "degraded": row.degraded,
-        "duration_ms": round(row.duration_ms, 2),
-        "hits": [
-            {"id": str(memory.id), "score": round(score, 4), "state": memory.state}
-            for memory, score in recall.hits
-        ],
-        "unseen": recall.unseen,
-    }
+class HitOut(Answer):
+    """A memory that a recall returned, as it is now."""
+
+    id: Annotated[UUID, ShownAs(lambda hit, _: hit[0].id)]
+    score: Annotated[float, ShownAs(lambda hit, _: hit[1], digits=4)]
+    state: Annotated[State, ShownAs(lambda hit, _: hit[0].state)]
+
+
+class LoggedRecallOut(Answer):
+    """A recall of the log; `hits` are the results that the caller may see, best first, `unseen` the number of the others."""
+
+    id: str
+    at: Annotated[datetime, ShownAs("row.at")]
+    question: Annotated[str, ShownAs("row.query")]
+    untrusted: Untrusted
+    group: Annotated[str | None, ShownAs("row.group.slug")]
+    actor: Annotated[str, ShownAs("row.actor")]
+    via: Annotated[str, ShownAs("row.via")]
+    mode: Annotated[str, ShownAs("row.mode")]
+    abstained: Annotated[bool, ShownAs("row.abstained")]
+    degraded: Annotated[bool, ShownAs("row.degraded")]
+    duration_ms: Annotated[float, ShownAs("row.duration_ms", digits=2)]
+    hits: tuple[HitOut, ...]
+    unseen: int

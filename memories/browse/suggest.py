@@ -6,8 +6,11 @@ Suggestions are neither logged nor counted as recalls.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
 
 from access.actor import Actor
+from access.answers import Answer, Day, ShownAs
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from access.limits.deadline import answering, check_time
@@ -71,6 +74,25 @@ class Suggestion:
     def text(self) -> str:
         """The line."""
         return self.excerpt.text
+
+
+class SuggestionOut(Answer):
+    """A suggested memory: a line of its text with the ranges of characters that match, and the kind of match.
+
+    `date` is the day that the memory is valid from, else that it was stored.
+    """
+
+    id: Annotated[UUID, ShownAs("memory.id")]
+    text: str
+    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
+    how: MatchKind
+    group: Annotated[str, ShownAs("memory.group.slug")]
+    type: Annotated[Type, ShownAs("memory.type")]
+    state: Annotated[State, ShownAs("memory.state")]
+    trust: Annotated[Trust, ShownAs("memory.trust")]
+    date: Annotated[Day, ShownAs("memory.moment")]
+    thread: Annotated[str | None, ShownAs("memory.thread.name")]
+    source: Annotated[str, ShownAs("memory.source")]
 
 
 @answering()

@@ -3,15 +3,17 @@
 Like the recall log it is bookkeeping and no change of a memory, so the audit log has no row of it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Annotated, Final, Literal
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from access.actor import Actor
+from access.answers import Answer, ShownAs
 from access.audit.retry import one_change
 from access.errors import InvalidInput
 from memories.browse.recalls import find_recall, recall_id
@@ -104,17 +106,16 @@ def store_verdict(
     return GivenFeedback(memory, verdict.value, recall, is_new or row.verdict != verdict)
 
 
-def feedback_json(given: Iterable[GivenFeedback]) -> dict[str, Any]:
-    """The result of give_feedback() as JSON; `recorded` counts what was not said before."""
-    rows = list(given)
-    return {
-        "recorded": sum(row.is_new for row in rows),
-        "feedback": [
-            {
-                "id": str(row.memory.id),
-                "verdict": row.verdict,
-                "recall": recall_id(row.recall) if row.recall is not None else None,
-            }
-            for row in rows
-        ],
-    }
+class VerdictOut(Answer):
+    """A stored verdict; `recall` is null if no recall of the caller that returned the memory is known."""
+
+    id: Annotated[UUID, ShownAs("memory.id")]
+    verdict: Literal["used", "wrong"]
+    recall: Annotated[str | None, ShownAs(lambda given, _: recall_id(given.recall) if given.recall else None)]
+
+
+class FeedbackOut(Answer):
+    """The verdicts; `recorded` counts those that were not stored before."""
+
+    recorded: Annotated[int, ShownAs(lambda given, _: sum(each.is_new for each in given))]
+    feedback: Annotated[tuple[VerdictOut, ...], ShownAs(lambda given, _: given)]

@@ -5,7 +5,7 @@ The kinds of the memory verbs are registered here; `memories.lifecycle.propose` 
 
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import CURATE, READ, Actor
+from access.answers import Answer, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
@@ -36,7 +37,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
-from memories.queries.snapshot import RELATED_ROWS, as_json
+from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store.policy import Change
 from memories.types import State
@@ -153,31 +154,34 @@ def undoing_entries(proposal: Proposal, done: ChangeResult) -> tuple[str, ...]:
     return tuple(row.name for row in rows.order_by("-key")[:1]) if operation else ()
 
 
-def proposal_json(proposal: Proposal) -> dict[str, Any]:
-    """A proposal as JSON, the same in every interface; a waiting one may be stale or expired by now."""
-    status = proposal.status
-    if status == ProposalStatus.WAITING and proposal.expires_at <= timezone.now():
-        status = ProposalStatus.EXPIRED
-    elif status == ProposalStatus.WAITING and is_stale(proposal):
-        status = ProposalStatus.STALE
-    return {
-        "id": str(proposal.id),
-        "verb": proposal.verb,
-        "memory": str(proposal.memory.id) if proposal.memory is not None else None,
-        "subject": proposal.subject,
-        "group": proposal.group.slug,
-        "arguments": proposal.arguments,
-        "reason": proposal.reason,
-        "why": proposal.why,
-        "actor": proposal.actor,
-        "via": proposal.via,
-        "client": proposal.client,
-        "created_at": as_json(proposal.created_at),
-        "expires_at": as_json(proposal.expires_at),
-        "status": str(status),
-        "closed_at": as_json(proposal.closed_at),
-        "closed_by": proposal.closed_by,
-    }
+def _status_now(proposal: Proposal, _: bool) -> str:
+    """The status; a waiting one may be stale or expired by now."""
+    if proposal.status != ProposalStatus.WAITING:
+        return proposal.status
+    if proposal.expires_at <= timezone.now():
+        return ProposalStatus.EXPIRED.value
+    return ProposalStatus.STALE.value if is_stale(proposal) else proposal.status
+
+
+class ProposalOut(Answer):
+    """A change that waits for a curator; `verb` and `arguments` say what it would do to `memory`."""
+
+    id: UUID
+    verb: str
+    memory: Annotated[UUID | None, ShownAs("memory.id")]
+    subject: str
+    group: Annotated[str, ShownAs("group.slug")]
+    arguments: dict[str, Any]
+    reason: str
+    why: str
+    actor: str
+    via: str
+    client: str
+    created_at: datetime
+    expires_at: datetime
+    status: Annotated[str, ShownAs(_status_now, about="waiting, approved, rejected, stale or expired")]
+    closed_at: datetime | None
+    closed_by: str
 
 
 def target_of(proposal: Proposal) -> Memory:

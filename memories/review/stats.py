@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from django.db.models import Count, Max, Model, Q, QuerySet, Sum
 from django.utils import timezone
 
 from access.actor import Actor
+from access.answers import Answer, ShownAs
 from access.groups import entered_groups, find_group
 from access.limits.quota import use_of
 from access.models import Group
@@ -27,7 +28,7 @@ EXTRA_LINES: dict[str, Callable[[], dict[str, str]]] = {}
 
 
 @dataclass(frozen=True)
-class Stats:
+class Stats(Answer):
     """Counts of memories by kind, and of work that waits. `group` and `use` are empty for all groups together.
 
     `waiting` counts the cards of the Review: candidates, proposals, conflicts and all else that a person has to decide.
@@ -52,8 +53,15 @@ class Stats:
     recalls_7_days: int
     feedback_used: int
     feedback_wrong: int
-    findings: dict[str, int]
-    use: dict[str, float]
+    findings: Annotated[
+        dict[str, int], ShownAs(about="How often the guard found each kind in live memories.")
+    ]
+    use: Annotated[
+        dict[str, float],
+        ShownAs(
+            about="What a group holds in `memories` and `bytes`, its limits (0: none) and the used `share`."
+        ),
+    ]
     last_stored: str
     model: str
     model_state: str

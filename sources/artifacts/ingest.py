@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from access import audit
 from access.actor import WRITE, Actor
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, TooLarge
 from access.groups import find_group, find_or_create_group
@@ -48,7 +49,7 @@ Progress = Callable[[int], object]
 
 
 @dataclass
-class IngestReport:
+class IngestReport(Answer):
     """The result of an ingest: counts of files, chunks, files left out and findings."""
 
     group: str
@@ -68,12 +69,6 @@ class IngestReport:
             refused=file.guarded.refused,
         )  # fmt: skip
         self.findings += file.guarded.findings
-
-    def as_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        counts = ("files", "chunks", "skipped", "findings")
-        named = {name: dict(sorted((+getattr(self, name)).items())) for name in counts}
-        return {"group": self.group, "source": self.source, **named, "dry_run": self.dry_run}
 
     def as_text(self) -> str:
         """The report in words."""
@@ -208,7 +203,7 @@ class Ingest:
 
     def log(self) -> None:
         """Log an ingest that changed something."""
-        body = self.report.as_json()
+        body = IngestReport.json(self.report)
         if self.report.dry_run or set(body["files"]) <= {"unchanged"}:
             return
         payload = {"action": "ingest", **body}

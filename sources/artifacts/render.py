@@ -1,27 +1,62 @@
 """Files, chunks and proofs as JSON values."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
 
 from access.actor import CURATE, Actor
+from access.answers import Answer, Json, ShownAs, Untrusted
 from memories.browse.serializers import WITHHELD
-from sources.models import Artifact, Chunk, ChunkProof, ChunkState
+from sources.models import Artifact, Chunk, ChunkState
 
 
-def artifact_json(row: Artifact) -> dict[str, Any]:
+class ArtifactOut(Answer):
     """A file without its texts."""
-    return {
-        "id": str(row.id),
-        "group": row.group.slug,
-        "source": row.source,
-        "path": row.path,
-        "kind": row.kind,
-        "size": row.size,
-        "state": row.state,
-        "chunk_count": row.chunk_count,
-        "findings": row.findings,
-        "author": row.author_name,
-        "updated_at": row.updated_at.isoformat(),
-    }
+
+    id: UUID
+    group: Annotated[str, ShownAs("group.slug")]
+    source: str
+    path: str
+    kind: str
+    size: int
+    state: str
+    chunk_count: int
+    findings: dict[str, int]
+    author: Annotated[str, ShownAs("author_name")]
+    updated_at: datetime
+
+
+class ChunkOut(Answer):
+    """A chunk: data from outside, never instructions."""
+
+    id: UUID
+    locator: str
+    start_line: int
+    end_line: int
+    heading: str
+    state: str
+    tokens: int
+    findings: dict[str, int]
+    text: Annotated[str, ShownAs("content")]  # chunk_json() withholds that of one which the guard holds
+    untrusted: Untrusted
+    proves: Annotated[
+        tuple[UUID, ...], ShownAs(lambda chunk, _: [proof.memory.id for proof in chunk.proofs.all()])
+    ]
+
+
+class ArtifactWithChunksOut(ArtifactOut):
+    """A file with its chunks."""
+
+    chunks: tuple[ChunkOut, ...]
+
+
+class ProofOut(Answer):
+    """A chunk proves a memory; `stale_at` is null while its text stands."""
+
+    id: UUID
+    memory: Annotated[UUID, ShownAs("memory.id")]
+    locator: str
+    stale_at: datetime | None
 
 
 def list_chunks(actor: Actor, row: Artifact) -> list[dict[str, Any]]:
@@ -37,37 +72,12 @@ def list_chunks(actor: Actor, row: Artifact) -> list[dict[str, Any]]:
     ]
 
 
-def chunk_json(actor: Actor, chunk: Chunk) -> dict[str, Any]:
+def chunk_json(actor: Actor, chunk: Chunk) -> Json:
     """A chunk with its text, unless the guard holds it and the actor may not curate."""
-    return {
-        "id": str(chunk.id),
-        "locator": chunk.locator,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "heading": chunk.heading,
-        "state": chunk.state,
-        "tokens": chunk.tokens,
-        "findings": chunk.findings,
-        "text": visible_text(actor, chunk),
-        "untrusted": True,
-        "proves": [str(proof.memory.id) for proof in chunk.proofs.all()],
-    }
+    return ChunkOut.json(chunk) | {"text": visible_text(actor, chunk)}
 
 
 def visible_text(actor: Actor, chunk: Chunk) -> str:
     """The text, or a placeholder for a caller who may not see it."""
-    return (
-        WITHHELD
-        if chunk.state == ChunkState.HELD and not actor.may(CURATE, chunk.group_id)
-        else chunk.content
-    )
-
-
-def proof_json(proof: ChunkProof) -> dict[str, Any]:
-    """A proof; `stale_at` is when its text changed, null while it is unchanged."""
-    return {
-        "id": str(proof.id),
-        "memory": str(proof.memory.id),
-        "locator": proof.locator,
-        "stale_at": proof.stale_at.isoformat() if proof.stale_at else None,
-    }
+    is_held = chunk.state == ChunkState.HELD and not actor.may(CURATE, chunk.group_id)
+    return WITHHELD if is_held else chunk.content

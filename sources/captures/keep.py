@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
+from access.answers import Answer
 from access.errors import InvalidInput
 from access.groups.guarding import mask_words, refuse_secret
 from access.models import Group
@@ -88,6 +89,24 @@ class KeptConversation:
     thread: str
     group: str
     turns: tuple[KeptTurn, ...] = field(default=())
+
+
+class KeptTurnOut(Answer):
+    """What became of a turn. All are settled: none needs to be sent again."""
+
+    id: str
+    outcome: Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
+    why: str
+
+
+class KeptConversationOut(Answer):
+    """Where a conversation is kept: its thread, and the group that this is in."""
+
+    platform: str
+    id: str
+    thread: str
+    group: str
+    turns: tuple[KeptTurnOut, ...]
 
 
 def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[KeptConversation]:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from django.utils import timezone
 
 from access.actor import Actor
+from access.answers import Answer, ShownAs
 from access.models import ApiToken
 from memories.models import Memory, Thread
 from memories.store.places import ClearedCopies, PurgedTexts, TextPlace
@@ -19,7 +20,7 @@ MARGIN: Final = timedelta(minutes=1)  # how long a deletion may take to be writt
 
 
 @dataclass(frozen=True)
-class RemovedTurn:
+class RemovedTurn(Answer):
     """A turn to delete, by the site's own ids."""
 
     platform: str
@@ -29,12 +30,12 @@ class RemovedTurn:
 
 
 @dataclass(frozen=True)
-class RemovedTurns:
+class RemovedTurns(Answer):
     """Turns removed since a time, oldest first; `until` is the next call's `since`, `has_more` means call again now."""
 
     items: tuple[RemovedTurn, ...]
     until: datetime
-    has_more: bool
+    has_more: Annotated[bool, ShownAs(name="more")]
 
 
 def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Final, Literal
 
 from django.db.models import QuerySet
 
 from access.actor import READ, Actor
+from access.answers import Answer, Day, ShownAs, Untrusted
 from access.errors import NotPermitted
 from access.visibility import Narrowing
 from memories.browse.excerpts import Excerpt, excerpt_of
@@ -54,24 +55,27 @@ class PanelItem:
     trust: str = ""
     type: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The item as JSON."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "title": self.title,
-            "platform": self.platform,
-            "url": self.url,
-            "thread": self.thread,
-            "group": self.group,
-            "date": self.at.date().isoformat(),
-            "excerpt": self.excerpt.text,
-            "marks": [list(mark) for mark in self.excerpt.marks],
-            "how": self.how,
-            "trust": self.trust,
-            "type": self.type,
-            "untrusted": True,
-        }
+
+class PanelItemOut(Answer):
+    """A conversation found by its title, a turn of one, or a memory of another origin.
+
+    `excerpt` is a line of the text, `marks` the ranges of characters in it that match.
+    """
+
+    kind: Literal["conversation", "turn", "memory"]
+    id: str
+    title: str
+    platform: str
+    url: str
+    thread: str
+    group: str
+    date: Annotated[Day, ShownAs("at")]
+    excerpt: Annotated[str, ShownAs("excerpt.text")]
+    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
+    how: str
+    trust: str
+    type: str
+    untrusted: Untrusted
 
 
 def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:

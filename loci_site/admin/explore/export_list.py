@@ -16,7 +16,7 @@ from access.admin.caller import actor_of
 from access.admin.paginator import MAX_COUNTED_ROWS
 from access.audit.operations import Operation
 from access.errors import InvalidInput
-from memories.browse.serializers import memory_json
+from memories.browse.serializers import MemoryOut
 from memories.models import Memory
 from sources.importing.formats.table import csv_cell
 
@@ -49,7 +49,7 @@ def export_list(request: HttpRequest, form: str) -> HttpResponse:
             field="form",
         )
     kind, write = FORMS[form]
-    body = write([memory_json(memory, is_person=actor.is_person) for memory in rows])
+    body = write([MemoryOut.json(memory, is_person=actor.is_person) for memory in rows])
     filters = {name: value for name, value in request.GET.items() if name != "q"}
     audit.append(
         actor, Operation.EXPORT, payload={"counts": {"memory": len(rows)}, "filters": filters, "as": form}

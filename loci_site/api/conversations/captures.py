@@ -4,13 +4,13 @@ Every route checks Host and Origin. Questions are POSTs: a browser sends no Orig
 belong in no address.
 """
 
-from datetime import datetime
-from typing import Any
+from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.actor import Via
+from access.answers import Answer, ShownAs
 from access.errors import NotAuthenticated
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
@@ -21,18 +21,24 @@ from loci_site.api.conversations import schemas
 from loci_site.api.conversations.origins import AnyExtension, ExtensionToken
 from loci_site.api.errors import Refused
 from loci_site.api.responses import answer, answer_write
-from loci_site.api.schemas import responses as out
-from memories.browse.serializers import stored_json
+from loci_site.api.schemas.answers import list_of, responses, written
+from memories.browse.serializers import StoredOut
 from memories.store import Outcome
-from sources.captures.keep import keep_conversations, remember_selection
+from sources.captures.keep import KeptConversationOut, keep_conversations, remember_selection
 from sources.captures.removed import RemovedTurns, list_removed
-from sources.captures.search import find_related, search_panel
+from sources.captures.search import PanelItemOut, find_related, search_panel
 
 router = Router(tags=["captures"], auth=ExtensionToken())
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}
 
 
-@router.post("/pair", auth=AnyExtension(), response={**out.ERRORS, 201: schemas.PairedOut})
+class CapturedOut(Answer):
+    """The conversations in the order of the request."""
+
+    conversations: Annotated[tuple[KeptConversationOut, ...], ShownAs(lambda kept, _: kept)]
+
+
+@router.post("/pair", auth=AnyExtension(), response=responses(schemas.PairedOut, 201))
 def pair_browser(request: HttpRequest, body: schemas.PairIn) -> HttpResponse:
     """Exchange the code of My account for a token of this browser extension, which works with its Origin alone. A code works
     once, for 5 minutes and 5 tries.
@@ -54,31 +60,16 @@ def pair_browser(request: HttpRequest, body: schemas.PairIn) -> HttpResponse:
     )
 
 
-@router.post("/captures", response={**out.ERRORS, 200: schemas.CapturedOut})
+@router.post("/captures", response=responses(CapturedOut))
 def keep_captures(request: HttpRequest, body: schemas.CapturesIn) -> HttpResponse:
     """Keep turns of conversations. Sent again they change nothing; an id with another text becomes a new version. They live
     in a private group of the person until they are assigned to another.
     """
     kept = keep_conversations(actor_of(request), [each.with_turns() for each in body.conversations])
-    return answer(
-        {
-            "conversations": [
-                {
-                    "platform": each.platform,
-                    "id": each.id,
-                    "thread": each.thread,
-                    "group": each.group,
-                    "turns": [{"id": t.id, "outcome": t.outcome, "why": t.why} for t in each.turns],
-                }
-                for each in kept
-            ]
-        }
-    )
+    return answer(CapturedOut.json(kept))
 
 
-@router.post(
-    "/captures/remember", response={**out.ERRORS, 200: out.StoredOut, 201: out.StoredOut, 202: out.StoredOut}
-)
+@router.post("/captures/remember", response=responses(written(StoredOut), 200, 201, 202))
 def remember_captured_selection(request: HttpRequest, body: schemas.SelectionIn) -> HttpResponse:
     """Keep a selected text as one fact in the conversation's group. 202: it waits for a curator."""
     actor = actor_of(request)
@@ -86,52 +77,32 @@ def remember_captured_selection(request: HttpRequest, body: schemas.SelectionIn)
     stored = remember_selection(actor, place, body.text, tags=body.tags)
     if stored.outcome == Outcome.REFUSED:
         raise Refused(f"It was not stored: {stored.why}", hint="Nothing was written.")
-    return answer_write(actor, stored_json(stored), status=STATUS.get(stored.outcome, 200))
+    return answer_write(actor, StoredOut.json(stored), status=STATUS.get(stored.outcome, 200))
 
 
-@router.post("/captures/search", response={**out.ERRORS, 200: schemas.PanelOut})
+@router.post("/captures/search", response=responses(list_of(PanelItemOut)))
 def search_captures(request: HttpRequest, body: schemas.PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
-    return answer({"items": [each.as_dict() for each in search_panel(actor_of(request), body.asked())]})
+    return answer(
+        {"items": [PanelItemOut.json(each) for each in search_panel(actor_of(request), body.asked())]}
+    )
 
 
-@router.post("/captures/related", response={**out.ERRORS, 200: schemas.PanelOut})
+@router.post("/captures/related", response=responses(list_of(PanelItemOut)))
 def find_related_memories(request: HttpRequest, body: schemas.RelatedIn) -> HttpResponse:
     """What the person's groups know that is near the open conversation, without its own turns."""
     place = body.conversation.conversation()
     found = find_related(actor_of(request), place, body.text, limit=body.limit)
-    return answer({"items": [each.as_dict() for each in found]})
+    return answer({"items": [PanelItemOut.json(each) for each in found]})
 
 
-@router.get("/captures/removed", response={**out.ERRORS, 200: schemas.RemovedOut})
+@router.get("/captures/removed", response=responses(RemovedTurns))
 def read_removed_captures(request: HttpRequest, params: Query[schemas.RemovedQuery]) -> HttpResponse:
     """As the POST, for programs without an Origin."""
-    return answer(removed_json(list_removed(actor_of(request), params.since)))
+    return answer(RemovedTurns.json(list_removed(actor_of(request), params.since)))
 
 
-@router.post("/captures/removed", response={**out.ERRORS, 200: schemas.RemovedOut})
+@router.post("/captures/removed", response=responses(RemovedTurns))
 def list_removed_captures(request: HttpRequest, body: schemas.RemovedIn) -> HttpResponse:
     """The turns that were purged, or whose conversation was deleted, since then: local copies of them have to go."""
-    return answer(removed_json(list_removed(actor_of(request), body.since)))
-
-
-def removed_json(removed: RemovedTurns) -> dict[str, Any]:
-    """Removed turns as JSON."""
-    return {
-        "items": [
-            {
-                "platform": row.platform,
-                "conversation": row.conversation,
-                "turn": row.turn,
-                "at": in_utc(row.at),
-            }
-            for row in removed.items
-        ],
-        "until": in_utc(removed.until),
-        "more": removed.has_more,
-    }
-
-
-def in_utc(moment: datetime) -> str:
-    """A moment as ISO 8601."""
-    return moment.isoformat()
+    return answer(RemovedTurns.json(list_removed(actor_of(request), body.since)))

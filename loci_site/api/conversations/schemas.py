@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from loci_site.api.schemas.document import Document, StoredText
+from loci_site.api.schemas.answers import Document
 from loci_site.api.schemas.fields import Timestamp
 from loci_site.api.schemas.requests import Body, PageQuery
-from loci_site.api.schemas.responses import CertificateOut, MemoryOut
 from memories.browse.suggest import MAX_LIMIT
 from memories.sessions.conversations import ConversationFilter
 from sources.captures.keep import SentConversation, SentTurn
@@ -73,30 +72,6 @@ class CapturesIn(Body):
     conversations: list[ConversationIn]
 
 
-class KeptTurnOut(Document):
-    """What became of a turn. All are settled: none needs to be sent again."""
-
-    id: str
-    outcome: Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
-    why: str = ""
-
-
-class KeptConversationOut(Document):
-    """Where a conversation is kept: its thread, and the group that this is in."""
-
-    platform: str
-    id: str
-    thread: str
-    group: str
-    turns: list[KeptTurnOut]
-
-
-class CapturedOut(Document):
-    """The conversations in the order of the request."""
-
-    conversations: list[KeptConversationOut]
-
-
 class SelectionIn(Body):
     """A selected text of a conversation, to be one fact."""
 
@@ -129,34 +104,6 @@ class RelatedIn(Body):
     limit: Limit = DEFAULT_LIMIT
 
 
-class PanelItemOut(Document):
-    """A conversation found by its title, a turn of one, or a memory of another origin.
-
-    `excerpt` is a line of the text, `marks` the ranges of characters in it that match.
-    """
-
-    kind: Literal["conversation", "turn", "memory"]
-    id: str
-    title: str
-    platform: str
-    url: str
-    thread: str
-    group: str
-    date: str
-    excerpt: str
-    marks: list[tuple[int, int]]
-    how: str
-    trust: str
-    type: str
-    untrusted: bool
-
-
-class PanelOut(Document):
-    """Items, likeliest first."""
-
-    items: list[PanelItemOut]
-
-
 class RemovedQuery(BaseModel):
     """The `until` of the last answer; without it, everything."""
 
@@ -167,23 +114,6 @@ class RemovedIn(Body):
     """The `until` of the last answer; null asks for everything."""
 
     since: Timestamp | None = None
-
-
-class RemovedTurnOut(Document):
-    """A turn whose local copy has to go."""
-
-    platform: str
-    conversation: str
-    turn: str
-    at: str
-
-
-class RemovedOut(Document):
-    """The turns removed since then, oldest first. Pass `until` as the next `since`; with `more`, at once."""
-
-    items: list[RemovedTurnOut]
-    until: str
-    more: bool
 
 
 class ConversationsQuery(PageQuery):
@@ -207,59 +137,9 @@ class TurnsQuery(BaseModel):
     after: Annotated[int, Field(ge=-1)] = -1
 
 
-class ConversationOut(StoredText):
-    """A conversation; `thread` is the name by which a recall narrows and agents read it."""
-
-    id: str
-    thread: str
-    title: str
-    platform: str
-    url: str
-    group: str
-    tags: list[str]
-    turns: int
-    at: str
-    summary: str
-
-
-class ConversationPageOut(Document):
-    """Conversations, newest first."""
-
-    items: list[ConversationOut]
-    next: str | None
-
-
-class ReadConversationOut(Document):
-    """A conversation with a page of its turns in order."""
-
-    conversation: ConversationOut
-    turns: list[MemoryOut]
-    next: int | None
-
-
 class ChangeConversationIn(Body):
     """The fields to change; absent fields stay as they are."""
 
     tags: list[str] | None = None
     group: str | None = Field(None, description="The group to move it to.")
     reason: str = ""
-
-
-class ChangedConversationOut(Document):
-    """The conversation afterwards. `queued` says why the move waits for a curator, `proposal` is the id that it waits under."""
-
-    conversation: ConversationOut
-    former_group: str
-    memories: int
-    queued: str
-    proposal: str | None
-
-
-class DeletedConversationOut(Document):
-    """The number of memories that were forgotten, brought back or purged."""
-
-    id: str
-    memories: int
-    dry_run: bool = False
-    consequences: list[str] = None  # type: ignore[assignment]  # absent unless purged
-    certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless turns were purged

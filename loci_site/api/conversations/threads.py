@@ -1,19 +1,22 @@
 """Routes for conversations: list, read, tag, move to a group, delete and bring back."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Literal
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from access.actor import WRITE
+from access.answers import Answer, ShownAs
 from access.errors import InvalidInput
 from loci_site.api.auth import actor_of
 from loci_site.api.conversations import schemas
 from loci_site.api.responses import answer
-from loci_site.api.schemas import responses as out
-from memories.browse.serializers import certificate_json, memory_json
+from loci_site.api.schemas.answers import page_of, responses
+from memories.browse.serializers import MemoryOut
 from memories.sessions.conversations import (
+    ConversationOut,
     find_conversation,
     list_conversations,
     read_conversation,
@@ -26,28 +29,47 @@ from memories.sessions.conversations.purge import PurgedConversation, purge
 router = Router(tags=["conversations"])
 
 
-@router.get("/conversations", response={**out.ERRORS, 200: schemas.ConversationPageOut})
+class ReadConversationOut(Answer):
+    """A conversation with a page of its turns in order."""
+
+    conversation: ConversationOut
+    turns: tuple[MemoryOut, ...]
+    next: int | None
+
+
+class ChangedConversationOut(Answer):
+    """The conversation afterwards. `queued` says why the move waits for a curator, `proposal` is the id that it waits under."""
+
+    conversation: Annotated[ConversationOut, ShownAs(lambda *_: None)]
+    former_group: Annotated[str, ShownAs("former")]
+    memories: int
+    queued: str
+    proposal: UUID | None
+
+
+@router.get("/conversations", response=responses(page_of(ConversationOut)))
 def list_all_conversations(request: HttpRequest, params: Query[schemas.ConversationsQuery]) -> HttpResponse:
     """List conversations, newest first: threads with turns, in one group or all that the caller may read."""
     actor = actor_of(request)
     page = list_conversations(actor, params.wanted(), cursor=params.cursor, limit=params.limit)
-    return answer({"items": [each.as_dict() for each in with_counts(actor, page.rows)], "next": page.next})
+    return answer(
+        {"items": [ConversationOut.json(each) for each in with_counts(actor, page.rows)], "next": page.next}
+    )
 
 
-@router.get("/conversations/{conversation_id}", response={**out.ERRORS, 200: schemas.ReadConversationOut})
+@router.get("/conversations/{conversation_id}", response=responses(ReadConversationOut))
 def read_one_conversation(
     request: HttpRequest, conversation_id: str, params: Query[schemas.TurnsQuery]
 ) -> HttpResponse:
     """Read a conversation: its live turns in order."""
     actor = actor_of(request)
     found = read_conversation(actor, conversation_id, after=params.after)
-    turns = [memory_json(row, is_person=actor.is_person) for row in found.turns]
-    return answer({"conversation": found.conversation.as_dict(), "turns": turns, "next": found.next})
+    return answer(ReadConversationOut.json(found, is_person=actor.is_person))
 
 
 @router.patch(
     "/conversations/{conversation_id}",
-    response={**out.ERRORS, 200: schemas.ChangedConversationOut, 202: schemas.ChangedConversationOut},
+    response=responses(ChangedConversationOut, 200, 202),
 )
 def change_conversation(
     request: HttpRequest, conversation_id: str, body: schemas.ChangeConversationIn
@@ -65,21 +87,11 @@ def change_conversation(
     if body.group:
         moved = assign(actor, conversation_id, body.group, reason=body.reason)
     [shown] = with_counts(actor, (moved.thread,))
-    return answer(
-        {
-            "conversation": shown.as_dict(),
-            "former_group": moved.former,
-            "memories": moved.memories,
-            "queued": moved.queued,
-            "proposal": str(moved.proposal) if moved.proposal else None,
-        },
-        status=202 if moved.queued else 200,
-    )
+    changed = ChangedConversationOut.json(moved) | {"conversation": ConversationOut.json(shown)}
+    return answer(changed, status=202 if moved.queued else 200)
 
 
-@router.delete(
-    "/conversations/{conversation_id}", response={**out.ERRORS, 200: schemas.DeletedConversationOut}
-)
+@router.delete("/conversations/{conversation_id}", response=responses(PurgedConversation))
 def delete_conversation(
     request: HttpRequest,
     conversation_id: str,
@@ -92,30 +104,15 @@ def delete_conversation(
     """
     actor = actor_of(request)
     if verb == "purge":
-        return answer(purged_json(purge(actor, conversation_id, reason=reason, dry_run=dry_run)))
+        return answer(PurgedConversation.json(purge(actor, conversation_id, reason=reason, dry_run=dry_run)))
     if dry_run:
         raise InvalidInput("dry_run is for verb=purge.", hint="Deleting can be undone.", field="dry_run")
     gone = delete(actor, conversation_id, reason=reason)
-    return answer({"id": str(gone.thread.id), "memories": gone.memories})
+    return answer(PurgedConversation.json(PurgedConversation(gone.thread.id, gone.memories)))
 
 
-def purged_json(purged: PurgedConversation) -> dict[str, Any]:
-    """A purge's result as JSON."""
-    body: dict[str, Any] = {
-        "id": str(purged.id),
-        "memories": purged.memories,
-        "dry_run": purged.dry_run,
-        "consequences": list(purged.consequences),
-    }
-    if purged.certificate is None:
-        return body
-    return body | {"certificate": certificate_json(purged.certificate)}
-
-
-@router.post(
-    "/conversations/{conversation_id}/undelete", response={**out.ERRORS, 200: schemas.DeletedConversationOut}
-)
+@router.post("/conversations/{conversation_id}/undelete", response=responses(PurgedConversation))
 def restore_conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
     """Bring a deleted conversation back with the turns that its deletion forgot."""
     back = bring_back(actor_of(request), conversation_id)
-    return answer({"id": str(back.thread.id), "memories": back.memories})
+    return answer(PurgedConversation.json(PurgedConversation(back.thread.id, back.memories)))

@@ -1,4 +1,4 @@
-"""Schemas of a memory's fields, from the registry."""
+"""Schemas of a memory's fields in requests, from the registry."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -7,7 +7,6 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt, V
 from pydantic.json_schema import WithJsonSchema
 
 from access.errors import InvalidInput
-from memories.browse.serializers import MEMORY_KEYS
 from memories.draft import EDITED, Draft
 from memories.draft.kinds import Flag, Metadata, Moment, Number, OneOf, Tags
 from memories.draft.registry import BY_NAME, RecordField
@@ -59,24 +58,6 @@ def accepted(field: RecordField) -> Any:
     return known | None if field.is_optional else known
 
 
-def returned(field: RecordField) -> Any:
-    """The type of a field in an answer."""
-    match field.kind:
-        case OneOf() as one_of:
-            known: Any = one_of.choices
-        case Number() as number:
-            known = int if number.is_whole else float
-        case Tags():
-            known = list[str]
-        case Metadata():
-            known = dict[str, Any]
-        case Flag():
-            known = bool
-        case _:
-            known = str
-    return known | None if field.is_optional else known
-
-
 def stored_fields(base: type[BaseModel]) -> Any:
     """A model with the fields of a draft, in its order; a subclass declares those that the registry does not know."""
     defaults = {name: value for name, value in vars(Draft("")).items() if name not in SET_BY_CHECKS}
@@ -94,11 +75,3 @@ def edited_fields(base: type[BaseModel]) -> Any:
         field.name: (accepted(field) | None, cleared if field.is_optional else None) for field in EDITED
     }
     return create_model("EditedFields", __base__=base, **definitions)
-
-
-def returned_fields(base: type[BaseModel]) -> Any:
-    """A model with the keys of a memory in an answer; those that the registry does not know are texts."""
-    definitions: dict[str, Any] = {
-        name: (returned(BY_NAME[name]) if name in BY_NAME else str, ...) for name in MEMORY_KEYS
-    }
-    return create_model("ReturnedFields", __base__=base, **definitions)

@@ -1,6 +1,6 @@
 """Schemas of requests; the services check what the values mean."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 
@@ -9,6 +9,8 @@ from access.models import CandidatePolicy
 from access.visibility import Narrowing
 from loci_site.api.schemas.fields import Confidence, Timestamp, edited_fields, stored_fields, word_schema
 from memories.browse.listing import TRUST_FILTERS, ListFilter
+from memories.browse.suggest import DEFAULT_LIMIT as SUGGESTED
+from memories.browse.suggest import MAX_LIMIT as MOST_SUGGESTED
 from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
 from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
@@ -17,6 +19,8 @@ from memories.queries.where import parse_where, where_schema
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Type
+from sources.artifacts.reading.files import MAX_TEXT_BYTES
+from sources.models import ArtifactState
 
 TypeWord = Annotated[str, word_schema(Type.values)]
 ScopeWord = Annotated[str, word_schema(Scope.values)]
@@ -344,3 +348,114 @@ class UndoWriteIn(Body):
     """The `undo` of the answer to a write."""
 
     undo: str
+
+
+class MergeIn(VerbIn):
+    """The memory that remains after a merge; `content` is its new text, empty to keep its own."""
+
+    into: str = Field(description="Id of the memory that remains.")
+    content: str = ""
+
+
+class SupersedeIn(VerbIn):
+    """The successor of a memory."""
+
+    by: str = Field(description="Id of a current memory.")
+
+
+class MoveIn(VerbIn):
+    """The group that a memory is moved to."""
+
+    to: str = Field(description="Name of the group.")
+
+
+class PartMoveIn(VerbIn):
+    """The group that gets a part of another group's memories, and which; without types, tags and sources all."""
+
+    to: str = Field(description="Name of the group.")
+    types: list[str] = Field(default=[], description="Of one of these types.")
+    tags: list[str] = Field(default=[], description="With all of these tags.")
+    sources: list[str] = Field(default=[], description="From one of these sources.")
+
+
+class PartMoveUndoIn(Body):
+    """The move to take back."""
+
+    run: str = Field(description="`run` of the move's answer.")
+    dry_run: StrictBool = False
+
+
+class RetractIn(VerbIn):
+    """Why a memory is withdrawn, and the correct statement."""
+
+    successor: str = Field("", description="A text, or the id of a current memory; empty: none.")
+
+
+class RunIn(Body):
+    """A run to start now, or with `dry_run` to try on a copy of the store."""
+
+    kind: Literal["cycle", "cleanup"] = "cycle"
+    group: str | None = Field(None, description="Only this group; default: all groups.")
+    dry_run: bool = False
+    max_share: float | None = Field(
+        None, ge=0, le=1, description="Share of a group's live memories that may be retired."
+    )
+
+
+class UndoIn(Body):
+    """Options for the undo of a run."""
+
+    dry_run: bool = False
+    with_later: bool = Field(False, description="First undo later runs that touched the same memories.")
+    force: bool = Field(False, description="Also restore fields that have changed since the run.")
+
+
+class ArtifactsQuery(PageQuery):
+    """Filters of the list."""
+
+    group: str | None = None
+    state: Annotated[str, word_schema(["", *ArtifactState.values])] = ""
+
+
+class ArtifactIn(Body):
+    """A file's text."""
+
+    path: str = Field(description="Its name within its folder, such as docs/setup.md.")
+    content: Annotated[str, Field(max_length=MAX_TEXT_BYTES)]
+    group: str | None = None
+    source: str = Field("", description="Name of the folder or repository; default: sent.")
+    dry_run: StrictBool = False
+
+
+class ProofIn(Body):
+    """The memory that a chunk proves."""
+
+    memory: str = Field(description="Id of a memory.")
+
+
+class RecallsQuery(PageQuery):
+    """Filters of the recall log."""
+
+    question: str = Field("", description="Part of the question.")
+    group: str | None = None
+    since: Timestamp | None = Field(None, description="Asked then or later.")
+
+
+class FeedbackIn(Body):
+    """Ids of recalled memories by what became of them."""
+
+    used: list[str] = Field([], description="They helped.")
+    wrong: list[str] = Field([], description="They misled, or did not fit the question.")
+    recall: str = Field(
+        "",
+        description="Id of the recall; default: the caller's newest of the last 24 hours that returned the memory.",
+    )
+
+
+class SuggestQuery(BaseModel):
+    """The text typed so far. `by_meaning` searches by meaning only: it needs the model, and suits a pause in typing."""
+
+    q: str
+    group: str | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_SUGGESTED)] = SUGGESTED
+    by_meaning: bool = False

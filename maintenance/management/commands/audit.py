@@ -24,7 +24,7 @@ from access.management.options import GROUP, LIMIT, option
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
 from maintenance.audit_replay import PastMemory, memory_at
-from memories.browse.listing import log_json, visible_versions
+from memories.browse.listing import LogRowOut, visible_versions
 from memories.draft import check_choice, check_range
 from memories.language.timestamps import parse_moment
 from memories.management.field_options import SINCE, UNTIL
@@ -84,7 +84,9 @@ def show(options: dict[str, Any]) -> CommandAnswer:
     rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-key")[: options["limit"]])
     labels = chain_labels()
     table = table_text([log_row(entry, labels) for entry in rows], header=ROWS)
-    return CommandAnswer({"rows": [log_json(entry) for entry in rows]}, table if rows else "No rows match.")
+    return CommandAnswer(
+        {"rows": [LogRowOut.json(entry) for entry in rows]}, table if rows else "No rows match."
+    )
 
 
 def show_past(options: dict[str, Any]) -> CommandAnswer:

@@ -9,7 +9,7 @@ from access.tokens import operator
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run
-from maintenance.runs.listing import list_runs, run_json
+from maintenance.runs.listing import RunOut, list_runs
 from maintenance.runs.preview import read_changes
 from memories.management.output import FaceCommand, in_lines, table_text
 from memories.queries.pages import MAX_LIMIT
@@ -34,7 +34,7 @@ def show_runs(options: dict[str, Any]) -> CommandAnswer:
         "" if page.rows else none,
         f"More: --cursor {page.next}" if page.next else "",
     )
-    return CommandAnswer({"items": [run_json(run) for run in page.rows], "next": page.next}, text)
+    return CommandAnswer({"items": [RunOut.json(run) for run in page.rows], "next": page.next}, text)
 
 
 def show(options: dict[str, Any]) -> CommandAnswer:
@@ -44,7 +44,7 @@ def show(options: dict[str, Any]) -> CommandAnswer:
     body = {"steps": run.steps, "changes": [asdict(c) for c in changes], "total": total}
     table = table_text([run_row(run)], header=HEADER)
     text = in_lines(table, steps_text(run.steps), changes_text(changes, total=total))
-    return CommandAnswer({**run_json(run), **body}, text)
+    return CommandAnswer({**RunOut.json(run), **body}, text)
 
 
 def undo(options: dict[str, Any]) -> CommandAnswer:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from typing import Annotated
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -17,6 +18,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.answers import Answer, ShownAs
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import NotPermitted
@@ -93,7 +95,7 @@ class Because:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Answer):
     """What a removal destroyed and checked; counts of rows.
 
     `recall_logs` were deleted because their questions quote the text; the questions of `recalls_blanked`, which found the
@@ -114,8 +116,15 @@ class Certificate:
     cleared: dict[str, int] = field(default_factory=dict)
     remains: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()
-    spared: tuple[UUID, ...] = ()
-    scan: str = "pending"
+    spared: Annotated[
+        tuple[UUID, ...], ShownAs(about="Ids of rows that count, which nothing allowed to destroy.")
+    ] = ()
+    scan: Annotated[
+        str,
+        ShownAs(
+            about="Search of database, logs, queue and backups for sentences of the texts: `done`, `left out` or `pending`."
+        ),
+    ] = "pending"
 
 
 @dataclass(frozen=True)

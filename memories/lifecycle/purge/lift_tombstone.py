@@ -1,9 +1,9 @@
 """Lifting tombstones: a curator allows a withdrawn text to be stored again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
@@ -18,7 +19,6 @@ from access.groups.guarding import mask_words
 from memories.language.cleaning import clean_line, first_words
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
-from memories.queries.snapshot import as_json
 from memories.queries.versions import full_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store.withdrawn.tombstones import lift
@@ -114,20 +114,18 @@ def recognition(mark: Tombstone) -> str:
     return "the text, also in other dress" if mark.dress else "exactly the text"
 
 
-def tombstone_json(mark: Tombstone, texts: Mapping[UUID, str] = MappingProxyType({})) -> dict[str, Any]:
-    """A tombstone as JSON, the same in every interface; `texts` as known_texts() returns them."""
-    return {
-        "id": str(mark.id),
-        "memory": str(mark.memory_id),
-        "group": mark.group.slug,
-        "kind": mark.kind,
-        "verb": VERB_OF[mark.kind],
-        "scope": mark.scope,
-        "recognises": recognition(mark),
-        "text": texts.get(mark.memory_id, ""),
-        "reason": mark.reason,
-        "author": mark.author_name,
-        "created_at": as_json(mark.created_at),
-        "lifted_at": as_json(mark.lifted_at),
-        "lifted_by": mark.lifted_by,
-    }
+class TombstoneOut(Answer):
+    """A tombstone, which keeps a withdrawn text out of a group; `recognises` says which forms of the text."""
+
+    id: UUID
+    memory: Annotated[UUID, ShownAs("memory_id")]
+    group: Annotated[str, ShownAs("group.slug")]
+    kind: str
+    verb: Annotated[str, ShownAs(lambda mark, _: VERB_OF[mark.kind])]
+    scope: str
+    recognises: Annotated[str, ShownAs(lambda mark, _: recognition(mark))]
+    reason: str
+    author: Annotated[str, ShownAs("author_name")]
+    created_at: datetime
+    lifted_at: datetime | None
+    lifted_by: str

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
+from access.answers import Answer
 from access.audit.collect import Work
 from access.audit.operations import Operation
 from access.audit.retry import one_change
@@ -50,7 +51,7 @@ NEVER: Final = frozenset({Operation.PURGE, Operation.THREAD})
 
 
 @dataclass(frozen=True)
-class UndoneWrite:
+class UndoneWrite(Answer):
     """What was undone: the operation of the write, the memories that it wrote, the consequences in words."""
 
     undone: str

@@ -16,6 +16,7 @@ from django.utils.translation import gettext, pgettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
+from access.answers import Answer
 from access.audit import AuditEvent, Operation
 from access.errors import Conflict, LociError
 from access.groups.locks import hold_groups
@@ -40,7 +41,7 @@ DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "gr
 
 
 @dataclass(frozen=True)
-class StayingRow:
+class StayingRow(Answer):
     """A row that a reversal left as it is, and why."""
 
     table: str

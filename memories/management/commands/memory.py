@@ -3,17 +3,16 @@
 from typing import Any, Final
 
 from access.errors import InvalidInput
-from access.groups.guarding import findings_json
 from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import ALLOW, DRY_RUN, REASON, YES, flag, option
 from access.tokens import operator
-from memories.browse.serializers import change_json, memory_json
+from memories.browse.serializers import DoneOut, EditedOut
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in
 from memories.entities.find_person import PersonMentions, find_person
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_count, format_memory_count
-from memories.lifecycle.edit import EditOutcome, EditResult, edit
+from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
@@ -62,7 +61,7 @@ def change(options: dict[str, Any]) -> CommandAnswer:
     done = run_verb(options)
     texts = [options["id"], options.get("into")] if done.dry_run and options["verb"] in SHOWN_BEFORE else []
     lines = [f"{id_}: {printable(shown_text(id_))}" for id_ in texts if id_]
-    return CommandAnswer(change_json(done), "\n".join([*lines, *result_lines(done)]))
+    return CommandAnswer(DoneOut.json(done), "\n".join([*lines, *result_lines(done)]))
 
 
 def change_fields(options: dict[str, Any]) -> CommandAnswer:
@@ -76,7 +75,8 @@ def change_fields(options: dict[str, Any]) -> CommandAnswer:
         table_text(rows),
         *(f"Found {printable(found.words)}." for found in edited.findings),
     )
-    return CommandAnswer(edit_json(edited, dry_run=dry_run), text)
+    body = EditedOut.json(edited, is_person=True) | {"dry_run": dry_run}
+    return CommandAnswer(body | {"memory": None} if dry_run else body, text)
 
 
 def list_mentions(options: dict[str, Any]) -> CommandAnswer:
@@ -144,18 +144,6 @@ def read_edit(options: dict[str, Any]) -> EditDraft:
     if options["content"]:
         named["content"] = read_text(options["content"])
     return EditDraft(**named, allow=tuple(options["allow"]))
-
-
-def edit_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
-    """The result of an edit as JSON; a dry run has no memory."""
-    return {
-        "outcome": edited.outcome,
-        "memory": None if dry_run else memory_json(edited.memory, is_person=True),
-        "replaced": str(edited.replaced) if edited.replaced else None,
-        "changes": edited.changes,
-        "why": edited.why,
-        "dry_run": dry_run,
-    } | findings_json(edited.findings)
 
 
 def result_lines(done: ChangeResult) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from access.errors import InvalidInput
 from access.management.options import ALLOW, GROUP, THREAD, flag, option
 from access.tokens import operator
-from memories.browse.serializers import stored_json
+from memories.browse.serializers import StoredOut
 from memories.draft import STORED, Draft
 from memories.draft.registry import FieldInput, offered_in
 from memories.management.field_options import field_options, read_fields
@@ -71,7 +71,7 @@ class Command(FaceCommand):
     def _remember(self, draft: Draft, *, as_json: bool) -> str:
         stored = store(operator(), draft)
         if as_json:
-            self.print_json(stored_json(stored))
+            self.print_json(StoredOut.json(stored))
         else:
             self.stdout.write("\n".join(outcome_lines(stored)))
         return stored.outcome

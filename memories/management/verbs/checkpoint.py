@@ -8,7 +8,7 @@ from access.groups import find_group
 from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import GROUP, THREAD, option
 from access.tokens import operator
-from memories.browse.serializers import checkpoint_json, saved_checkpoint_json
+from memories.browse.serializers import CheckpointOut, SavedOut
 from memories.management.output import in_lines, printable, read_text
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.threads import latest_checkpoint
@@ -23,7 +23,7 @@ def checkpoint(options: dict[str, Any]) -> CommandAnswer:
     new = " (a new group)" if saved.group_created else ""
     place = f" of the thread '{printable(options['thread'])}'" if options["thread"] else ""
     text = f"Saved checkpoint {saved.count}{place} in {printable(saved.group)}{new}."
-    return CommandAnswer(checkpoint_json(saved), in_lines(text, printable(saved.warning or "")))
+    return CommandAnswer(SavedOut.json(saved), in_lines(text, printable(saved.warning or "")))
 
 
 def last_checkpoint(options: dict[str, Any]) -> CommandAnswer:
@@ -36,7 +36,7 @@ def last_checkpoint(options: dict[str, Any]) -> CommandAnswer:
     thread = f" · {last.thread.name}" if last.thread else ""
     head = printable(f"{last.created_at:%Y-%m-%d %H:%M} UTC · {last.author_name}{thread}")
     text = last.state.get("text") or json.dumps(last.state, ensure_ascii=False, indent=2)
-    return CommandAnswer(saved_checkpoint_json(last), f"{head}\n{printable(str(text), keep_lines=True)}")
+    return CommandAnswer(CheckpointOut.json(last), f"{head}\n{printable(str(text), keep_lines=True)}")
 
 
 def read_state(text: str) -> dict[str, Any] | str:

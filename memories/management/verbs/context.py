@@ -6,7 +6,7 @@ from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import GROUP, THREAD, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
-from memories.browse.serializers import pack_json
+from memories.browse.serializers import PackOut
 from memories.management.field_options import AS_OF, KNOWN_AT
 from memories.management.output import printable
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
@@ -22,7 +22,7 @@ def context(options: dict[str, Any]) -> CommandAnswer:
         token_budget=options["token_budget"],
         narrowing=Narrowing(as_of=options["as_of"], known_at=options["known_at"]),
     )
-    return CommandAnswer(pack_json(pack), printable(pack.text, keep_lines=True))
+    return CommandAnswer(PackOut.json(pack), printable(pack.text, keep_lines=True))
 
 
 CONTEXT: Final = CommandVerb(

@@ -8,7 +8,7 @@ from access.tokens import operator
 from access.visibility import Narrowing
 from memories.browse.facts import further_facts
 from memories.browse.inspection import Inspection, inspect_memory
-from memories.browse.serializers import inspection_json
+from memories.browse.serializers import InspectionOut
 from memories.management.field_options import AS_OF, KNOWN_AT
 from memories.management.output import printable, table_text, terminal_columns, wrap_text
 from memories.models import Memory
@@ -20,7 +20,7 @@ def inspect(options: dict[str, Any]) -> CommandAnswer:
     """A memory's text, versions, links, relations and history."""
     narrowing = Narrowing(as_of=options["as_of"], known_at=options["known_at"])
     seen = inspect_memory(operator(), options["id"], query=options["query"], narrowing=narrowing)
-    return CommandAnswer(inspection_json(seen, is_person=True), inspection_text(seen))
+    return CommandAnswer(InspectionOut.json(seen, is_person=True), inspection_text(seen))
 
 
 def inspection_text(seen: Inspection) -> str:

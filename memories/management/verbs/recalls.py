@@ -5,7 +5,7 @@ from typing import Any, Final
 from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import CURSOR, GROUP, LIMIT, option
 from access.tokens import operator
-from memories.browse.recalls import LoggedRecall, find_recall, list_recalls, logged_recall_json, with_hits
+from memories.browse.recalls import LoggedRecall, LoggedRecallOut, find_recall, list_recalls, with_hits
 from memories.language.plurals import format_count
 from memories.management.field_options import SINCE
 from memories.management.output import in_lines, printable, terminal_columns, wrap_text
@@ -19,7 +19,7 @@ def recalls(options: dict[str, Any]) -> CommandAnswer:
     actor = operator()
     if options["id"]:
         [found] = with_hits(actor, [find_recall(actor, options["id"])])
-        return CommandAnswer(logged_recall_json(found), "\n".join(recall_lines(found, with_results=True)))
+        return CommandAnswer(LoggedRecallOut.json(found), "\n".join(recall_lines(found, with_results=True)))
     page = list_recalls(
         actor,
         question=options["question"],
@@ -31,7 +31,7 @@ def recalls(options: dict[str, Any]) -> CommandAnswer:
     rows = with_hits(actor, page.rows)
     lines = [line for recall in rows for line in recall_lines(recall)] or ["No recalls."]
     more = f"More: --cursor {page.next}" if page.next else ""
-    body = {"items": [logged_recall_json(each) for each in rows], "next": page.next}
+    body = {"items": [LoggedRecallOut.json(each) for each in rows], "next": page.next}
     return CommandAnswer(body, in_lines(*lines, more))
 
 

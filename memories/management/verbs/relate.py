@@ -5,7 +5,7 @@ from typing import Any, Final
 from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import GROUP, many, option
 from access.tokens import operator
-from memories.browse.serializers import relation_json
+from memories.browse.serializers import RelationStoredOut
 from memories.draft import DEFAULT_CONFIDENCE
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.language.timestamps import parse_moment
@@ -22,7 +22,7 @@ def relate(options: dict[str, Any]) -> CommandAnswer:
     why = f": {stored.why}" if stored.why else ""
     text = f"{stored.outcome.capitalize()} {stored.relation.id} in {stored.group}{new}: {line}{why}"
     made = f"New entities: {', '.join(stored.entities_created)}." if stored.entities_created else ""
-    return CommandAnswer(relation_json(stored), in_lines(printable(text), printable(made)))
+    return CommandAnswer(RelationStoredOut.json(stored), in_lines(printable(text), printable(made)))
 
 
 RELATE: Final = CommandVerb(

@@ -9,11 +9,11 @@ from access.management.options import CURSOR, GROUP, REASON, option
 from access.tokens import operator
 from memories.lifecycle.purge.lift_tombstone import (
     VERB_OF,
+    TombstoneOut,
     known_texts,
     lift_tombstones,
     list_tombstones,
     recognition,
-    tombstone_json,
 )
 from memories.management.output import in_lines, table_text
 from memories.models import Tombstone
@@ -28,7 +28,8 @@ def tombstones(options: dict[str, Any]) -> CommandAnswer:
     page = list_tombstones(actor, group=options["group"], cursor=options["cursor"], limit=MAX_LIMIT)
     texts = known_texts(actor, page.rows)
     table = table_text([tombstone_row(mark, texts) for mark in page.rows], header=HEADER)
-    body = {"items": [tombstone_json(mark, texts) for mark in page.rows], "next": page.next}
+    items = [TombstoneOut.json(mark) | {"text": texts.get(mark.memory_id, "")} for mark in page.rows]
+    body = {"items": items, "next": page.next}
     return CommandAnswer(body, in_lines(table, f"More: --cursor {page.next}" if page.next else ""))
 
 
@@ -38,7 +39,7 @@ def lift(options: dict[str, Any]) -> CommandAnswer:
     is_retracted = any(mark.kind == "retracted" for mark in lifted)
     then = "; a curator then has to approve it, since it restates a retracted text" if is_retracted else ""
     text = f"{len(lifted)} lifted; the text may be stored again{then}."
-    return CommandAnswer({"lifted": [tombstone_json(mark) for mark in lifted]}, text)
+    return CommandAnswer({"lifted": [TombstoneOut.json(mark) for mark in lifted]}, text)
 
 
 def tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:

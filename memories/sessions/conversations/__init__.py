@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -11,13 +11,13 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from access.actor import READ, Actor
+from access.answers import Answer, ShownAs, Untrusted
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
 from memories.language.cleaning import clean_line
 from memories.models import Memory, Thread
 from memories.queries.expressions import HasTag
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
-from memories.queries.snapshot import as_json
 from memories.queries.versions import parse_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store.withdrawn.left_out import find_left_out
@@ -64,21 +64,21 @@ class ListedConversation:
         made = self.thread.summary
         return made.content if made is not None and made.state == State.LIVE else ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The conversation as JSON."""
-        return {
-            "id": str(self.thread.id),
-            "thread": self.thread.name,
-            "title": self.thread.title,
-            "platform": self.thread.platform,
-            "url": self.thread.url,
-            "group": self.thread.group.slug,
-            "tags": list(self.thread.tags),
-            "turns": self.turns,
-            "at": as_json(self.at),
-            "summary": self.summary,
-            "untrusted": True,
-        }
+
+class ConversationOut(Answer):
+    """A conversation; `thread` is the name by which a recall narrows and agents read it."""
+
+    id: Annotated[UUID, ShownAs("thread.id")]
+    thread: Annotated[str, ShownAs("thread.name")]
+    title: Annotated[str, ShownAs("thread.title")]
+    platform: Annotated[str, ShownAs("thread.platform")]
+    url: Annotated[str, ShownAs("thread.url")]
+    group: Annotated[str, ShownAs("thread.group.slug")]
+    tags: Annotated[tuple[str, ...], ShownAs("thread.tags")]
+    turns: int
+    at: datetime
+    summary: str
+    untrusted: Untrusted
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Purging a conversation: its turns and all that was made from them, its checkpoints, and what the thread itself says."""
 
 from dataclasses import dataclass
+from typing import Annotated
 from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from access.actor import CURATE, Actor
+from access.answers import ABSENT, Answer
 from access.errors import NotFound
 from memories.draft import clean_reason
 from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
@@ -18,13 +20,13 @@ from memories.store.withdrawn.texts import refuse_withdrawn_reason
 
 
 @dataclass(frozen=True)
-class PurgedConversation:
+class PurgedConversation(Answer):
     """A purged conversation, or a preview (`dry_run`): the turns, the consequences, and the certificate of what was destroyed."""
 
     id: UUID
     memories: int
-    consequences: tuple[str, ...]
-    certificate: Certificate | None = None
+    consequences: tuple[str, ...] = ()
+    certificate: Annotated[Certificate | None, ABSENT] = None
     dry_run: bool = False
 
 

@@ -59,7 +59,7 @@ class Command(FaceCommand):
             printable(report.as_text(), keep_lines=True),
             f"Vectors: {embedded:,} computed." if embedded else "",
         )
-        return CommandAnswer({**report.as_json(), "embedded": embedded}, text)
+        return CommandAnswer({**IngestReport.json(report), "embedded": embedded}, text)
 
     def _read(self, options: dict[str, Any]) -> IngestReport:
         if not 1 <= options["max_kb"] <= 10 * 1024:

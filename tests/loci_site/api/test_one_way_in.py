@@ -11,7 +11,7 @@ from django.core.management import call_command
 from access.actor import Actor
 from access.models import AuditEntry, Group
 from access.tokens import actor_for_secret
-from memories.browse.serializers import recall_json, stored_json
+from memories.browse.serializers import RecalledOut, StoredOut
 from memories.draft import Draft
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
@@ -54,7 +54,7 @@ def by_command(*words: str) -> Any:
 
 def store_through_each(owner: Caller, actor: Actor) -> dict[str, Any]:
     return {
-        "service": stored_json(
+        "service": StoredOut.json(
             store(actor, Draft(FACTS["service"], group="ledger", scope="group", tags=("t",)))
         ),
         "rest": owner.store(FACTS["rest"], tags=["t"]),
@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_same_through_every_face(owner: Caller, actor: Act
 def test_what_is_recalled_is_the_same_through_every_face(owner: Caller, actor: Actor, ledger: Group) -> None:
     store_through_each(owner, actor)
     answers = {
-        "service": recall_json(recall(actor, RecallRequest(QUESTION, group="ledger"))),
+        "service": RecalledOut.json(recall(actor, RecallRequest(QUESTION, group="ledger"))),
         "rest": owner.post("/recall", {"query": QUESTION, "group": "ledger"}),
         "mcp": Agent(actor).answer("recall_memory", query=QUESTION, group="ledger"),
         "command": by_command("recall", QUESTION),

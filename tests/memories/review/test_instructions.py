@@ -13,7 +13,7 @@ from memories.models import Proposal
 from memories.review.card import proposal_card
 from memories.review.decide import ReviewDecision, decide
 from memories.review.instructions import propose_instructions
-from memories.review.proposals import list_proposals, proposal_json
+from memories.review.proposals import ProposalOut, list_proposals
 from memories.review.queue import CardKind, review_deck
 from memories.review.undo import take_back
 from tests.guard.samples import secret_samples
@@ -159,7 +159,7 @@ def test_the_page_shows_its_card(ledger: Group, alice: User, client: Client) -> 
 
 def test_the_json_names_group_and_file(ledger: Group) -> None:
     proposed(ledger)
-    shown = proposal_json(waiting())
+    shown = ProposalOut.json(waiting())
     assert (shown["verb"], shown["memory"], shown["group"]) == ("instructions", None, "ledger")
     assert shown["arguments"]["text"] == FILE
     assert shown["subject"] == "instructions:notes#CLAUDE.md"

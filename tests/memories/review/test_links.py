@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.models import CandidatePolicy, Group
-from memories.browse.serializers import neighbour_json
+from memories.browse.serializers import StoredOut
 from memories.draft import Draft
 from memories.lifecycle.verbs import retract
 from memories.models import Link, LinkKind, LinkStatus, Memory
@@ -36,7 +36,7 @@ def test_a_contradiction_is_linked_and_told_and_supersedes_nothing(alice: User, 
     assert (link.kind, link.status, link.source, link.target) == ("conflict", "open", told.memory, old)
     assert link.evidence == {"conflict": "value", "old": "8080", "new": "9090"}
     assert link.score == pytest.approx(told.neighbours[0].cosine)
-    shown = neighbour_json(told.neighbours[0], told)
+    shown = StoredOut.json(told)["near"][0]
     assert shown["why"] == "contradicts: value, “8080” against “9090”"
     assert (shown["id"], shown["sameness"], shown["next"]) == (str(old.id), "different", "supersede")
 

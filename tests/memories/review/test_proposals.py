@@ -22,7 +22,7 @@ from memories.recall import RecallRequest, recall
 from memories.review.card import proposal_card
 from memories.review.decide import ReviewDecision, decide
 from memories.review.preview import preview_effect
-from memories.review.proposals import list_proposals, proposal_json
+from memories.review.proposals import ProposalOut, list_proposals
 from memories.review.queue import review_deck
 from memories.review.undo import take_back
 from memories.store.policy import RULES, ActorKind, Change, Treatment, judge_change
@@ -213,7 +213,7 @@ def test_a_changed_target_makes_it_stale_and_a_dispute_does_not(
     edit(person(alice), memory.id, EditDraft(content=f"{TEXT} Always."))
     assert list_proposals(person(alice)).rows == ()
     assert not [card for card in review_deck(person(alice)).cards if card.kind == "proposal"]
-    assert proposal_json(Proposal.objects.get())["status"] == "stale"
+    assert ProposalOut.json(Proposal.objects.get())["status"] == "stale"
     with pytest.raises(Conflict, match="is stale"):
         decide(person(alice), ReviewDecision("approve", proposal=proposed.proposal))
     assert enforce_retention(operator()).closed_proposals == 1

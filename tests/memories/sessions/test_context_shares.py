@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from access.actor import Actor
 from access.models import Group
-from memories.browse.serializers import pack_json
+from memories.browse.serializers import PackOut
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import pin
 from memories.models import Memory
@@ -98,7 +98,7 @@ def test_what_did_not_fit_is_named(full: list[Memory], actor: Actor) -> None:
 
 
 def test_the_json_has_items_and_what_each_section_took(full: list[Memory], actor: Actor) -> None:
-    body = pack_json(get_context(actor, group="ledger", query=QUERY, token_budget=4000))
+    body = PackOut.json(get_context(actor, group="ledger", query=QUERY, token_budget=4000))
     assert (body["mode"], body["token_budget"], body["untrusted"]) == ("hybrid", 4000, True)
     assert {each["why"] for each in body["items"]} >= {"pinned", "relevant to the query"}
     first = body["items"][0]

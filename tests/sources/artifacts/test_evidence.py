@@ -19,7 +19,7 @@ from memories.recall import RecallRequest, recall
 from memories.review.proposals import approve_proposal
 from memories.sessions.context_pack import get_context
 from sources.artifacts.evidence import EVIDENCE, MEMORIES, recall_kinds
-from sources.artifacts.ingest import ingest_content, ingest_path
+from sources.artifacts.ingest import IngestReport, ingest_content, ingest_path
 from sources.artifacts.proofs import prove
 from sources.artifacts.upkeep import find_artifact, hold_chunk, release_chunk, remove_artifact
 from sources.artifacts.vectors import embed_chunks
@@ -285,7 +285,7 @@ def test_a_pdf_and_a_word_file_are_read(ledger: Group) -> None:
     docx, pdf = pytest.importorskip("mammoth") and word_file(), pytest.importorskip("pypdf") and pdf_file()
     files = [("guide.docx", docx), ("guide.pdf", pdf), ("broken.pdf", b"%PDF-1.4 nothing")]
     report = ingest_content(operator(), files, group="ledger")
-    assert report.as_json()["skipped"] == {"a PDF that cannot be read": 1}
+    assert IngestReport.json(report)["skipped"] == {"a PDF that cannot be read": 1}
     found = {chunk.artifact.path: chunk for chunk in Chunk.objects.select_related("artifact")}
     assert found["guide.docx"].heading == "Lamps"
     assert "whale oil" in found["guide.docx"].content

@@ -157,7 +157,9 @@ def test_deleting_forgets_the_turns_and_can_be_undone(
     browser: Browser, kept: Thread, program: Program
 ) -> None:
     since = browser.ask("/captures/removed", {})["until"]
-    assert program.call("delete", f"/conversations/{kept.id}") == (200, {"id": str(kept.id), "memories": 2})
+    assert program.call("delete", f"/conversations/{kept.id}") == (
+        200, {"id": str(kept.id), "memories": 2, "consequences": [], "dry_run": False},
+    )  # fmt: skip
     assert {row.state for row in Memory.objects.filter(thread=kept)} == {"forgotten"}
     assert program.call("get", f"/conversations/{kept.id}")[0] == 404
     assert program.call("get", "/conversations")[1]["items"] == []

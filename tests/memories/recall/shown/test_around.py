@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
 from loci_site.mcp.results import recalled_answer
-from memories.browse.serializers import recall_json
+from memories.browse.serializers import RecalledOut
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import forget
 from memories.models import IndexState, Memory, Piece, Thread
@@ -71,7 +71,7 @@ def test_the_turns_around_a_hit_come_with_it(turns: list[Memory], alice: User, e
 
 def test_turns_around_are_no_hits(turns: list[Memory], alice: User) -> None:
     found = ask(alice)
-    body = recall_json(found)
+    body = RecalledOut.json(found)
     assert (body["count"], len(body["results"])) == (1, 1)
     assert [turn["offset"] for turn in body["results"][0]["around"]] == [-2, -1, 1, 2]
     assert all(turn["untrusted"] for turn in body["results"][0]["around"])
