@@ -10,7 +10,12 @@ from memories.review.stats import Stats
 
 def stats_json(stats: Stats) -> dict[str, Any]:
     """Counts as JSON values, with a line per job; for every reader, so without error texts."""
-    return asdict(stats) | {"schedule": describe_schedule()}
+    return asdict(stats) | further_statistics()
+
+
+def further_statistics() -> dict[str, dict[str, str]]:
+    """What the command `stats` adds to the counts."""
+    return {"schedule": describe_schedule()}
 
 
 def describe_schedule() -> dict[str, str]:
