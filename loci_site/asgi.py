@@ -27,7 +27,7 @@ from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
 from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
 from loci_site.server.write_probe import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
-from memories.recall.recall_log import COUNTER  # noqa: E402
+from memories.recall_log import COUNTER  # noqa: E402
 from memories.search.in_memory.sync import load_in_background  # noqa: E402
 from storage.faults import COMMIT_HOOKS  # noqa: E402
 

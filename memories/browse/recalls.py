@@ -18,7 +18,7 @@ from memories.models import Memory, RecallLog
 from memories.queries.pages import DEFAULT_LIMIT, Page, make_cursor, page_of, parse_cursor
 from memories.queries.snapshot import as_json
 from memories.queries.visibility import as_q, listed_by
-from memories.recall.recall_log import unpack_hits
+from memories.recall_log import unpack_hits
 
 MAX_QUESTION_CHARS: Final = 500
 LOOKED_THROUGH: Final = 5000  # newest recalls in which a memory is looked for

@@ -38,7 +38,7 @@ from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Link, LinkKind, Memory, Piece  # noqa: E402
 from memories.recall import RecallRequest, recall  # noqa: E402
-from memories.recall.recall_log import COUNTER  # noqa: E402
+from memories.recall_log import COUNTER  # noqa: E402
 from memories.store import store  # noqa: E402
 from relations.models import EntityAlias, Relation, RelationEvidence  # noqa: E402
 

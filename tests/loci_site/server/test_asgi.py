@@ -16,7 +16,7 @@ from loci_site.server.db_threads import FairPool
 from loci_site.server.runtime_tuning import TURN_S
 from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
-from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall_log import COUNTER, PendingRecall
 
 
 @pytest.fixture

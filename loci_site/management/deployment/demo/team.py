@@ -31,7 +31,7 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle import verbs
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.store import StoreResult, store
 
 DECISIONS = 90
