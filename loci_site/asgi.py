@@ -57,15 +57,15 @@ async def route(scope: Message, receive: Receive, send: Send) -> None:
     headers, client = scope.get("headers", ()), scope.get("client")
     person = person_behind(headers, network_of(client[0]) if client else "")
     if person is None:
-        await route_in_turn(scope, receive, send)
+        await _route_in_turn(scope, receive, send)
     elif read_pool().is_full(person):
-        await refuse_request(send)
+        await _refuse_request(send)
     else:
         with PERSON.holding(person):
-            await route_in_turn(scope, receive, send)
+            await _route_in_turn(scope, receive, send)
 
 
-async def refuse_request(send: Send) -> None:
+async def _refuse_request(send: Send) -> None:
     """The 429 of a person whose queue is full."""
     error = TooManyReads(
         f"{MAX_WAITING} requests of yours wait for an answer.",
@@ -77,7 +77,7 @@ async def refuse_request(send: Send) -> None:
     await send({"type": "http.response.body", "body": json.dumps(error.as_dict()).encode()})
 
 
-async def route_in_turn(scope: Message, receive: Receive, send: Send) -> None:
+async def _route_in_turn(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request: the MCP transport for its path, Django for all others."""
     if scope["type"] == "http" and scope["path"] == mount.PATH:
         await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below

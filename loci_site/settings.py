@@ -71,7 +71,7 @@ ROOT_URLCONF = "loci_site.urls"
 ASGI_APPLICATION = "loci_site.asgi.application"
 APPEND_SLASH = True
 
-# A checkout has templates/ beside the packages, a wheel inside loci_site.
+# A checkout has templates/ next to the packages, a wheel inside loci_site.
 _TEMPLATE_DIRS = [ROOT / "templates", ROOT / "loci_site" / "_templates", NINJA / "templates"]
 TEMPLATES = [
     {

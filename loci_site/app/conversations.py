@@ -33,7 +33,7 @@ LISTED = 30
 FILTERS = ("q", "group", "platform", "tag", "after", "before")
 
 
-def day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
+def _day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
     """The start of the day in the reader's time zone, `more_days` later; of a moment, the moment itself.
 
     Raises:
@@ -57,8 +57,8 @@ def conversations(request: HttpRequest) -> HttpResponse:
         platform=asked["platform"] or None,
         tag=asked["tag"].lower(),
         words=asked["q"],
-        after=day_bound(asked["after"], field="after", more_days=0),
-        before=day_bound(asked["before"], field="before", more_days=1),
+        after=_day_bound(asked["after"], field="after", more_days=0),
+        before=_day_bound(asked["before"], field="before", more_days=1),
     )
     page = list_conversations(actor, wanted, cursor=request.GET.get("cursor", ""), limit=LISTED)
     rest = {name: value for name, value in asked.items() if value} | {"cursor": page.next or ""}
@@ -117,7 +117,7 @@ def move(request: HttpRequest, id_: str) -> HttpResponse:
                 label=moved.thread.label, group=moved.group, former=moved.former
             ),
         )
-    return redirect(back_to(request, id_))
+    return redirect(_back_to(request, id_))
 
 
 @workspace_page
@@ -178,7 +178,7 @@ def restore(request: HttpRequest, id_: str) -> HttpResponse:
     return redirect("people:conversation", id_)
 
 
-def back_to(request: HttpRequest, id_: str) -> str:
+def _back_to(request: HttpRequest, id_: str) -> str:
     """Redirect to the list if the form was there, else to the conversation's page."""
     if request.POST.get("from") == "list":
         return reverse("people:conversations")

@@ -49,7 +49,7 @@ class Ledger:
         self._save(known)
 
     def original(self, entry: dict[str, Any], now: bytes) -> bytes | None:
-        """The file's earlier bytes if nobody changed it since; None if somebody did. Empty for a file that was not there."""
+        """The file's earlier bytes if it is unchanged, else None. Empty for a file that was not there."""
         if hashlib.sha256(now).hexdigest() != entry.get("written"):
             return None
         return Path(entry["backup"]).read_bytes() if entry.get("backup") else b""

@@ -21,11 +21,11 @@ from storage.sqlite.features import find_missing_features
 from storage.version import install_extra
 
 TAG = "loci"
-OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @register(TAG)
-def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
     return [] if settings.LOCI.database_url else sqlite_messages(driver_of_settings())
 
@@ -37,13 +37,13 @@ def check_home(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
 
 
 @register(TAG)
-def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that off loopback the allowed host names are listed."""
     return host_messages(settings.LOCI)
 
 
 @register(TAG)
-def check_removed(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_removed(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that no former setting is set, since it no longer does anything."""
     found = removed_settings(settings.LOCI.home / "config.toml", os.environ)
     if not found:
@@ -81,7 +81,7 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
 
 
 @register(TAG)
-def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the package for OpenID Connect is installed if a provider is set."""
     if not settings.LOCI.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
         return []
@@ -92,7 +92,7 @@ def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Che
 
 
 @register(TAG)
-def check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that only the owner can read the store's key, and that the database supports encryption."""
     return encryption_messages(settings.LOCI)
 
@@ -117,12 +117,14 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
                 gettext(
                     "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be."
                 ),
-                hint=gettext("Set files.beside_encryption = true if that is meant."),
+                hint=gettext(
+                    "To keep plain files next to an encrypted store, set files.beside_encryption = true."
+                ),
                 id="loci.W006",
             )
         )
     path = config.storage.key_file
-    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & OTHER_USERS:
+    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & _OTHER_USERS:
         return found
     return [
         *found,
@@ -157,7 +159,7 @@ def home_messages(config: Config) -> list[CheckMessage]:
             id="loci.W001",
         )
         for path, mode in private
-        if path.exists() and path.stat().st_mode & OTHER_USERS
+        if path.exists() and path.stat().st_mode & _OTHER_USERS
     ]
 
 

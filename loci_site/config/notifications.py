@@ -10,7 +10,7 @@ from loci_site.config.keys import key
 
 @dataclass(frozen=True)
 class Notifications:
-    """[notifications] mail and webhooks; nobody gets any without asking for it."""
+    """[notifications] mail and webhooks; off for each person until chosen."""
 
     mail_host: str = key(
         "", "Mail server that sends notifications; empty: no mail.", variable="LOCI_MAIL_HOST"
@@ -44,4 +44,4 @@ def find_notification_conflicts(chosen: Notifications) -> Iterator[str]:
             if "/" in entry:
                 ip_network(entry)
         except ValueError:
-            yield f"notifications.webhook_hosts has {entry!r}, which is no network; write one such as 10.0.0.0/24"
+            yield f"notifications.webhook_hosts has {entry!r}, which is not a network; write one such as 10.0.0.0/24"

@@ -282,7 +282,7 @@ class Files:
     rooms_folder: Path = key(Path("rooms"), "Folder of the rooms; relative to LOCI_HOME.")
     rooms: tuple[str, ...] = key((), "Groups that have a room on disk.")
     daily_log: tuple[str, ...] = key((), "Groups whose room has a daily log of new memories.")
-    beside_encryption: bool = key(False, "Whether plain files may be kept beside an encrypted store.")
+    beside_encryption: bool = key(False, "Whether plain files may be kept next to an encrypted store.")
 
 
 SECTIONS: dict[str, type] = {

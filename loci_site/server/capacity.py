@@ -7,12 +7,12 @@ from pathlib import Path
 
 from memories.embedding.concurrency import available_cores
 
-DEFAULT_MAX = 2  # more processes would take memory that the user did not ask Loci to take
+_DEFAULT_MAX = 2  # more processes would take memory that the user did not ask Loci to take
 # A process needs 300 to 500 MB for up to a million memories; the rest is for the database and other programs. The kernel
 # reports about 3.8 of 4 GiB.
-BYTES_PER_PROCESS = 7 * 1024**3 // 4
+_BYTES_PER_PROCESS = 7 * 1024**3 // 4
 # A container's memory limit, in cgroup v2 and v1.
-LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def count_web_processes(configured: int) -> int:
@@ -22,10 +22,10 @@ def count_web_processes(configured: int) -> int:
     """
     if configured:
         return configured
-    return max(1, min(available_cores(), memory_bytes() // BYTES_PER_PROCESS, DEFAULT_MAX))
+    return max(1, min(available_cores(), memory_bytes() // _BYTES_PER_PROCESS, _DEFAULT_MAX))
 
 
-def memory_bytes(limit_files: Sequence[Path] = LIMIT_FILES) -> int:
+def memory_bytes(limit_files: Sequence[Path] = _LIMIT_FILES) -> int:
     """The memory of this machine, or the limit of this container if that is lower."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in limit_files:

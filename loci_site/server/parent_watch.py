@@ -13,19 +13,19 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
+_PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 CHECK_EVERY_S = 1.0
-GRACE_S = 15.0  # then the process and its children are killed
+_GRACE_S = 15.0  # then the process and its children are killed
 
 
-def end_with_parent(parent: int, *, grace_s: float = GRACE_S) -> None:
+def end_with_parent(parent: int, *, grace_s: float = _GRACE_S) -> None:
     """End this process as soon as process `parent` is no longer its parent. Call it once, from the main thread.
 
     Linux sends the signal at once; elsewhere a thread checks every second. First a SIGTERM, after the grace a SIGKILL.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    threading.Thread(target=watch_parent, args=(parent, grace_s), name="loci-lifeline", daemon=True).start()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    threading.Thread(target=_watch_parent, args=(parent, grace_s), name="loci-lifeline", daemon=True).start()
 
 
 def end_with_thread(thread: threading.Thread, *, is_ending: Callable[[], bool]) -> None:
@@ -43,7 +43,7 @@ def end_with_thread(thread: threading.Thread, *, is_ending: Callable[[], bool]) 
     threading.Thread(target=watch, name="loci-thread", daemon=True).start()
 
 
-def watch_parent(parent: int, grace_s: float) -> None:
+def _watch_parent(parent: int, grace_s: float) -> None:
     """Wait until the parent is gone, then end this process: SIGTERM, after the grace SIGKILL, for its group too."""
     if sys.platform == "linux":
         with suppress(OSError):  # it is gone already, or the kernel has no such call

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from access.sign_in.client_address import PEER
 
 SILENT_S: Final = 10.0
-TOO_SLOW: Final = (
+_TOO_SLOW: Final = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 26\r\n"
     b"connection: close\r\n\r\nThe request took too long."
 )
@@ -42,7 +42,7 @@ class PatientProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Expect the rest of the headers."""
         super().on_message_begin()
-        scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # ours is no key that ASGI knows
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # our key is unknown to ASGI
         scope[PEER] = self.client  # stays when a proxy's headers change "client"
         self._is_in_headers = True
         self._expect_more()
@@ -82,7 +82,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._expect_more()
             return
         if self._is_in_headers or (self._is_in_body() and not self.cycle.response_started):
-            self.transport.write(TOO_SLOW)
+            self.transport.write(_TOO_SLOW)
         self.transport.close()
 
     def _is_silence_ours(self) -> bool:

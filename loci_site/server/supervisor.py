@@ -15,13 +15,13 @@ from types import FrameType
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT_S = 1.0  # before a restart; doubles with each death in a row
-LONGEST_WAIT_S = 30.0
-STEADY_S = 60.0  # after this time, a death starts a new row
+_LONGEST_WAIT_S = 30.0
+_STEADY_S = 60.0  # after this time, a death starts a new row
 DEATHS_IN_A_ROW = 5
 STOP_S = 15.0  # for a graceful end; after that, processes are killed
 CHECK_EVERY_S = 0.2
-CHECK_EAGERLY_S = 0.03  # until everything is ready
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_CHECK_EAGERLY_S = 0.03  # until everything is ready
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ServerPart:
 
     `is_vital`: the supervisor gives up once all vital parts keep dying. `is_first`: starts at once; the other parts start
     when those are ready. `fds`: file descriptors that the process inherits. `wanted`: a file that is there while the process
-    is needed; without it, an end is no death, and it does not start again.
+    is needed; without it, an end does not count as a death, and it does not start again.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ServerPart:
 
 
 @dataclass
-class RunningPart:
+class _RunningPart:
     """A part with its current process, or the time of its next start (monotonic seconds)."""
 
     part: ServerPart
@@ -72,7 +72,7 @@ class RunningPart:
         now = time.monotonic()
         self.kill_group()
         self.process = None
-        self.deaths = 1 if now - self.started_at >= STEADY_S else self.deaths + 1
+        self.deaths = 1 if now - self.started_at >= _STEADY_S else self.deaths + 1
         wait = restart_wait_s(self.deaths)
         self.start_at = now + wait
         logger.warning(
@@ -107,7 +107,7 @@ class Supervisor:
         is_ready: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
-        self._children = [RunningPart(part) for part in parts]
+        self._children = [_RunningPart(part) for part in parts]
         self._env = env
         self._is_ready = is_ready
         self._on_ready = on_ready
@@ -116,7 +116,7 @@ class Supervisor:
 
     def run(self) -> bool:
         """Keep all parts running. True if a signal ended it, False if the vital parts kept dying."""
-        previous = {number: signal.signal(number, self._stop) for number in SIGNALS}
+        previous = {number: signal.signal(number, self._stop) for number in _SIGNALS}
         try:
             return self._watch()
         finally:
@@ -135,7 +135,7 @@ class Supervisor:
             if not was_ready and self._is_ready():
                 was_ready = True
                 self._on_ready()
-            self._wake.wait(CHECK_EVERY_S if was_ready else CHECK_EAGERLY_S)
+            self._wake.wait(CHECK_EVERY_S if was_ready else _CHECK_EAGERLY_S)
         return True
 
     def _is_hopeless(self, *, was_ready: bool) -> bool:
@@ -143,7 +143,7 @@ class Supervisor:
         vital = [c for c in self._children if c.part.is_vital and (c.part.is_first or was_ready)]
         return bool(vital) and all(child.deaths >= DEATHS_IN_A_ROW for child in vital)
 
-    def _look_after(self, child: RunningPart) -> None:
+    def _look_after(self, child: _RunningPart) -> None:
         if child.process is None:
             if time.monotonic() >= child.start_at and child.part.is_wanted:
                 child.start(self._env)
@@ -166,7 +166,7 @@ class Supervisor:
         while self._stops <= max(stops_before, 1) and time.monotonic() < deadline:
             if all(child.process is None or child.process.poll() is not None for child in running):
                 break
-            time.sleep(CHECK_EAGERLY_S)
+            time.sleep(_CHECK_EAGERLY_S)
         for child in running:
             child.kill_group()
             if child.process is not None:
@@ -175,7 +175,7 @@ class Supervisor:
 
 def restart_wait_s(deaths: int) -> float:
     """Seconds before a restart after that many deaths in a row: 1, 2, 4, 8, 16, then 30."""
-    return min(FIRST_WAIT_S * 2.0 ** min(deaths - 1, 10), LONGEST_WAIT_S)
+    return min(FIRST_WAIT_S * 2.0 ** min(deaths - 1, 10), _LONGEST_WAIT_S)
 
 
 def describe_exit(code: int) -> str:

@@ -23,10 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
-    app.worker_main(worker_options())
+    app.worker_main(_worker_options())
 
 
-def worker_options() -> list[str]:
+def _worker_options() -> list[str]:
     """The arguments of the `celery` command."""
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return ["--quiet", "worker", "-l", settings.LOCI.server.log_level, *quiet]

@@ -37,7 +37,7 @@ SAID = {
 }
 
 
-class WebhookForm(forms.Form):
+class _WebhookForm(forms.Form):
     """A new webhook."""
 
     name = forms.CharField(
@@ -60,7 +60,7 @@ class WebhookForm(forms.Form):
     )
 
 
-def superuser_of(request: HttpRequest) -> Actor:
+def _superuser_of(request: HttpRequest) -> Actor:
     """The caller, who must be a superuser."""
     actor = actor_of(request)
     if not actor.all_groups:
@@ -70,7 +70,7 @@ def superuser_of(request: HttpRequest) -> Actor:
 
 def show_notifications(request: HttpRequest) -> HttpResponse:
     """The page with the state of mail, the webhooks and the newest deliveries."""
-    actor = superuser_of(request)
+    actor = _superuser_of(request)
     labels = dict(Event.choices)
     context = {
         "title": gettext("Notifications"),
@@ -89,15 +89,15 @@ def show_notifications(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def add_webhook(request: HttpRequest) -> HttpResponse:
     """The form for a webhook; then its secret, shown once."""
-    actor = superuser_of(request)
-    form = WebhookForm(request.POST or None)
+    actor = _superuser_of(request)
+    form = _WebhookForm(request.POST or None)
     if form.is_valid():
         try:
             made = create_webhook(actor, **form.cleaned_data)
         except LociError as refusal:
             show_error(form, refusal)
         else:
-            return show_secret(request, made, title=gettext("Webhook added"))
+            return _show_secret(request, made, title=gettext("Webhook added"))
     context: dict[str, Any] = {
         "title": gettext("New webhook"),
         "form": form,
@@ -110,7 +110,7 @@ def add_webhook(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse:
     """Switch a webhook on or off, test it, give it a new secret, or delete it."""
-    actor = superuser_of(request)
+    actor = _superuser_of(request)
     webhook = Webhook.objects.filter(id=id_).first()
     if webhook is None:
         raise NotFound(gettext("There is no such webhook."), hint=gettext("It may have been deleted."))
@@ -120,12 +120,12 @@ def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse
         messages.error(request, str(refusal))
     else:
         if action == "secret":
-            return show_secret(request, webhook, title=gettext("New secret"))
+            return _show_secret(request, webhook, title=gettext("New secret"))
         messages.success(request, SAID[action].format(webhook.name))
     return HttpResponseRedirect(reverse("admin:explore_notifications"))
 
 
-def show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
+def _show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
     """The page with the secret."""
     context = {"title": title, "webhook": webhook, "secret": secret_of(webhook)}
     return render_page(request, "webhook_secret.html", context)

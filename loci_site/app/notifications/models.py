@@ -16,7 +16,7 @@ class Event(models.TextChoices):
     BACKUP = "backup", gettext_lazy("A backup failed")
 
 
-TEST = "test"  # the event of a test message; nobody subscribes to it
+TEST = "test"  # the event of a test message, which has no subscribers
 
 
 class Subscription(models.Model):

@@ -24,7 +24,7 @@ examples:
   loci demo --fill-only    make it, run nothing
   loci demo --remove       delete it
 
-The team has its own folder beside LOCI_HOME, with -demo at its end; your own store is never touched.
+The team has its own folder next to LOCI_HOME, with -demo at its end; your own store is never touched.
 """
 PEOPLE: Final = "alice (everything), bob and charlie (admin), mia (contributor), vera (viewer)"
 
@@ -51,7 +51,7 @@ class Command(LociCommand):
         if prepare_home(folder):
             self._fill(folder)
         if not options["fill_only"]:
-            command = [sys.executable, "-P", "-c", RUN_UP, "up", "--port", options["port"]]
+            command = [sys.executable, "-P", "-c", _RUN_UP, "up", "--port", options["port"]]
             os.execve(sys.executable, command, environment(folder))  # noqa: S606 - this program again
         return CommandAnswer({"folder": str(folder)})
 
@@ -73,7 +73,7 @@ class Command(LociCommand):
         self.stdout.flush()
 
 
-RUN_UP: Final = "from loci_site.management.cli import main; main()"
+_RUN_UP: Final = "from loci_site.management.cli import main; main()"
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -46,7 +46,7 @@ class ServicePlan:
 
 def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> ServicePlan:
     """What an installation would do on this machine; nothing is written."""
-    service = Service(program_words(), service_home(home, is_system=is_system), is_system)
+    service = Service(program_words(), _service_home(home, is_system=is_system), is_system)
     if is_mac:
         folder = Path("/Library/LaunchDaemons") if is_system else Path("~/Library/LaunchAgents").expanduser()
         path = folder / f"{LABEL}.plist"
@@ -81,7 +81,7 @@ def program_words() -> tuple[str, ...]:
     return (sys.executable, "-P", "-c", "from loci_site.management.cli import main; main()")
 
 
-def service_home(home: Path, *, is_system: bool) -> Path:
+def _service_home(home: Path, *, is_system: bool) -> Path:
     """LOCI_HOME of the service: the one of the settings, or for the machine /var/lib/loci if none was chosen."""
     if is_system and not os.environ.get("LOCI_HOME", "").strip():
         return STATE_FOLDER
@@ -97,7 +97,7 @@ def install_service(plan: ServicePlan, *, starts: bool) -> Iterator[str]:
     check_rights(plan)
     if plan.service.is_system:
         check_readable(plan.service.program)
-        yield from make_user(plan.service.home)
+        yield from _make_user(plan.service.home)
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.write_text(plan.text, encoding="utf-8")
     yield f"Wrote {plan.path}."
@@ -147,7 +147,7 @@ def check_readable(program: Sequence[str]) -> None:
             )
 
 
-def make_user(home: Path) -> Iterator[str]:
+def _make_user(home: Path) -> Iterator[str]:
     """Create the service's user if it is missing, and its folder; yields what was made."""
     try:
         pwd.getpwnam(SYSTEM_USER)

@@ -9,10 +9,10 @@ NAME: Final = "loci"
 LABEL: Final = "org.loci-memory.loci"  # launchd names services like host names
 SYSTEM_USER: Final = "loci"
 STATE_FOLDER: Final = Path("/var/lib/loci")
-HOMES: Final = (Path("/home"), Path("/root"), Path("/run/user"))
+_HOMES: Final = (Path("/home"), Path("/root"), Path("/run/user"))
 
 # No mount namespaces: a user's service manager may not make them on every machine, and would not start the service.
-FOR_ALL: Final = """\
+_FOR_ALL: Final = """\
 UMask=0077
 NoNewPrivileges=yes
 LockPersonality=yes
@@ -26,7 +26,7 @@ SystemCallFilter=~@privileged
 SystemCallErrorNumber=EPERM
 """
 # ProcSubset=pid would hide /proc/cpuinfo, by which the model's library chooses its instructions.
-FOR_SYSTEM: Final = """\
+_FOR_SYSTEM: Final = """\
 CapabilityBoundingSet=
 AmbientCapabilities=
 PrivateDevices=yes
@@ -69,15 +69,15 @@ def systemd_unit(service: Service) -> str:
     ]
     if service.is_system:
         unit += ["After=network-online.target", "Wants=network-online.target"]
-        body += system_lines(service)
+        body += _system_lines(service)
     target = "multi-user.target" if service.is_system else "default.target"
-    return "\n".join([*unit, "", *body, FOR_ALL, "[Install]", f"WantedBy={target}", ""])
+    return "\n".join([*unit, "", *body, _FOR_ALL, "[Install]", f"WantedBy={target}", ""])
 
 
-def system_lines(service: Service) -> list[str]:
+def _system_lines(service: Service) -> list[str]:
     """The lines of a service of the machine: its user, its folder, and what it may not reach."""
     is_in_a_home = any(
-        path.is_relative_to(folder) for path in (Path(service.program[0]), service.home) for folder in HOMES
+        path.is_relative_to(folder) for path in (Path(service.program[0]), service.home) for folder in _HOMES
     )
     folder = (
         ["StateDirectory=loci", "StateDirectoryMode=0700"]
@@ -91,7 +91,7 @@ def system_lines(service: Service) -> list[str]:
         "EnvironmentFile=-/etc/loci/loci.env",
         *folder,
         f"ProtectHome={'read-only' if is_in_a_home else 'yes'}",
-        FOR_SYSTEM.rstrip(),
+        _FOR_SYSTEM.rstrip(),
     ]
 
 

@@ -17,7 +17,7 @@ examples:
 """
 
 
-def show_stats(options: dict[str, Any]) -> CommandAnswer:
+def _show_stats(options: dict[str, Any]) -> CommandAnswer:
     """The counts as text or JSON."""
     found = hook_stats(operator(), group=options["group"], days=max(1, options["days"]))
     share = f" ({found.used / found.injected:.0%})" if found.injected else ""
@@ -32,7 +32,7 @@ def show_stats(options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer(found.as_json(), text)
 
 
-def show_injected(options: dict[str, Any]) -> CommandAnswer:
+def _show_injected(options: dict[str, Any]) -> CommandAnswer:
     """The injected memories as text or JSON."""
     rows = list_injected(operator(), session=options["session"], limit=max(1, options["limit"]))
     lines = [
@@ -50,12 +50,12 @@ class Command(LociCommand):
     examples = EXAMPLES
     verbs = {
         "stats": CommandVerb(
-            show_stats, "counts: injected, used later, captured, approved",
+            _show_stats, "counts: injected, used later, captured, approved",
             (GROUP.but(help="only this group"),
              option("--days", type=int, default=DEFAULT_DAYS, help=f"of how many days; default: {DEFAULT_DAYS}")),
         ),
         "injected": CommandVerb(
-            show_injected, "the memories that sessions got, newest first",
+            _show_injected, "the memories that sessions got, newest first",
             (option("--session", default="", help="only this session, by the start of its name"),
              LIMIT.but(default=50)),
         ),

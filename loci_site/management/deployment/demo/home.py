@@ -1,4 +1,4 @@
-"""The home of the sample team: beside LOCI_HOME, marked, and removed whole.
+"""The home of the sample team: next to LOCI_HOME, marked, and removed whole.
 
 It is a store of its own because nothing leaves a store without a trace: the audit log would keep the sample team for ever, and tombstones
 would refuse its texts the next time.
@@ -14,17 +14,17 @@ from memories.embedding.folder import model_folder
 from storage.home import DATABASE, ensure_home
 
 MARK: Final = "DEMO"  # a file in the home: only a folder that has it is ever removed
-MARK_TEXT: Final = "A sample team, made by 'loci demo'. 'loci demo --remove' deletes this folder.\n"
+_MARK_TEXT: Final = "A sample team, made by 'loci demo'. 'loci demo --remove' deletes this folder.\n"
 
 
-class DemoError(LociError):
+class _DemoError(LociError):
     """The sample team's folder is not one that `loci demo` made."""
 
     code: ClassVar[str] = "demo_failed"
 
 
 def demo_home(home: Path) -> Path:
-    """The folder of the sample team: beside LOCI_HOME, with `-demo` at its end."""
+    """The folder of the sample team: next to LOCI_HOME, with `-demo` at its end."""
     return home.with_name(f"{home.name}-demo")
 
 
@@ -37,18 +37,20 @@ def prepare_home(folder: Path) -> bool:
     if (folder / MARK).is_file():
         return not (folder / DATABASE).exists()
     if folder.exists():
-        raise DemoError(f"{folder} exists and is no sample team.", hint="Set LOCI_HOME to another folder.")
+        raise _DemoError(
+            f"{folder} exists and is not a sample team.", hint="Set LOCI_HOME to another folder."
+        )
     ensure_home(folder)
-    (folder / MARK).write_text(MARK_TEXT, encoding="utf-8")
+    (folder / MARK).write_text(_MARK_TEXT, encoding="utf-8")
     return True
 
 
 def remove_home(folder: Path) -> None:
     """Delete the folder. Raises DemoError unless `loci demo` made it, or while its server runs."""
     if not (folder / MARK).is_file():
-        raise DemoError(f"There is no sample team in {folder}.", hint="'loci demo' makes one.")
+        raise _DemoError(f"There is no sample team in {folder}.", hint="'loci demo' makes one.")
     if address := running_address(folder):
-        raise DemoError(
+        raise _DemoError(
             f"The sample team is running at {address}.", hint="Stop it first (Ctrl-C in its window)."
         )
     shutil.rmtree(folder)
