@@ -25,7 +25,7 @@ def phrase(text: object) -> str:
 
 
 @register.filter
-def _browser_name(text: str) -> str:
+def browser_name(text: str) -> str:
     """A browser and its system, such as "Firefox on Linux"."""
     browser, _, system = text.partition(" on ")
     return gettext("{browser} on {system}").format(browser=browser, system=system) if system else text
@@ -50,7 +50,7 @@ def sentence(text: object) -> str:
 
 
 @register.filter
-def _translated(text: object) -> str:
+def translated(text: object) -> str:
     """A text that Python code marked with gettext_noop()."""
     return gettext(str(text)) if text else ""
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config.notifications import Notifications, find_notification_conflicts
 from loci_site.config.readers import KEYS, read_environment, read_file
 from loci_site.config.sections import (
     SECTIONS,
@@ -21,11 +20,14 @@ from loci_site.config.sections import (
     Guard,
     Hooks,
     Maintenance,
+    Notifications,
     Retrieval,
     Server,
+    SignIn,
     Storage,
+    find_notification_conflicts,
+    find_sign_in_conflicts,
 )
-from loci_site.config.sign_in import SignIn, find_sign_in_conflicts
 from storage.encryption import KEY_BYTES, KEY_TEXT, VARIABLE
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]

@@ -15,7 +15,7 @@ from uvicorn import Config, Server
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import ChangeReload
 
-from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.process import end_with_parent
 from loci_site.server.slow_requests import PatientProtocol
 from memories.embedding import warm_up
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.process import end_with_parent
 from loci_site.worker import app
 from storage.home import ensure_home
 

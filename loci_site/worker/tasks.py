@@ -12,8 +12,7 @@ from celery.signals import worker_init, worker_ready, worker_shutting_down
 from celery.worker import state
 from django.db import DatabaseError, connections
 
-from loci_site.server.parent_watch import end_with_thread
-from loci_site.server.runtime_tuning import prefer_other_processes, take_short_turns
+from loci_site.server.process import end_with_thread, prefer_other_processes, take_short_turns
 from loci_site.worker import app
 from maintenance.jobs import HEARTBEAT, Job, run_job
 from maintenance.schedule import JOBS

@@ -21,9 +21,8 @@ from loci_site.config import load_config
 from loci_site.config.checks import TAG
 from loci_site.config.logs import SERVING_VARIABLE, log_to_file
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
-from loci_site.server.capacity import count_web_processes
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, count_web_processes
 from memories.draft.default_scope import describe_kept_rule
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from loci_site import asgi
 from loci_site.server.db_threads import FairPool
-from loci_site.server.runtime_tuning import TURN_S
+from loci_site.server.process import TURN_S
 from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
 from memories.recall_log import COUNTER, PendingRecall

@@ -10,8 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from access.models import Group
-from loci_site.management.commands.demo import environment
-from loci_site.management.deployment.demo.home import MARK, demo_home, prepare_home
+from loci_site.management.commands.demo import MARK, demo_home, environment, prepare_home
 from loci_site.management.deployment.demo.team import found_team, live, tell
 from memories.models import Memory, RecallLog
 

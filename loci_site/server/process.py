@@ -1,6 +1,7 @@
-"""A process ends with its parent, even if that one was killed, or with a thread of its own."""
+"""A process of the server: length of a thread's turn, frozen objects, priority, and its end with its parent or a thread."""
 
 import ctypes
+import gc
 import logging
 import os
 import select
@@ -10,6 +11,33 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+
+# A thread gives the interpreter up for each statement and waits a turn of every busy thread to get it back. With
+# Python's turns of 5 ms a store of 50 statements alongside eight busy threads took a second, part of it inside the write
+# lock; with short ones a week of the simulated year went from 69 s to 6. Shorter ones still cost more turns: at 0.5 ms a
+# tenth fewer questions are answered by eight threads.
+TURN_S = 0.001
+_NICENESS = 10  # answers come first: a job gets a tenth of a core that a web process wants
+_AUTOGROUP = Path("/proc/self/autogroup")
+
+
+def take_short_turns() -> None:
+    """Shorten the turns of this process's threads; for processes in which many threads query the database.
+
+    Objects alive now are frozen: with a server's million, a full garbage collection stopped every thread for 120 ms.
+    """
+    sys.setswitchinterval(TURN_S)
+    gc.freeze()
+
+
+def prefer_other_processes() -> None:
+    """Lower this process's priority, and that of its session: Linux weighs sessions before the processes in them."""
+    os.nice(_NICENESS)
+    if sys.platform == "linux" and os.getsid(0) == os.getpid():
+        with suppress(OSError):  # a kernel that does not group by session
+            _AUTOGROUP.write_text(str(_NICENESS), encoding="ascii")
+
 
 logger = logging.getLogger(__name__)
 
