@@ -9,5 +9,4 @@ class SiteConfig(AppConfig):
     verbose_name = "Loci"
 
     def ready(self) -> None:
-        """Register the system checks."""
         from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; models are ready only now

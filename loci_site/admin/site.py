@@ -87,7 +87,6 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     def render_refusal(
         self, request: HttpRequest, status: int, message: str, *, hint: str = ""
     ) -> HttpResponse:
-        """A page with the message and hint, answered with this status."""
         context = {**self.each_context(request), "title": message, "message": message, "hint": hint}
         return TemplateResponse(request, "admin/loci/refused.html", context, status=status)
 

@@ -16,12 +16,10 @@ FILTERS = ("trust__exact", "doubt", "status__exact", "state__exact")
 
 
 def _logo(request: HttpRequest) -> str:
-    """URL of the logo."""
     return static("loci/logo.svg")
 
 
 def _stylesheet(request: HttpRequest) -> str:
-    """URL of our own styles."""
     return static("loci/admin.css")
 
 
@@ -51,7 +49,6 @@ def counting(request: HttpRequest) -> str:
 
 
 def _helping(request: HttpRequest) -> str:
-    """URL of the script of the key for help."""
     return static("loci/help.js")
 
 
@@ -61,7 +58,6 @@ def palette(request: HttpRequest) -> str:
 
 
 def is_superuser(request: HttpRequest) -> bool:
-    """Whether the caller is a superuser."""
     return bool(getattr(request.user, "is_superuser", False))
 
 

@@ -145,7 +145,6 @@ def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
 @workspace_page
 @require_POST
 def end_one(request: HttpRequest, handle: str) -> HttpResponse:
-    """Log one other session out."""
     end_session(actor_of(request), own_user(request), handle)
     messages.success(request, gettext("That session has ended."))
     return redirect("people:account")

@@ -91,7 +91,6 @@ class OwnTokenForm(PeopleForm):
             del self.fields["groups"], self.fields["default_group"]
 
     def create(self, actor: Actor, user: User) -> NewToken:
-        """Create the token."""
         values = self.cleaned_data
         days = values["expires"]
         return create_token(

@@ -80,7 +80,6 @@ def conversations(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_GET
 def conversation(request: HttpRequest, id_: str) -> HttpResponse:
-    """One conversation with its turns in order."""
     actor = actor_of(request)
     after = request.GET.get("after", "")
     found = read_conversation(actor, id_, after=int(after) if after.isdecimal() and len(after) < 9 else -1)
@@ -104,7 +103,6 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
 @workspace_page
 @require_POST
 def move(request: HttpRequest, id_: str) -> HttpResponse:
-    """Move a conversation to the chosen group."""
     moved = assign(actor_of(request), id_, request.POST.get("group", ""))
     if moved.queued:
         messages.success(
@@ -123,7 +121,6 @@ def move(request: HttpRequest, id_: str) -> HttpResponse:
 @workspace_page
 @require_POST
 def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
-    """Set the tags of a conversation, separated with commas."""
     names = [each.strip() for each in request.POST.get("tags", "").split(",")]
     tag(actor_of(request), id_, [each for each in names if each])
     messages.success(request, gettext("Saved."))
@@ -167,7 +164,6 @@ def destroy(request: HttpRequest, id_: str) -> HttpResponse:
 @workspace_page
 @require_POST
 def restore(request: HttpRequest, id_: str) -> HttpResponse:
-    """Bring a deleted conversation back."""
     back = bring_back(actor_of(request), id_)
     messages.success(
         request,

@@ -124,5 +124,4 @@ class FlagForm(PeopleForm):
 
 
 def _split_tags(text: str) -> tuple[str, ...]:
-    """The tags of a comma-separated text."""
     return tuple(tag.strip() for tag in text.split(",") if tag.strip())

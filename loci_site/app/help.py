@@ -66,7 +66,6 @@ class _HelpPage:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
         return reverse("people:help-page", args=[self.name])
 
 
@@ -95,7 +94,6 @@ def help_index(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_GET
 def help_page(request: HttpRequest, doc: str) -> HttpResponse:
-    """One page."""
     page = all_pages().get(doc)
     if page is None:
         raise Http404
@@ -119,7 +117,6 @@ def all_pages() -> dict[str, _HelpPage]:
 
 
 def read_pages(folder: Path) -> Iterator[_HelpPage]:
-    """The pages of the shelves, in order."""
     for _, place in _SHELVES:
         files = [folder / f"{name}.md" for name in place] if isinstance(place, tuple) else sorted((folder / place).glob("*.md"))  # fmt: skip
         for path in files:

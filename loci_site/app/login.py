@@ -61,7 +61,6 @@ class LogIn(LoginView):
         return answer
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Adds the other ways to log in."""
         chosen, visitor = settings.LOCI.sign_in, proxied_visitor(self.request)
         ways = {
             "oidc_label": chosen.oidc_label if chosen.oidc_issuer else "",

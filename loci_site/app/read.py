@@ -123,13 +123,11 @@ def _choose_group(request: HttpRequest, groups: list[Group]) -> Group | None:
 
 
 def _make_chip(group: Group, query: str, *, is_here: bool) -> _Chip:
-    """The chip that searches for `query` in a group."""
     values = {"group": group.slug} | ({"q": query} if query else {})
     return _Chip(group, f"{reverse('people:search')}?{urlencode(values)}", is_here)
 
 
 def _next_page_url(request: HttpRequest, page: Page[Memory]) -> str:
-    """URL of the next page of the list; empty on the last page."""
     if page.next is None:
         return ""
     values = {name: request.GET[name] for name in ("q", "group") if request.GET.get(name)}

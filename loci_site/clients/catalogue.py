@@ -32,7 +32,6 @@ class McpServer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header that every client sends."""
         return {"Authorization": self.authorization}
 
 
@@ -74,12 +73,10 @@ def _nested_ms(command: str) -> dict[str, Any]:
 
 
 def _flat(command: str) -> dict[str, Any]:
-    """A hook as Cursor writes it."""
     return {"command": command, "timeout": _HOOK_TIMEOUT_S}
 
 
 def _by_shell(command: str) -> dict[str, Any]:
-    """A hook as Copilot writes it."""
     return {"type": "command", "bash": command, "timeoutSec": _HOOK_TIMEOUT_S}
 
 

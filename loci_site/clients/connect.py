@@ -65,7 +65,6 @@ class FileChange:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the file changes."""
         return self.after is not None and self.after != self.before
 
 
@@ -114,7 +113,6 @@ def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
 
 
 def _path_of(wish: Wish, file: ConfigFile) -> Path:
-    """Where the file is."""
     return (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
 
 

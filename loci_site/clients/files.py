@@ -26,7 +26,6 @@ class Ledger:
             return {}
 
     def files(self, key: str) -> dict[str, dict[str, Any]]:
-        """The files of one connection by path."""
         return dict(self.read().get(key, {}))
 
     def note(self, key: str, path: Path, *, before: bytes | None, after: bytes) -> None:
@@ -41,7 +40,6 @@ class Ledger:
         self._save(known)
 
     def forget(self, key: str) -> None:
-        """Remove a connection and its backups."""
         known = self.read()
         for entry in known.pop(key, {}).values():
             if backup := entry.get("backup"):

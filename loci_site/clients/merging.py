@@ -84,7 +84,6 @@ def _is_own_server(server: Any) -> bool:
 
 
 def _is_own_hook(entry: Any) -> bool:
-    """Whether a hook runs Loci's program."""
     text = json.dumps(entry)
     return any(name in text for name in _OWN_HOOK)
 
@@ -145,7 +144,6 @@ def merge_toml(old: bytes, block: str) -> bytes:
 
 
 def unmerge_toml(old: bytes) -> bytes:
-    """The file without Loci's block."""
     return _BLOCK.sub("", _read_toml(old)).encode()
 
 

@@ -167,7 +167,6 @@ def _find_key_conflicts(config: Config) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """True if the address or name is reachable from this machine only."""
     if host.casefold() in LOOPBACK_NAMES:
         return True
     try:
@@ -186,7 +185,6 @@ def _is_web_address(url: str) -> bool:
 
 
 def _has_scheme(url: str, schemes: tuple[str, ...]) -> bool:
-    """True if the URL parses and its scheme is one of these."""
     try:
         return urlsplit(url).scheme in schemes
     except ValueError:

@@ -33,7 +33,6 @@ def all_databases(config: Config) -> dict[str, dict[str, Any]]:
 
 
 def _database_settings(config: Config) -> dict[str, Any]:
-    """The `default` entry of DATABASES."""
     if config.database_url:
         return postgresql_settings(config.database_url, prepare_threshold=config.storage.prepare_threshold)
     return sqlite_settings(config.storage.database, storage=config.storage)

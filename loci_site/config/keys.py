@@ -65,7 +65,6 @@ class ConfigKey:
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}

@@ -45,7 +45,6 @@ def page_language(get_response: Handler) -> Handler:
 
 
 def _is_for_machines(request: HttpRequest) -> bool:
-    """Whether a program reads the answer."""
     return request.path.startswith(_MACHINE_PATHS)
 
 

@@ -55,16 +55,12 @@ def _without_secrets(line: str) -> str:
 
 
 class _PlainLine(logging.Formatter):
-    """A record as text."""
-
     def format(self, record: logging.LogRecord) -> str:
         """The line, and the traceback of an error."""
         return _without_secrets(super().format(record))
 
 
 class JsonLine(logging.Formatter):
-    """A record as one line of JSON."""
-
     def format(self, record: logging.LogRecord) -> str:
         """The object: time (UTC), level, logger, process, message, and the traceback of an error."""
         line = {
@@ -153,7 +149,6 @@ def logging_settings(config: "Config", env: Mapping[str, str]) -> dict[str, Any]
 
 
 def line_format(form: str) -> logging.Formatter:
-    """The formatter of `server.log_format`."""
     return JsonLine() if form == "json" else _PlainLine(LINE, style="{")
 
 

@@ -79,7 +79,6 @@ def _said_in(sentence: str) -> _Capture | None:
 
 
 def _decided_in(sentence: str) -> _Capture | None:
-    """A decision that a sentence begins with."""
     is_one = _DECISION.match(sentence) and not POINTS_HERE.search(sentence)
     return _Capture(sentence, DECISION) if is_one else None
 

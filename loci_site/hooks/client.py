@@ -86,7 +86,6 @@ def read_input(deadline: float) -> bytes:
 
 
 def folder_of(sent: Values) -> str:
-    """The folder of the session."""
     roots = sent.get("workspace_roots") or sent.get("workspaceRoots") or [""]
     return str(sent.get("cwd") or roots[0] or os.getcwd())  # noqa: PTH109
 
@@ -106,7 +105,6 @@ def parents(folder: str) -> list[str]:
 
 
 def home() -> str:
-    """The folder of the hooks' settings."""
     return os.path.join(os.environ.get("LOCI_HOME", "").strip() or os.path.expanduser("~/.loci"), "hooks")  # noqa: PTH111, PTH118
 
 
@@ -235,7 +233,6 @@ def run_git(folder: str, *words: str, given: str = "") -> list[str] | None:
 
 
 def text_of(path: str) -> str:
-    """A file's text; empty without one."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             return file.read(1 << 20)
@@ -324,7 +321,6 @@ def unchunk(body: bytes) -> bytes:
 
 
 def spool_of(client: str) -> str:
-    """The file of what could not be sent."""
     return os.path.join(home(), f"{client}.spool")  # noqa: PTH118
 
 

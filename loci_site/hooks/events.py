@@ -35,8 +35,6 @@ class SessionPlace:
 
 @dataclass(frozen=True)
 class _Commit:
-    """A commit that was made during a session."""
-
     sha: str
     at: int  # seconds since the epoch
     message: str
@@ -149,7 +147,6 @@ def _read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlac
 
 
 def _read_commits(sent: list[Any]) -> list[_Commit]:
-    """The commits that are whole: a hash, a time and a message."""
     return [
         _Commit(each["sha"][:64], each["at"], each["message"][:2000])
         for each in sent

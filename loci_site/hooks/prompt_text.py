@@ -48,7 +48,6 @@ def clean_prompt(text: str) -> str:
 
 
 def without_code(text: str) -> str:
-    """The text without blocks of code and quoted lines."""
     plain = _CODE_BLOCK.sub("\n", text)
     return "\n".join(line for line in plain.splitlines() if not line.lstrip().startswith(">"))
 

@@ -76,7 +76,6 @@ def answer_anchors(actor: Actor, call: HookCall, ours: dict[str, Any]) -> dict[s
 
 
 def find_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
-    """The row of the head that a call reports."""
     rows = RepositoryHead.objects.filter(
         token=actor.token_key, origin=call.place.origin, head=call.place.head
     )
@@ -122,12 +121,10 @@ def with_own_checkout(actor: Actor, folder: Path | None = None) -> Actor:
 
 @lru_cache(maxsize=64)
 def cached_reachable(folder: str, head: str, anchors: tuple[str, ...]) -> list[str] | None:
-    """reachable(), cached per head and list of commits."""
     return reachable(folder, head, [*anchors])
 
 
 def _checkout_of(origin: str, branch: str, head: str, known: dict[str, bool]) -> Checkout:
-    """The checkout, with the commits known to be missing from it."""
     lost = frozenset(anchor for anchor, is_there in known.items() if not is_there)
     return Checkout(origin, branch, head, lost)
 

@@ -23,7 +23,6 @@ from memories.store.places import BLANKED, PurgedTexts, TextPlace
 
 
 def _own_injections(doomed: PurgedTexts) -> Q:
-    """The notes that a session got the memories."""
     return Q(memory_id__in=doomed.ids)
 
 

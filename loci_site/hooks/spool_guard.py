@@ -93,5 +93,4 @@ def mask(match: re.Match[str], kind: str) -> str:
 
 
 def _spans_of(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """The spans of the groups."""
     return (match.span(number) for number in range(1, (match.re.groups or 0) + 1))

@@ -108,7 +108,6 @@ def _checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
 
 
 def _describe_age(age: timedelta) -> str:
-    """How long ago, in words."""
     hours = int(age.total_seconds() // 3600)
     if hours < 1:
         return "less than an hour ago"

@@ -33,7 +33,6 @@ class _HookStats:
     waiting: int
 
     def as_json(self) -> dict[str, Any]:
-        """The counts by name."""
         return asdict(self)
 
 

@@ -82,7 +82,6 @@ class _ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         return data
 
     def allowed(self) -> GrantedAccess:
-        """What the person has allowed."""
         data = self.cleaned_data
         groups = None if data["everywhere"] else tuple(self.groups_by_slug[slug] for slug in data["groups"])
         return GrantedAccess(frozenset(data["rights"]), groups)

@@ -25,7 +25,6 @@ class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
     """The toolkit's view with a limit per program and address."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Exchange a code or refresh token for tokens, or refuse."""
 
         def trade() -> HttpResponse:
             try:
@@ -41,7 +40,6 @@ class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above
     """The toolkit's view with the same limit: it checks a program's secret too."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Revoke a token, or refuse."""
         return _throttle_program(request, lambda: super(RevokeView, self).post(request, *args, **kwargs))
 
 

@@ -16,7 +16,6 @@ class ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  #
     """Both of its addresses describe /mcp, the only protected resource."""
 
     def get_resource(self, request: HttpRequest) -> str:
-        """The audience of tokens."""
         return audience_of(request)
 
     def get_authorization_servers(self, request: HttpRequest) -> list[str]:

@@ -48,19 +48,16 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
     def confirm_redirect_uri(
         self, client_id: str, code: str, redirect_uri: str, client: Any, *args: Any, **kwargs: Any
     ) -> bool:
-        """Find the code by its hash."""
         same: bool = super().confirm_redirect_uri(
             client_id, hash_code(code), redirect_uri, client, *args, **kwargs
         )
         return same
 
     def get_code_challenge(self, code: str, request: Request) -> str | None:
-        """Find the code by its hash."""
         challenge: str | None = super().get_code_challenge(hash_code(code), request)
         return challenge
 
     def get_code_challenge_method(self, code: str, request: Request) -> str | None:
-        """Find the code by its hash."""
         method: str | None = super().get_code_challenge_method(hash_code(code), request)
         return method
 

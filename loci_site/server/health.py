@@ -61,7 +61,6 @@ async def health(request: HttpRequest) -> HttpResponseBase:
 
 
 def status_of(checks: dict[str, HealthCheck]) -> str:
-    """The overall status: "ok", "degraded" or "failing"."""
     bad = {name for name, check in checks.items() if not check.ok}
     if bad & set(_VITAL):
         return "failing"
@@ -69,7 +68,6 @@ def status_of(checks: dict[str, HealthCheck]) -> str:
 
 
 def database_check() -> HealthCheck:
-    """Whether the database can be read."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM memories_memory LIMIT 1")
@@ -105,7 +103,6 @@ def lesser_checks(*, has_database: bool) -> dict[str, HealthCheck]:
 
 
 def _indexes_check() -> HealthCheck:
-    """Whether the search indexes and their triggers exist."""
     missing = search_index().missing_objects()
     if missing:
         return HealthCheck(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
@@ -118,7 +115,6 @@ def _model_check() -> HealthCheck:
 
 
 def _worker_check() -> HealthCheck:
-    """Whether a worker has reported recently."""
     seen = last_finished(HEARTBEAT)
     if seen is None:
         return HealthCheck(False, "no worker has reported yet")
@@ -139,7 +135,6 @@ def schedule_check() -> HealthCheck:
 
 
 def _disk_check() -> HealthCheck:
-    """Whether the disk has space for writes."""
     free = shutil.disk_usage(settings.LOCI.home).free
     return HealthCheck(free >= _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
 

@@ -47,7 +47,6 @@ class _Metric:
     values: Mapping[str, float]
 
     def render(self) -> str:
-        """The family in Prometheus' text format."""
         rows = [
             f"{self.name}{{{labels}}} {value:.17g}" if labels else f"{self.name} {value:.17g}"
             for labels, value in self.values.items()

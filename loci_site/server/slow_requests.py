@@ -29,7 +29,6 @@ class PatientProtocol(HttpToolsProtocol):
         self._is_in_headers = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
-        """Expect the first request."""
         super().connection_made(transport)
         self._expect_more()
 
@@ -40,7 +39,6 @@ class PatientProtocol(HttpToolsProtocol):
             self._expect_more()
 
     def on_message_begin(self) -> None:
-        """Expect the rest of the headers."""
         super().on_message_begin()
         scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # our key is unknown to ASGI
         scope[PEER] = self.client  # stays when a proxy's headers change "client"
@@ -48,7 +46,6 @@ class PatientProtocol(HttpToolsProtocol):
         self._expect_more()
 
     def on_headers_complete(self) -> None:
-        """Expect the body, if there is one."""
         super().on_headers_complete()
         self._is_in_headers = False
         self._expect_more()
@@ -59,7 +56,6 @@ class PatientProtocol(HttpToolsProtocol):
         self._expect_nothing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self._expect_nothing()
         super().connection_lost(exc)
 

@@ -71,7 +71,6 @@ class ServerPart:
 
     @property
     def is_wanted(self) -> bool:
-        """True if the process should run now."""
         return self.wanted is None or self.wanted.exists()
 
 
@@ -113,7 +112,6 @@ class _RunningPart:
         )
 
     def kill_group(self) -> None:
-        """Kill the process and its children."""
         if self.process is None:
             return
         # The group is gone; macOS raises PermissionError for a process that ended but was not waited for.

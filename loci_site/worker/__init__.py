@@ -21,7 +21,6 @@ THREADS = 2
 
 
 def broker_settings(redis_url: str) -> dict[str, Any]:
-    """Celery's settings for the broker."""
     if redis_url:
         return {"broker_url": redis_url}
     return {"broker_url": "memory://", "broker_transport_options": {"polling_interval": _POLLING_S}}

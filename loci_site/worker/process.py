@@ -27,7 +27,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _worker_options() -> list[str]:
-    """The arguments of the `celery` command."""
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return ["--quiet", "worker", "-l", settings.LOCI.server.log_level, *quiet]
 

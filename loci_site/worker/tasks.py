@@ -29,7 +29,6 @@ QUEUED = [job for job in JOBS if job.name != HEARTBEAT]
 
 @app.task(name="loci.run")  # type: ignore[untyped-decorator]  # Celery has no types
 def run(name: str) -> None:
-    """Run the job of this name if it is due."""
     try:
         run_job(_JOB_BY_NAME[name])
     finally:
@@ -101,5 +100,4 @@ def stop_embedding(**_: Any) -> None:
 
 
 def _is_stopping() -> bool:
-    """True if Celery has begun to shut down."""
     return any(flag is not None and flag is not False for flag in (state.should_stop, state.should_terminate))

@@ -103,7 +103,6 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
 
 
 def _counted_context(seen: VisibleCensus, groups: Mapping[str, Group], chosen: str) -> dict[str, Any]:
-    """The part of the context that needs the counts."""
     return {
         "is_empty": not seen.sum(),
         "figures": _headline_figures(seen, chosen, len(groups)),
@@ -117,7 +116,6 @@ def _counted_context(seen: VisibleCensus, groups: Mapping[str, Group], chosen: s
 
 
 def _headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list[Figure]:
-    """The figures at the top of the page."""
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
     answered, empty = (sum(seen.recalls(abstained=abstained).values()) for abstained in (False, True))
     recalls = answered + empty
@@ -136,7 +134,6 @@ def _headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list
 
 
 def _growth_chart(seen: VisibleCensus, group: str) -> Chart:
-    """Memories stored per week."""
     mondays = last_weeks(timezone.now().date(), GROWTH_WEEKS)
     stored = sum_by_week(seen.stored(), mondays)
     # Bars link to the audit log, which is indexed by time; memories would have to be read one by one.

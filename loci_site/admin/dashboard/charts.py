@@ -70,7 +70,6 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """True if every value is zero."""
         return not any(value for bar in self.bars for value in bar.values)
 
 
@@ -94,7 +93,6 @@ class Column:
 def draw_chart(
     id_: str, title: str, series: Sequence[Series], columns: Sequence[Column], *, summary: str, link: str
 ) -> Chart:
-    """A chart with one bar per column, the series stacked."""
     highest = max((sum(values) for values in zip(*(s.values for s in series), strict=True)), default=0)
     top = _round_up(highest)
     column_width = (WIDTH - LEFT) / max(len(columns), 1)
@@ -135,7 +133,6 @@ def _draw_bar(column: Column, at: int, column_width: float, series: Sequence[Ser
 
 
 def _bar_height(value: int, top: int) -> float:
-    """Height of a value on a scale from 0 to `top`."""
     return (HEIGHT - BOTTOM - TOP) * value / top
 
 

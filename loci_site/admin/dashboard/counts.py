@@ -36,8 +36,6 @@ CACHE_KEY = "loci-census"
 
 
 class _MemoryCount(NamedTuple):
-    """The number of memories with these values."""
-
     group: int
     scope: str
     type: str
@@ -48,8 +46,6 @@ class _MemoryCount(NamedTuple):
 
 
 class _StoreCount(NamedTuple):
-    """The number of memories stored in a group on a day."""
-
     group: int
     scope: str
     day: str
@@ -129,11 +125,9 @@ class VisibleCensus:
         return _sum_by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
 
     def relations(self) -> int:
-        """Count the relations that are not retired."""
         return sum(n for group, n in self.census.relations.items() if self.has(group, Scope.GROUP))
 
     def owed(self) -> int:
-        """Count the pieces without a vector."""
         return sum(n for (group, scope), n in self.census.owed.items() if self.has(group, scope))
 
 
@@ -205,7 +199,6 @@ def _day(column: str) -> Substr:
 
 
 def _sum_by_day(rows: Iterable[tuple[str, int]]) -> dict[date, int]:
-    """Sum counts by ISO date."""
     counts: dict[date, int] = {}
     for day, count in rows:
         counts[date.fromisoformat(day)] = counts.get(date.fromisoformat(day), 0) + count

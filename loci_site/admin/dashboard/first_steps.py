@@ -14,8 +14,6 @@ from maintenance.backups.folder import backup_paths
 
 @dataclass(frozen=True)
 class _FirstStep:
-    """A step, the page where it is done, and whether it is."""
-
     text: str
     link: str
     is_done: bool

@@ -80,7 +80,6 @@ def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | Non
 
 
 def _job_figure() -> Figure:
-    """Scheduled jobs that failed or are overdue."""
     count = sum(job.needs_care for job in job_statuses())
     return Figure(gettext_noop("failed or overdue jobs"), count, list_url("maintenance_joblock"), "schedule")
 
@@ -118,7 +117,6 @@ def _backup_figures() -> list[Figure]:
 
 
 def _memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
-    """Memories that wait for a curator."""
 
     def trust_figure(label: str, trust: Trust, icon: str) -> Figure:
         count = seen.sum(state=State.LIVE, trust=trust)

@@ -60,12 +60,10 @@ def export_list(request: HttpRequest, form: str) -> HttpResponse:
 
 
 def _write_jsonl(rows: Rows) -> str:
-    """One JSON object per line."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _write_csv(rows: Rows) -> str:
-    """CSV with a header line."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([*rows[0]] if rows else ["id", "content"])

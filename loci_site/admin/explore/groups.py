@@ -114,7 +114,6 @@ def _save_instructions(request: HttpRequest, actor: Actor, group: Group) -> Http
 
 
 def _count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
-    """The counts of a group's page."""
     own, review = VisibleCensus(census, None, group.key), count_review(actor, [group.key])
     return {
         "live": own.sum(state=State.LIVE),
@@ -128,7 +127,6 @@ def _count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
 
 
 def _group_links(group: Group) -> dict[str, str]:
-    """URLs of the lists and pages narrowed to a group."""
     slug = group.slug
     return {
         "memories": list_url("memories_memory", group=slug, state__exact="live"),

@@ -38,8 +38,6 @@ SAID = {
 
 
 class _WebhookForm(forms.Form):
-    """A new webhook."""
-
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=80,
@@ -61,7 +59,6 @@ class _WebhookForm(forms.Form):
 
 
 def _superuser_of(request: HttpRequest) -> Actor:
-    """The caller, who must be a superuser."""
     actor = actor_of(request)
     if not actor.all_groups:
         raise PermissionDenied(gettext("Only superusers can see notifications and webhooks."))
@@ -126,6 +123,5 @@ def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse
 
 
 def _show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
-    """The page with the secret."""
     context = {"title": title, "webhook": webhook, "secret": secret_of(webhook)}
     return render_page(request, "webhook_secret.html", context)

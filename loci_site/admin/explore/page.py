@@ -45,7 +45,6 @@ def query_text(request: HttpRequest, name: str, *, max_chars: int = 4000) -> str
 
 
 def query_texts(request: HttpRequest, *names: str, max_chars: int) -> dict[str, str]:
-    """Query parameters by name, each as query_text() returns it."""
     return {name: query_text(request, name, max_chars=max_chars) for name in names}
 
 
@@ -96,5 +95,4 @@ def group_names(actor: Actor) -> list[str]:
 
 
 def url_with_query(path: str, **values: str) -> str:
-    """The path with the non-empty values as its query string."""
     return f"{path}?{urlencode({name: value for name, value in values.items() if value})}"

@@ -88,8 +88,6 @@ class _RankedAnswer:
 
 @dataclass(frozen=True)
 class _DroppedCandidate:
-    """A candidate that did not become an answer, and why."""
-
     memory: Memory
     why: str
     score: float | None
@@ -242,7 +240,6 @@ def _describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe_value(value: Any) -> str:
-    """A value of a trace step as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -97,7 +97,6 @@ def is_public(address: Address) -> bool:
 
 
 def _embedded_ipv4(address: Address) -> IPv4Address | None:
-    """The IPv4 address embedded in an IPv6 address; None without one."""
     if isinstance(address, IPv4Address):
         return None
     if any(address in network for network in _EMBEDDING):
@@ -106,5 +105,4 @@ def _embedded_ipv4(address: Address) -> IPv4Address | None:
 
 
 def _address_refusal(why: str, *, hint: str = "") -> InvalidInput:
-    """The error for an address that is not allowed."""
     return InvalidInput(f"The webhook's address {why}.", hint=hint, field="url")

@@ -192,5 +192,4 @@ def check_admin(actor: Actor) -> None:
 
 
 def log_change(actor: Actor, subject: str, payload: dict[str, object]) -> None:
-    """Append a change to the audit log."""
     audit.append(actor, Operation.NOTIFY, subject=subject, payload=payload)

@@ -55,8 +55,6 @@ class Webhook(models.Model):
 
 
 class DeliveryState(models.TextChoices):
-    """The state of a delivery."""
-
     WAITING = "waiting", gettext_lazy("waiting")
     SENT = "sent", gettext_lazy("sent")
     FAILED = "failed", gettext_lazy("failed")

@@ -40,7 +40,6 @@ class Notice:
     memories: tuple[str, ...] = ()
 
     def as_row(self) -> dict[str, Any]:
-        """The JSON of a delivery."""
         return asdict(self)
 
 

@@ -26,7 +26,6 @@ Receiver = Subscription | Webhook
 
 
 def is_waiting() -> bool:
-    """True if a message or a look for events is due."""
     return is_sending_due() or _is_look_due()
 
 
@@ -69,7 +68,6 @@ def _all_receivers() -> Iterator[Receiver]:
 
 
 def _subscribed_to(receivers: list[Receiver], event: Event) -> list[Receiver]:
-    """The receivers that chose the event."""
     return [each for each in receivers if event in each.events]
 
 

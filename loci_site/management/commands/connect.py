@@ -45,8 +45,6 @@ NONE: Final = "none"
 
 
 class Command(LociCommand):
-    """What loci_site.clients does."""
-
     help = "Connect an agent's client: its tools, and hooks that bring memories without asking; or disconnect it."
     examples = EXAMPLES
     options = (

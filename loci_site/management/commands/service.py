@@ -39,7 +39,6 @@ def install(options: dict[str, Any]) -> CommandAnswer:
 
 
 def uninstall(options: dict[str, Any]) -> CommandAnswer:
-    """Stop the service and delete its file."""
     with _explained():
         lines = uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home))
     return CommandAnswer({"lines": lines}, "\n".join(lines))
@@ -47,7 +46,6 @@ def uninstall(options: dict[str, Any]) -> CommandAnswer:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """An error of the disk in one sentence."""
     try:
         yield
     except OSError as error:
@@ -82,8 +80,6 @@ KIND: Final = either(
 
 
 class Command(LociCommand):
-    """Installs or removes the service."""
-
     help = "Install Loci as a service of systemd or launchd, or remove it."
     examples = EXAMPLES
     requires_system_checks = [TAG]

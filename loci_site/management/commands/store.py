@@ -28,8 +28,6 @@ config.toml first. Whoever loses the key loses the memories and all backups: kee
 
 
 class Command(FaceCommand):
-    """Verbs of the store."""
-
     help = "Destroy expired data, encrypt, move or upgrade the store."
     examples = EXAMPLES
     requires_system_checks = [TAG]

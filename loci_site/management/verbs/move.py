@@ -50,7 +50,6 @@ def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
 
 
 def _switch_line(target: Target) -> str:
-    """What makes Loci open the target."""
     [name] = [name for name, value in target.environment.items() if value]
     return f"set {name} to {target.name}" + ("" if name == "DATABASE_URL" else ", and unset DATABASE_URL")
 
@@ -84,7 +83,6 @@ def read_target(text: str) -> Target:
 
 
 def _without_password(url: str) -> str:
-    """The address without its password."""
     parts = urlsplit(url)
     if parts.password is None:
         return url

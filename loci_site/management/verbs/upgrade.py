@@ -40,7 +40,6 @@ class _UpgradeReport:
 
 
 def _check_upgrade() -> _UpgradeReport:
-    """Compare program, store and newest backup."""
     database = str(connection.settings_dict["NAME"])
     if is_empty():
         return _UpgradeReport(__version__, f"none yet at {database}", (), (), "none", "", None, ())
@@ -122,7 +121,6 @@ def upgrade(options: dict[str, Any]) -> CommandAnswer:
 
 
 def as_text(report: _UpgradeReport) -> str:
-    """The report in lines, with what to do at the end."""
     schema = "complete"
     if report.unknown:
         schema = f"newer than this version ({', '.join(report.unknown)})"

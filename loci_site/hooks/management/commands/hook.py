@@ -18,7 +18,6 @@ examples:
 
 
 def _show_stats(options: dict[str, Any]) -> CommandAnswer:
-    """The counts as text or JSON."""
     found = hook_stats(operator(), group=options["group"], days=max(1, options["days"]))
     share = f" ({found.used / found.injected:.0%})" if found.injected else ""
     text = "\n".join(
@@ -33,7 +32,6 @@ def _show_stats(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _show_injected(options: dict[str, Any]) -> CommandAnswer:
-    """The injected memories as text or JSON."""
     rows = list_injected(operator(), session=options["session"], limit=max(1, options["limit"]))
     lines = [
         f"{row.at:%Y-%m-%d %H:%M}  {row.client} {row.session[:8]}  {row.event:<13} {short_id(row.memory)}  {' '.join(row.text.split())[:80]}"
@@ -44,8 +42,6 @@ def _show_injected(options: dict[str, Any]) -> CommandAnswer:
 
 
 class Command(LociCommand):
-    """Verbs of loci_site.hooks."""
-
     help = "Show what hooks injected into sessions and captured from them."
     examples = EXAMPLES
     verbs = {

@@ -167,7 +167,6 @@ def curate(alice: Actor, stored: list[StoreResult]) -> None:
 
 
 def _contribute(mia: Actor) -> None:
-    """Store what a contributor knows."""
     for text in MIAS:
         store(mia, Draft(text, group="ledger", scope="group"))
 
