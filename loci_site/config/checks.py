@@ -9,13 +9,16 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's name
+from django.db import connections
 from django.utils.translation import gettext
 
+from access.errors import Unavailable
 from guard.injection.classifier import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from loci_site.config.readers import removed_settings
+from loci_site.config.sections import Maintenance
 from storage.sqlite.driver import Driver, driver_of_settings
 from storage.sqlite.features import find_missing_features
 from storage.version import install_extra
@@ -95,6 +98,47 @@ def _check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
 def _check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that only the owner can read the store's key, and that the database supports encryption."""
     return encryption_messages(settings.LOCI)
+
+
+@register(Tags.database)
+def indexes_are_whole(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Report virtual tables, views and triggers of the SQL files that the database lacks."""
+    from memories.search.base import search_index  # noqa: PLC0415 - most commands need no search
+
+    errors: list[CheckMessage] = []
+    for alias in databases or []:
+        if "memories_memory" not in connections[alias].introspection.table_names():
+            continue
+        try:
+            missing = search_index().missing_objects()
+        except Unavailable as error:
+            errors.append(Error(error.message, hint=error.hint, id="memories.E002"))
+            continue
+        if missing:
+            errors.append(
+                Error(
+                    f"The search indexes lack {', '.join(missing)}: new memories cannot be found.",
+                    hint="Run 'loci migrate' (restores them), then 'loci doctor --repair'.",
+                    id="memories.E001",
+                )
+            )
+    return errors
+
+
+@register(TAG)
+def _check_summariser(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that the class named by maintenance.summariser can be imported and used; the default one can."""
+    if settings.LOCI.maintenance.summariser == Maintenance().summariser:
+        return []
+    from maintenance.cycle.compaction.summary import get_summariser  # noqa: PLC0415 - most commands need no cycle
+
+    try:
+        get_summariser()
+    except Unavailable as error:
+        return [Error(error.message, hint=error.hint, id="maintenance.E001")]
+    return []
 
 
 def encryption_messages(config: Config) -> list[CheckMessage]:

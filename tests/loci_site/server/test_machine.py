@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loci_site.server import capacity as machine
+from loci_site.server import supervisor as machine
 from loci_site.server.supervisor import count_web_processes, memory_bytes
 from memories.embedding.concurrency import available_cores
 
