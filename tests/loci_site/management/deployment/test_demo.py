@@ -25,7 +25,7 @@ def test_a_folder_that_is_no_sample_team_is_neither_filled_nor_removed(home: Pat
     other = demo_home(home)
     other.mkdir()
     (other / "memory.db").write_bytes(b"somebody's")
-    with pytest.raises(CommandError, match="exists and is no sample team"):
+    with pytest.raises(CommandError, match="exists and is not a sample team"):
         call_command("demo", "--fill-only")
     with pytest.raises(CommandError, match="There is no sample team in"):
         call_command("demo", "--remove")
