@@ -4,6 +4,12 @@ from django.apps import AppConfig
 class AccessConfig(AppConfig):
     name = "access"
     default_auto_field = "django.db.models.BigAutoField"
+    adds = {
+        "cleanups": (
+            "access.tokens.stored_answers.delete_old_answers",
+            "access.tokens.pairing.delete_old_codes",
+        )
+    }
 
     def ready(self) -> None:
         """Reserve the names that the log gives to Loci itself, at every door where an account gets its name."""

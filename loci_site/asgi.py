@@ -22,12 +22,11 @@ from access.limits.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
 from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.db_threads import read_pool  # noqa: E402
-from loci_site.server.parent_watch import end_with_parent  # noqa: E402
-from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
+from loci_site.server.process import end_with_parent, take_short_turns  # noqa: E402
 from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
 from loci_site.server.write_probe import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
-from memories.recall.recall_log import COUNTER  # noqa: E402
+from memories.recall_log import COUNTER  # noqa: E402
 from memories.search.in_memory.sync import load_in_background  # noqa: E402
 from storage.faults import COMMIT_HOOKS  # noqa: E402
 
@@ -57,15 +56,15 @@ async def route(scope: Message, receive: Receive, send: Send) -> None:
     headers, client = scope.get("headers", ()), scope.get("client")
     person = person_behind(headers, network_of(client[0]) if client else "")
     if person is None:
-        await route_in_turn(scope, receive, send)
+        await _route_in_turn(scope, receive, send)
     elif read_pool().is_full(person):
-        await refuse_request(send)
+        await _refuse_request(send)
     else:
         with PERSON.holding(person):
-            await route_in_turn(scope, receive, send)
+            await _route_in_turn(scope, receive, send)
 
 
-async def refuse_request(send: Send) -> None:
+async def _refuse_request(send: Send) -> None:
     """The 429 of a person whose queue is full."""
     error = TooManyReads(
         f"{MAX_WAITING} requests of yours wait for an answer.",
@@ -77,7 +76,7 @@ async def refuse_request(send: Send) -> None:
     await send({"type": "http.response.body", "body": json.dumps(error.as_dict()).encode()})
 
 
-async def route_in_turn(scope: Message, receive: Receive, send: Send) -> None:
+async def _route_in_turn(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request: the MCP transport for its path, Django for all others."""
     if scope["type"] == "http" and scope["path"] == mount.PATH:
         await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below

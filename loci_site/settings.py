@@ -71,7 +71,7 @@ ROOT_URLCONF = "loci_site.urls"
 ASGI_APPLICATION = "loci_site.asgi.application"
 APPEND_SLASH = True
 
-# A checkout has templates/ beside the packages, a wheel inside loci_site.
+# A checkout has templates/ next to the packages, a wheel inside loci_site.
 _PACKED_TEMPLATES = ROOT / "loci_site" / "_templates"  # of an installed Loci
 _TEMPLATE_DIRS = [_PACKED_TEMPLATES if _PACKED_TEMPLATES.is_dir() else ROOT / "templates", NINJA / "templates"]
 TEMPLATES = [

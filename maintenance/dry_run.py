@@ -44,6 +44,7 @@ def run_on_copy(work: Callable[[], T]) -> T:
 class DryRunCopies:
     """The dry runs' copies of the store as a purge sees them; each ends with its run, or here if that was killed."""
 
+    name = "trials"
     files = (f"{PREFIX}*",)
 
     def note(self) -> str:

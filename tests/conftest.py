@@ -30,7 +30,7 @@ def no_waiting_recalls() -> Iterator[None]:
     """Recalls that one test did not write must not be written in the next, whose groups are others."""
     yield
     # Not imported for a test that does not need Django.
-    if counting := sys.modules.get("memories.recall.recall_log"):
+    if counting := sys.modules.get("memories.recall_log"):
         counting.COUNTER._pending.clear()
 
 

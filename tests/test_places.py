@@ -8,7 +8,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db.models import BinaryField, CharField, JSONField, TextField
 
-from memories.store.places import OUTSIDE_COPIES, PLACES
+from memories.store.places import all_places, outside_copies
 from storage import home
 
 OTHER_APPS = {
@@ -108,7 +108,9 @@ def columns() -> list[tuple[str, str]]:
 
 
 def uncovered() -> list[str]:
-    asked = {(place.model._meta.db_table, column) for place in PLACES.values() for column in place.columns}
+    asked = {
+        (place.model._meta.db_table, column) for place in all_places().values() for column in place.columns
+    }
     free = {(table, name) for table, (_, names) in NO_TEXT.items() for name in names}
     return [
         f"{table}.{column}"
@@ -123,7 +125,7 @@ def test_every_column_is_a_place_or_holds_no_text() -> None:
 
 
 def test_a_column_that_is_no_place_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(PLACES, "checkpoints")
+    monkeypatch.delitem(all_places(), "checkpoints")
     monkeypatch.setitem(NO_TEXT, "maintenance_run", ("", set()))
     assert uncovered() == [
         "memories_checkpoint.state", "maintenance_run.kind", *(f"maintenance_run.{name}" for name in ("steps", "counts", "cursor")),
@@ -132,7 +134,7 @@ def test_a_column_that_is_no_place_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_lists_name_what_exists() -> None:
     assert {(table, name) for table, (_, names) in NO_TEXT.items() for name in names} <= set(columns())
-    for place in PLACES.values():
+    for place in all_places().values():
         for column in place.columns:
             place.model._meta.get_field(column)
 
@@ -146,5 +148,5 @@ def test_every_file_of_the_home_is_a_place_or_holds_no_text() -> None:
     }
     root = Path(settings.LOCI.home)
     there = {*known, *home.FOLDERS, *(path.name for path in root.iterdir())}
-    covered = [*(name for copies in OUTSIDE_COPIES.values() for name in copies.files), *NO_TEXT_FILES]
+    covered = [*(name for copies in outside_copies().values() for name in copies.files), *NO_TEXT_FILES]
     assert [name for name in sorted(there) if not any(fnmatch(name, pattern) for pattern in covered)] == []

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
+from access.additions import additions
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.groups.guarding import admit, check_rules, is_milder_guard, refuse_secret
@@ -212,16 +213,6 @@ class GroupChange:
     max_bytes: int | None = None
 
 
-GroupTextCheck = Callable[[Actor, Group, str, str], None]
-GROUP_TEXT_CHECKS: list[GroupTextCheck] = []
-
-
-def register_group_text_check(check: GroupTextCheck) -> None:
-    """Register a check of a group's new title or instructions (actor, group, field, text). For AppConfig.ready."""
-    if check not in GROUP_TEXT_CHECKS:
-        GROUP_TEXT_CHECKS.append(check)
-
-
 def update_group(
     actor: Actor,
     slug: str,
@@ -259,7 +250,7 @@ def update_group(
             if getattr(group, name) != value
         }
         for name in changed.keys() & {"title", "instructions"}:
-            for check in GROUP_TEXT_CHECKS:
+            for check in additions("checks of group texts"):
                 check(actor, group, name, str(changed[name][1]))
         if not actor.is_person:
             refuse_milder(changed)

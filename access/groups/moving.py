@@ -1,6 +1,5 @@
 """Moving a part of a group's memories to another group, and back; the memories' package does the work on its rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
@@ -63,17 +62,6 @@ class LeftBehind:
     others: int = 0
 
 
-MovePart = Callable[[Actor, str, str, PartFilter, str, bool], PartMove]
-UndoMove = Callable[[Actor, str, UUID, bool], PartMove]
-PurgeTraces = Callable[[Actor, str, str, str, bool], LeftBehind]
-_registered: dict[str, tuple[MovePart, UndoMove, PurgeTraces]] = {}
-
-
-def register_part_moves(move: MovePart, undo: UndoMove, purge: PurgeTraces) -> None:
-    """Register what moves memories, takes that back, and purges what they left. For AppConfig.ready."""
-    _registered["part"] = (move, undo, purge)
-
-
 def move_memories(
     actor: Actor,
     slug: str,
@@ -92,7 +80,8 @@ def move_memories(
         InvalidInput: no memory can have a type, tag or source of the filter, or there are too many.
         Conflict: both are the same.
     """
-    return _registered["part"][0](actor, slug, to, wanted or PartFilter(), reason, dry_run)
+    done: PartMove = additions("part moves")[0](actor, slug, to, wanted or PartFilter(), reason, dry_run)
+    return done
 
 
 def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = False) -> PartMove:
@@ -109,7 +98,8 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
         raise InvalidInput(
             f"'{run}' is no run id.", hint="The move's answer names it.", field="run"
         ) from None
-    return _registered["part"][1](actor, slug, named, dry_run)
+    done: PartMove = additions("part moves")[1](actor, slug, named, dry_run)
+    return done
 
 
 def has_moved_away(group: Group) -> bool:
@@ -131,4 +121,5 @@ def purge_left_behind(
         GroupNotFound, NotPermitted: the actor is an agent, or may not curate the group.
         NotFound: that memory did not move away from the group, or is where the actor may not curate.
     """
-    return _registered["part"][2](actor, slug, memory, reason, dry_run)
+    done: LeftBehind = additions("part moves")[2](actor, slug, memory, reason, dry_run)
+    return done

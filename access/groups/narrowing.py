@@ -1,6 +1,5 @@
 """Turning a group's global memories into its own, and back; the memories' package does the work on its rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,16 +34,6 @@ class ScopeChange:
     dry_run: bool
 
 
-# Changes the scope of the group's memories inside the caller's transaction and logs each: the number, and what stays.
-ChangeScopes = Callable[[Actor, Group], tuple[int, tuple[StayingMemory, ...]]]
-_changes: dict[str, ChangeScopes] = {}
-
-
-def register_scope_changes(*, narrow: ChangeScopes, widen_back: ChangeScopes) -> None:
-    """Register what narrow_group() does to the memories, and what undoes it. For AppConfig.ready."""
-    _changes.update(narrow=narrow, widen_back=widen_back)
-
-
 @one_change
 def narrow_group(actor: Actor, slug: str, *, undo: bool = False, dry_run: bool = False) -> ScopeChange:
     """Make a group's global memories its own, in every state; `undo` makes those global again. One transaction.
@@ -64,7 +53,8 @@ def narrow_group(actor: Actor, slug: str, *, undo: bool = False, dry_run: bool =
                 hint=f"Open it first: loci group update {group.slug} --private no.",
                 field="private",
             )
-        changed, staying = _changes["widen_back" if undo else "narrow"](actor, group)
+        narrow, widen_back = additions("scope changes")
+        changed, staying = widen_back(actor, group) if undo else narrow(actor, group)
         if changed:
             payload = {"action": "narrow", "undo": undo, "memories": changed, "staying": len(staying)}
             audit.append(

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from access import SCOPES, audit
 from access.actor import ALL_SCOPES, CAPTURE, CREATE_GROUP, HOOK, READ, Actor, Via
+from access.additions import additions
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.groups.guarding import mask_words, safe_label
@@ -232,7 +233,7 @@ def operator(via: str = Via.COMMAND) -> Actor:
 def local_operator() -> Actor:
     """The operator of this machine, with the context of the command's folder, such as its repository."""
     actor = operator()
-    for add in LOCAL_FACTS:
+    for add in additions("local facts"):
         actor = add(actor)
     return actor
 
@@ -254,8 +255,6 @@ def record_use(token: ApiToken) -> None:
 
 # Token key → time of the last use; written by flush_token_use() together with the other counters.
 PENDING_TOKEN_USES: dict[int, datetime] = {}
-# What is known of the folder that a command runs in, such as its repository. For AppConfig.ready.
-LOCAL_FACTS: list[Callable[[Actor], Actor]] = []
 # Called when a use is pending; the package that writes the counters adds a hook that starts its timer.
 TOKEN_USE_HOOKS: list[Callable[[], None]] = []
 

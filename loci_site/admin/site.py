@@ -23,7 +23,7 @@ from access.errors import LociError
 View = Callable[..., HttpResponse]
 NEXT = "next"  # the page to open after the login, as django.contrib.auth names it
 NOT_FOUND = gettext_lazy("Not found, or you don't have access.")
-NOT_PERMITTED = gettext_lazy(
+_NOT_PERMITTED = gettext_lazy(
     "You may not do this: it needs a role in the group that you do not have, or a superuser."
 )
 
@@ -70,7 +70,7 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
             except Http404:
                 return self.render_refusal(request, 404, str(NOT_FOUND))
             except PermissionDenied as denied:
-                return self.render_refusal(request, 403, str(denied) or str(NOT_PERMITTED))
+                return self.render_refusal(request, 403, str(denied) or str(_NOT_PERMITTED))
             except LociError as refusal:
                 if (
                     refusal.field == "id" and refusal.status == 404
@@ -87,7 +87,6 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     def render_refusal(
         self, request: HttpRequest, status: int, message: str, *, hint: str = ""
     ) -> HttpResponse:
-        """A page with the message and hint, answered with this status."""
         context = {**self.each_context(request), "title": message, "message": message, "hint": hint}
         return TemplateResponse(request, "admin/loci/refused.html", context, status=status)
 

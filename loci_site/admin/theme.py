@@ -15,17 +15,15 @@ Item = dict[str, Any]
 FILTERS = ("trust__exact", "doubt", "status__exact", "state__exact")
 
 
-def logo(request: HttpRequest) -> str:
-    """URL of the logo."""
+def _logo(request: HttpRequest) -> str:
     return static("loci/logo.svg")
 
 
-def stylesheet(request: HttpRequest) -> str:
-    """URL of our own styles."""
+def _stylesheet(request: HttpRequest) -> str:
     return static("loci/admin.css")
 
 
-def explore_stylesheet(request: HttpRequest) -> str:
+def _explore_stylesheet(request: HttpRequest) -> str:
     """URL of the styles of the dashboard and the explore pages."""
     return static("loci/explore.css")
 
@@ -46,12 +44,11 @@ def copying(request: HttpRequest) -> str:
 
 
 def counting(request: HttpRequest) -> str:
-    """URL of the script that counts what waits beside *Review* in the sidebar."""
+    """URL of the script that shows in the sidebar how much waits in the Review."""
     return static("loci/review_count.js")
 
 
-def helping(request: HttpRequest) -> str:
-    """URL of the script of the key for help."""
+def _helping(request: HttpRequest) -> str:
     return static("loci/help.js")
 
 
@@ -61,7 +58,6 @@ def palette(request: HttpRequest) -> str:
 
 
 def is_superuser(request: HttpRequest) -> bool:
-    """Whether the caller is a superuser."""
     return bool(getattr(request.user, "is_superuser", False))
 
 
@@ -75,18 +71,18 @@ def address(page: str) -> str:
     return _address(page, get_script_prefix())
 
 
-def sidebar_item(title: str | Promise, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
+def _sidebar_item(title: str | Promise, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
     """A sidebar link to an admin page, with an optional query string."""
     return {"title": title, "icon": icon, "page": f"admin:{page}", "query": query, **extra}
 
 
-def sidebar(request: HttpRequest) -> list[Item]:
+def _sidebar(request: HttpRequest) -> list[Item]:
     """The sidebar in the active language, which unfold copies for each page."""
-    return _sidebar(get_language(), get_script_prefix())
+    return _sidebar_in(get_language(), get_script_prefix())
 
 
 @lru_cache(maxsize=20)
-def _sidebar(language: str | None, prefix: str) -> list[Item]:
+def _sidebar_in(language: str | None, prefix: str) -> list[Item]:
     """NAVIGATION as plain text: unfold reads each title and link several times per page, and lazy ones anew each time."""
     return [
         {
@@ -96,11 +92,11 @@ def _sidebar(language: str | None, prefix: str) -> list[Item]:
                 for item in part["items"]
             ],
         }
-        for part in NAVIGATION
+        for part in _NAVIGATION
     ]
 
 
-def is_list_filtered(page: str, **wanted: str) -> Any:
+def _is_list_filtered(page: str, **wanted: str) -> Any:
     """A callback: whether the request shows this list with exactly these sidebar filters."""
 
     def is_active(request: HttpRequest) -> bool:
@@ -110,72 +106,72 @@ def is_list_filtered(page: str, **wanted: str) -> Any:
     return is_active
 
 
-def is_exactly(page: str) -> Any:
+def _is_exactly(page: str) -> Any:
     """A callback: whether the request shows this page, not one below it."""
     return lambda request: request.path == address(f"admin:{page}")
 
 
 JOBS = "maintenance_joblock_changelist"
 MEMORIES, LINKS = "memories_memory_changelist", "memories_link_changelist"
-NAVIGATION: list[dict[str, Any]] = [
+_NAVIGATION: list[dict[str, Any]] = [
     {
         "items": [
-            sidebar_item(gettext_lazy("Dashboard"), "dashboard", "index"),
-            sidebar_item(gettext_lazy("Memories"), "neurology", MEMORIES, active=is_list_filtered(MEMORIES)),
-            sidebar_item(gettext_lazy("Relations"), "share", "relations_relation_changelist"),
-            sidebar_item(gettext_lazy("Files"), "draft", "sources_artifact_changelist"),
+            _sidebar_item(gettext_lazy("Dashboard"), "dashboard", "index"),
+            _sidebar_item(gettext_lazy("Memories"), "neurology", MEMORIES, active=_is_list_filtered(MEMORIES)),
+            _sidebar_item(gettext_lazy("Relations"), "share", "relations_relation_changelist"),
+            _sidebar_item(gettext_lazy("Files"), "draft", "sources_artifact_changelist"),
         ],
     },
     {
         "title": gettext_lazy("Explore"),
         "items": [
-            sidebar_item(gettext_lazy("Groups"), "meeting_room", "explore_groups"),
-            sidebar_item(gettext_lazy("Recall playground"), "science", "explore_recall"),
-            sidebar_item(gettext_lazy("Graph"), "hub", "explore_graph"),
-            sidebar_item(gettext_lazy("Timeline"), "timeline", "explore_timeline"),
+            _sidebar_item(gettext_lazy("Groups"), "meeting_room", "explore_groups"),
+            _sidebar_item(gettext_lazy("Recall playground"), "science", "explore_recall"),
+            _sidebar_item(gettext_lazy("Graph"), "hub", "explore_graph"),
+            _sidebar_item(gettext_lazy("Timeline"), "timeline", "explore_timeline"),
         ],
     },
     {
         "title": gettext_lazy("Curate"),
         "items": [
             {"title": gettext_lazy("Review"), "icon": "fact_check", "page": "review", "query": ""},
-            sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="?trust__exact=candidate",
-                  active=is_list_filtered(MEMORIES, trust__exact="candidate")),
-            sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="?doubt=open",
-                  active=is_list_filtered(MEMORIES, doubt="open")),
-            sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="?status__exact=open",
-                  active=is_list_filtered(LINKS, status__exact="open")),
-            sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="?state__exact=forgotten",
-                  active=is_list_filtered(MEMORIES, state__exact="forgotten")),
+            _sidebar_item(gettext_lazy("Candidates"), "hourglass_top", MEMORIES, query="?trust__exact=candidate",
+                  active=_is_list_filtered(MEMORIES, trust__exact="candidate")),
+            _sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="?doubt=open",
+                  active=_is_list_filtered(MEMORIES, doubt="open")),
+            _sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="?status__exact=open",
+                  active=_is_list_filtered(LINKS, status__exact="open")),
+            _sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="?state__exact=forgotten",
+                  active=_is_list_filtered(MEMORIES, state__exact="forgotten")),
         ],
     },
     {
         "title": gettext_lazy("Access"),
         "items": [
-            sidebar_item(gettext_lazy("Group settings"), "tune", "access_group_changelist"),
-            sidebar_item(gettext_lazy("Tokens"), "key", "access_apitoken_changelist"),
-            sidebar_item(gettext_lazy("People"), "group", "auth_user_changelist", permission=is_superuser),
-            sidebar_item(gettext_lazy("Lock-outs"), "lock", "access_attempts_changelist", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Group settings"), "tune", "access_group_changelist"),
+            _sidebar_item(gettext_lazy("Tokens"), "key", "access_apitoken_changelist"),
+            _sidebar_item(gettext_lazy("People"), "group", "auth_user_changelist", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Lock-outs"), "lock", "access_attempts_changelist", permission=is_superuser),
         ],
     },
     {
         "title": gettext_lazy("Log"),
         "items": [
-            sidebar_item(gettext_lazy("Audit log"), "history", "access_auditentry_changelist"),
-            sidebar_item(gettext_lazy("Tombstones"), "block", "memories_tombstone_changelist"),
-            sidebar_item(gettext_lazy("Recalls"), "manage_search", "memories_recalllog_changelist"),
+            _sidebar_item(gettext_lazy("Audit log"), "history", "access_auditentry_changelist"),
+            _sidebar_item(gettext_lazy("Tombstones"), "block", "memories_tombstone_changelist"),
+            _sidebar_item(gettext_lazy("Recalls"), "manage_search", "memories_recalllog_changelist"),
         ],
     },
     {
         "title": gettext_lazy("Maintenance"),
         "items": [
-            sidebar_item(gettext_lazy("Runs"), "build", "maintenance_run_changelist"),
-            sidebar_item(gettext_lazy("Schedule"), "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
-            sidebar_item(gettext_lazy("Watched folders"), "folder_eye", "sources_watchedfolder_changelist", permission=is_superuser),
-            sidebar_item(gettext_lazy("Backups"), "save", "maintenance_joblock_backups", permission=is_superuser),
-            sidebar_item(gettext_lazy("Doctor"), "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
-            sidebar_item(gettext_lazy("Notifications"), "notifications", "explore_notifications", permission=is_superuser),
-            sidebar_item(gettext_lazy("Settings"), "settings", "explore_settings", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Runs"), "build", "maintenance_run_changelist"),
+            _sidebar_item(gettext_lazy("Schedule"), "schedule", JOBS, permission=is_superuser, active=_is_exactly(JOBS)),
+            _sidebar_item(gettext_lazy("Watched folders"), "folder_eye", "sources_watchedfolder_changelist", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Backups"), "save", "maintenance_joblock_backups", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Doctor"), "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Notifications"), "notifications", "explore_notifications", permission=is_superuser),
+            _sidebar_item(gettext_lazy("Settings"), "settings", "explore_settings", permission=is_superuser),
         ],
     },
 ]  # fmt: skip
@@ -185,16 +181,16 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Loci",
     "SITE_SUBHEADER": gettext_lazy("Shared memory for your agents"),
     "SITE_URL": None,
-    "SITE_ICON": logo,
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
-    "STYLES": [stylesheet, explore_stylesheet],
-    "SCRIPTS": [words, matches, palette, copying, counting, helping],
+    "SITE_ICON": _logo,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _logo}],
+    "STYLES": [_stylesheet, _explore_stylesheet],
+    "SCRIPTS": [words, matches, palette, copying, counting, _helping],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
     "BORDER_RADIUS": "8px",
     "DASHBOARD_CALLBACK": "loci_site.admin.dashboard.dashboard_context",
-    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": sidebar},
+    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": _sidebar},
     "COLORS": {
         "base": {
             "50": "oklch(98.4% .003 220)",

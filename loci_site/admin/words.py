@@ -14,7 +14,6 @@ register.filter(in_brackets)
 
 @register.filter
 def word(value: object) -> str:
-    """The word as the reader says it."""
     return in_words(value)
 
 
@@ -33,7 +32,6 @@ def browser_name(text: str) -> str:
 
 @register.filter
 def interface(via: object) -> str:
-    """The interface of a call as the reader says it."""
     return interface_name(via)
 
 

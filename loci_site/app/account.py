@@ -45,7 +45,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "members": members.order_by("group__slug"),
         "tokens": sorted(tokens[:MAX_TOKENS], key=lambda token: not token.is_valid()),
         "sessions": open_sessions(user, current=request.session.session_key),
-        "form": PreferenceForm(initial=preference_values(request)),
+        "form": PreferenceForm(initial=_preference_values(request)),
         "notify": notification_context(request, user),
     }
     return render_page(request, "people/account/page.html", context)
@@ -145,7 +145,6 @@ def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
 @workspace_page
 @require_POST
 def end_one(request: HttpRequest, handle: str) -> HttpResponse:
-    """Log one other session out."""
     end_session(actor_of(request), own_user(request), handle)
     messages.success(request, gettext("That session has ended."))
     return redirect("people:account")
@@ -165,7 +164,7 @@ def end_others(request: HttpRequest) -> HttpResponse:
     return redirect("people:account")
 
 
-def preference_values(request: HttpRequest) -> dict[str, Any]:
+def _preference_values(request: HttpRequest) -> dict[str, Any]:
     """The caller's preferences as a form shows them."""
     stored = preference_of_user(request.user)
     return {

@@ -21,7 +21,7 @@ from access.sign_in.form import wait_message
 from access.tokens import NewToken, create_token
 from loci_site.app.forms import PeopleForm
 
-EXPIRIES = (
+_EXPIRIES = (
     ("", gettext_lazy("Never")),
     ("30", gettext_lazy("In 30 days")),
     ("90", gettext_lazy("In 90 days")),
@@ -74,7 +74,7 @@ class OwnTokenForm(PeopleForm):
         required=False,
         help_text=gettext_lazy("Used if the agent names no group."),
     )
-    expires = forms.ChoiceField(label=gettext_lazy("Expires"), choices=EXPIRIES, required=False)
+    expires = forms.ChoiceField(label=gettext_lazy("Expires"), choices=_EXPIRIES, required=False)
 
     def __init__(self, data: Any = None, *, groups: list[Group], scopes: list[str]) -> None:
         super().__init__(data, initial={"scopes": [scope for scope in scopes if scope in (READ, WRITE)]})
@@ -91,7 +91,6 @@ class OwnTokenForm(PeopleForm):
             del self.fields["groups"], self.fields["default_group"]
 
     def create(self, actor: Actor, user: User) -> NewToken:
-        """Create the token."""
         values = self.cleaned_data
         days = values["expires"]
         return create_token(

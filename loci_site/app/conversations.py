@@ -33,7 +33,7 @@ LISTED = 30
 FILTERS = ("q", "group", "platform", "tag", "after", "before")
 
 
-def day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
+def _day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
     """The start of the day in the reader's time zone, `more_days` later; of a moment, the moment itself.
 
     Raises:
@@ -57,8 +57,8 @@ def conversations(request: HttpRequest) -> HttpResponse:
         platform=asked["platform"] or None,
         tag=asked["tag"].lower(),
         words=asked["q"],
-        after=day_bound(asked["after"], field="after", more_days=0),
-        before=day_bound(asked["before"], field="before", more_days=1),
+        after=_day_bound(asked["after"], field="after", more_days=0),
+        before=_day_bound(asked["before"], field="before", more_days=1),
     )
     page = list_conversations(actor, wanted, cursor=request.GET.get("cursor", ""), limit=LISTED)
     rest = {name: value for name, value in asked.items() if value} | {"cursor": page.next or ""}
@@ -80,7 +80,6 @@ def conversations(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_GET
 def conversation(request: HttpRequest, id_: str) -> HttpResponse:
-    """One conversation with its turns in order."""
     actor = actor_of(request)
     after = request.GET.get("after", "")
     found = read_conversation(actor, id_, after=int(after) if after.isdecimal() and len(after) < 9 else -1)
@@ -104,7 +103,6 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
 @workspace_page
 @require_POST
 def move(request: HttpRequest, id_: str) -> HttpResponse:
-    """Move a conversation to the chosen group."""
     moved = assign(actor_of(request), id_, request.POST.get("group", ""))
     if moved.queued:
         messages.success(
@@ -117,13 +115,12 @@ def move(request: HttpRequest, id_: str) -> HttpResponse:
                 label=moved.thread.label, group=moved.group, former=moved.former
             ),
         )
-    return redirect(back_to(request, id_))
+    return redirect(_back_to(request, id_))
 
 
 @workspace_page
 @require_POST
 def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
-    """Set the tags of a conversation, separated with commas."""
     names = [each.strip() for each in request.POST.get("tags", "").split(",")]
     tag(actor_of(request), id_, [each for each in names if each])
     messages.success(request, gettext("Saved."))
@@ -167,7 +164,6 @@ def destroy(request: HttpRequest, id_: str) -> HttpResponse:
 @workspace_page
 @require_POST
 def restore(request: HttpRequest, id_: str) -> HttpResponse:
-    """Bring a deleted conversation back."""
     back = bring_back(actor_of(request), id_)
     messages.success(
         request,
@@ -178,7 +174,7 @@ def restore(request: HttpRequest, id_: str) -> HttpResponse:
     return redirect("people:conversation", id_)
 
 
-def back_to(request: HttpRequest, id_: str) -> str:
+def _back_to(request: HttpRequest, id_: str) -> str:
     """Redirect to the list if the form was there, else to the conversation's page."""
     if request.POST.get("from") == "list":
         return reverse("people:conversations")

@@ -25,13 +25,13 @@ from memories.store import Outcome, StoreResult, store
 
 get_or_post = require_http_methods(["GET", "POST"])
 MAX_FOUND: Final = 20  # findings that are shown as messages
-STORE_MESSAGES = {
+_STORE_MESSAGES = {
     Outcome.CREATED: gettext_lazy("Saved."),
     Outcome.REINFORCED: gettext_lazy("This was known already. Its confidence went up."),
     Outcome.UNCHANGED: gettext_lazy("Exactly this was known already. Nothing changed."),
     Outcome.QUEUED: gettext_lazy("Saved. It is not found until a curator approves it."),
 }
-EDIT_MESSAGES = {
+_EDIT_MESSAGES = {
     EditOutcome.NEW_VERSION: gettext_lazy("Corrected. The old text is listed below."),
     EditOutcome.CHANGED: gettext_lazy("Changed."),
     EditOutcome.QUEUED: gettext_lazy(
@@ -47,7 +47,7 @@ def store_new(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     groups = writable_groups(actor)
     if not groups:
-        raise no_writable_group(actor)
+        raise _no_writable_group(actor)
     first = request.session.get(GROUP_IN_SESSION) or groups[0].slug
     form = StoreForm(request.POST or None, groups=groups, initial={"group": first})
     if form.is_valid():
@@ -56,8 +56,8 @@ def store_new(request: HttpRequest) -> HttpResponse:
         except LociError as refusal:
             form.refuse(refusal)
         else:
-            if stored.memory is not None and stored.outcome in STORE_MESSAGES:
-                report_outcome(request, stored)
+            if stored.memory is not None and stored.outcome in _STORE_MESSAGES:
+                _report_outcome(request, stored)
                 return redirect("people:memory", str(stored.memory.id))
             form.add_error(None, gettext("Not stored: {why}.").format(why=stored.why))
     return render_form(request, form, title=gettext("New memory"), button=gettext("Save"))
@@ -67,7 +67,7 @@ def store_new(request: HttpRequest) -> HttpResponse:
 @get_or_post
 def correct(request: HttpRequest, id_: str) -> HttpResponse:
     """The form for a correction; writes it as a new version when posted."""
-    actor, memory = find_writable(request, id_)
+    actor, memory = _find_writable(request, id_)
     seen = {"content": memory.content, "tags": ", ".join(memory.tags), "version": memory.version}
     form = CorrectForm(request.POST or None, initial=seen)
     if form.is_valid():
@@ -76,8 +76,8 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
         except LociError as refusal:
             form.refuse(refusal)
         else:
-            messages.success(request, EDIT_MESSAGES[edited.outcome])
-            report_findings(request, edited.findings)
+            messages.success(request, _EDIT_MESSAGES[edited.outcome])
+            _report_findings(request, edited.findings)
             return redirect("people:memory", str(edited.memory.id))
     return render_form(
         request, form, title=gettext("Correct a memory"), button=gettext("Save the correction"), memory=memory
@@ -88,7 +88,7 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
 @get_or_post
 def flag(request: HttpRequest, id_: str) -> HttpResponse:
     """The form for what is wrong with a memory; marks it as disputed when posted."""
-    actor, memory = find_writable(request, id_)
+    actor, memory = _find_writable(request, id_)
     form = FlagForm(request.POST or None)
     if form.is_valid():
         try:
@@ -103,7 +103,7 @@ def flag(request: HttpRequest, id_: str) -> HttpResponse:
     )
 
 
-def no_writable_group(actor: Actor) -> NotPermitted:
+def _no_writable_group(actor: Actor) -> NotPermitted:
     """The refusal for an actor without a group to store in; its hint says who can change that."""
     if actor.all_groups:
         return NotPermitted(
@@ -121,7 +121,7 @@ def no_writable_group(actor: Actor) -> NotPermitted:
     )
 
 
-def find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
+def _find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
     """The actor and the current version of a memory.
 
     Raises:
@@ -139,15 +139,15 @@ def find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
     return actor, memory
 
 
-def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
+def _report_outcome(request: HttpRequest, stored: StoreResult) -> None:
     """Add a message with the outcome, and one with the first similar memory that needs a look."""
     why = (
         f" {stored.why[:1].upper()}{stored.why[1:]}."
         if stored.why and stored.outcome == Outcome.QUEUED
         else ""
     )
-    messages.success(request, STORE_MESSAGES[stored.outcome] + why)
-    report_findings(request, stored.findings)
+    messages.success(request, _STORE_MESSAGES[stored.outcome] + why)
+    _report_findings(request, stored.findings)
     doubtful = [near for near in stored.neighbours if stored.outcome == Outcome.CREATED and near.why]
     if doubtful:
         messages.info(
@@ -156,7 +156,7 @@ def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
         )
 
 
-def report_findings(request: HttpRequest, findings: Sequence[TextFinding]) -> None:
+def _report_findings(request: HttpRequest, findings: Sequence[TextFinding]) -> None:
     """Add a message for each thing that the guard found in the text; of many, for the first ones."""
     for found in findings[:MAX_FOUND]:
         messages.info(request, gettext("Found {words}.").format(words=found.words))

@@ -24,7 +24,7 @@ SCOPES = (
     (Scope.GROUP, gettext_lazy("This group only")),
     (Scope.GLOBAL, gettext_lazy("Every group")),
 )
-TAGS_HINT = gettext_lazy("Separate with commas.")
+_TAGS_HINT = gettext_lazy("Separate with commas.")
 
 
 class PeopleForm(forms.Form):
@@ -58,7 +58,7 @@ class StoreForm(PeopleForm):
     )
     group = forms.ChoiceField(label=gettext_lazy("Group"))
     scope = forms.ChoiceField(label=gettext_lazy("Who sees it?"), choices=SCOPES, required=False)
-    tags = forms.CharField(label=gettext_lazy("Tags"), required=False, help_text=TAGS_HINT)
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False, help_text=_TAGS_HINT)
 
     def __init__(
         self, data: Any = None, *, groups: list[Group], initial: dict[str, Any] | None = None
@@ -75,7 +75,7 @@ class StoreForm(PeopleForm):
             type=data["type"],
             group=data["group"],
             scope=data["scope"],
-            tags=split_tags(data["tags"]),
+            tags=_split_tags(data["tags"]),
             valid_from=datetime.combine(day, time(12), tzinfo=UTC) if day else None,
             allow=vouched_kinds(self),
         )
@@ -87,7 +87,7 @@ class CorrectForm(PeopleForm):
     content = forms.CharField(
         label=gettext_lazy("Corrected text"), widget=forms.Textarea(attrs={"rows": 6, "autofocus": True})
     )
-    tags = forms.CharField(label=gettext_lazy("Tags"), required=False, help_text=TAGS_HINT)
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False, help_text=_TAGS_HINT)
     reason = forms.CharField(
         label=gettext_lazy("Why?"),
         required=False,
@@ -101,7 +101,7 @@ class CorrectForm(PeopleForm):
         data = self.cleaned_data
         # Browsers send line ends as CRLF, whatever they were.
         is_same_text = data["content"].replace("\r\n", "\n").strip() == memory.content.strip()
-        tags = split_tags(data["tags"])
+        tags = _split_tags(data["tags"])
         return EditDraft(
             content=UNCHANGED if is_same_text else data["content"],
             tags=UNCHANGED if tags == tuple(memory.tags) else tags,
@@ -123,6 +123,5 @@ class FlagForm(PeopleForm):
     )
 
 
-def split_tags(text: str) -> tuple[str, ...]:
-    """The tags of a comma-separated text."""
+def _split_tags(text: str) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in text.split(",") if tag.strip())

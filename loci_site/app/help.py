@@ -18,10 +18,10 @@ from markdown_it.token import Token
 
 from loci_site.app.page import render_page, workspace_page
 
-# A wheel has its documentation inside loci_site, a checkout beside the packages.
+# A wheel has its documentation inside loci_site, a checkout next to the packages.
 FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
 # What people read, in this order; other files of the folder are for developers.
-SHELVES = (
+_SHELVES = (
     (gettext_noop("Begin"), ("quickstart", "glossary", "recall")),
     (gettext_noop("How to"), "how-to"),
     (gettext_noop("Reference"), "reference"),
@@ -53,11 +53,11 @@ HELP_FOR = (
     ("/", "how-to/use-the-browser"),
 )
 MAX_FOUND = 20
-SNIPPET_CHARS = 160
+_SNIPPET_CHARS = 160
 
 
 @dataclass(frozen=True)
-class HelpPage:
+class _HelpPage:
     """One page: its name in addresses, its title, its text as Markdown."""
 
     name: str
@@ -66,15 +66,14 @@ class HelpPage:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
         return reverse("people:help-page", args=[self.name])
 
 
 @dataclass(frozen=True)
-class FoundPage:
+class _FoundPage:
     """A page with all the words, and the first line that has one of them."""
 
-    page: HelpPage
+    page: _HelpPage
     line: str
 
 
@@ -95,7 +94,6 @@ def help_index(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_GET
 def help_page(request: HttpRequest, doc: str) -> HttpResponse:
-    """One page."""
     page = all_pages().get(doc)
     if page is None:
         raise Http404
@@ -112,15 +110,14 @@ def help_for(request: HttpRequest) -> HttpResponseRedirect:
 
 
 @cache
-def all_pages() -> dict[str, HelpPage]:
+def all_pages() -> dict[str, _HelpPage]:
     """Every page by name; only these files can be read."""
     folder = next((each for each in FOLDERS if each.is_dir()), None)
     return {page.name: page for page in read_pages(folder)} if folder else {}
 
 
-def read_pages(folder: Path) -> Iterator[HelpPage]:
-    """The pages of the shelves, in order."""
-    for _, place in SHELVES:
+def read_pages(folder: Path) -> Iterator[_HelpPage]:
+    for _, place in _SHELVES:
         files = [folder / f"{name}.md" for name in place] if isinstance(place, tuple) else sorted((folder / place).glob("*.md"))  # fmt: skip
         for path in files:
             if path.is_file():
@@ -128,19 +125,19 @@ def read_pages(folder: Path) -> Iterator[HelpPage]:
                 title = next(
                     (line[2:].strip() for line in text.splitlines() if line.startswith("# ")), path.stem
                 )
-                yield HelpPage(path.relative_to(folder).with_suffix("").as_posix(), title, text)
+                yield _HelpPage(path.relative_to(folder).with_suffix("").as_posix(), title, text)
 
 
-def shelves() -> list[tuple[str, list[HelpPage]]]:
+def shelves() -> list[tuple[str, list[_HelpPage]]]:
     """The pages under their headings."""
     pages = all_pages().values()
     return [
         (gettext(heading), [page for page in pages if (page.name in place if isinstance(place, tuple) else page.name.startswith(f"{place}/"))])
-        for heading, place in SHELVES
+        for heading, place in _SHELVES
     ]  # fmt: skip
 
 
-def search(query: str) -> list[FoundPage]:
+def search(query: str) -> list[_FoundPage]:
     """The pages that have all the words, those with a word in the title or in more lines first."""
     words = query.casefold().split()
     found = []
@@ -152,13 +149,13 @@ def search(query: str) -> list[FoundPage]:
             ]
             in_title = sum(word in page.title.casefold() for word in words)
             best = max(lines, key=lambda line: sum(word in line.casefold() for word in words), default="")
-            found.append((-in_title, -len(lines), FoundPage(page, plain_line(best))))
+            found.append((-in_title, -len(lines), _FoundPage(page, _plain_line(best))))
     return [each for *_, each in sorted(found, key=lambda row: row[:2])][:MAX_FOUND]
 
 
-def plain_line(line: str) -> str:
+def _plain_line(line: str) -> str:
     """A line without Markdown's signs."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", line).strip()[:SNIPPET_CHARS]
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", line).strip()[:_SNIPPET_CHARS]
 
 
 @cache

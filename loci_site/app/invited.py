@@ -17,7 +17,7 @@ from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.users import log_password
 from loci_site.app.page import secured
 
-WELCOME = gettext_lazy("Welcome! Connect your agents here; Search leads to what your team knows.")
+_WELCOME = gettext_lazy("Welcome! Connect your agents here; Search leads to what your team knows.")
 
 
 @method_decorator(secured, name="dispatch")
@@ -43,7 +43,7 @@ class AcceptInvitation(PasswordResetConfirmView):
             actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)
             log_password(actor, user)
         note_login(self.request, SignInWay.INVITATION)
-        messages.success(self.request, WELCOME)
+        messages.success(self.request, _WELCOME)
         return answer
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:

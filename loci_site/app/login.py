@@ -21,18 +21,18 @@ from access.sign_in.sso.admission import sign_in
 from access.sign_in.sso.proxy import proxied_visitor
 from loci_site.app.page import secured
 
-ADMIN_CLOSED = gettext_lazy(
+_ADMIN_CLOSED = gettext_lazy(
     "The admin is for curators. Here you can search, store, correct and flag memories."
 )
-STAY = "stay"  # in the address: show the page instead of logging in by the proxy's header again
-WRONG_LOGIN = gettext_lazy("Wrong name or password. Both are case-sensitive.")
+_STAY = "stay"  # in the address: show the page instead of logging in by the proxy's header again
+_WRONG_LOGIN = gettext_lazy("Wrong name or password. Both are case-sensitive.")
 
 
-class LogInForm(LoginForm):
+class _LogInForm(LoginForm):
     """Name and password. After too many attempts its error says how long to wait."""
 
     error_messages = {
-        "invalid_login": WRONG_LOGIN,
+        "invalid_login": _WRONG_LOGIN,
         "inactive": gettext_lazy("This account is switched off. Ask an admin."),
     }
 
@@ -42,7 +42,7 @@ class LogIn(LoginView):
     """The login for everyone; curators are redirected to the admin."""
 
     template_name = "people/login.html"
-    authentication_form = LogInForm
+    authentication_form = _LogInForm
     redirect_authenticated_user = True
     next_page = "people:home"
     extra_context = {"title": gettext_lazy("Log in")}
@@ -50,7 +50,7 @@ class LogIn(LoginView):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The form; a person named by a trusted proxy is logged in directly, unless they have just logged out."""
         visitor = proxied_visitor(request)
-        if visitor is not None and STAY not in request.GET:
+        if visitor is not None and _STAY not in request.GET:
             try:
                 sign_in(request, visitor)
             except LociError as refusal:
@@ -61,7 +61,6 @@ class LogIn(LoginView):
         return answer
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Adds the other ways to log in."""
         chosen, visitor = settings.LOCI.sign_in, proxied_visitor(self.request)
         ways = {
             "oidc_label": chosen.oidc_label if chosen.oidc_issuer else "",
@@ -80,7 +79,7 @@ class LogIn(LoginView):
         wanted: str = super().get_redirect_url()
         user = self.request.user
         if user.is_authenticated and not user.is_staff and wanted.startswith(reverse("admin:index")):
-            messages.info(self.request, ADMIN_CLOSED)
+            messages.info(self.request, _ADMIN_CLOSED)
             return ""
         return wanted
 
@@ -92,7 +91,7 @@ class LogOut(LogoutView):
     def get_success_url(self) -> str:
         """The login page, without logging in again by the proxy's header."""
         login = reverse("people:login")
-        return f"{login}?{STAY}=1" if proxied_visitor(self.request) else login
+        return f"{login}?{_STAY}=1" if proxied_visitor(self.request) else login
 
 
 @require_GET

@@ -61,7 +61,6 @@ def workspace_page(
 def render_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """A page inside the workspace's frame."""
     actor = actor_of(request)
     frame = {
         "may_store": bool(writable_groups(actor)),
@@ -72,12 +71,10 @@ def render_page(
 
 
 def readable_groups(actor: Actor) -> list[Group]:
-    """The groups the actor may read, by slug."""
     return [group for group in entered_groups(actor) if actor.may(READ, group.key)]
 
 
 def writable_groups(actor: Actor) -> list[Group]:
-    """The groups the actor may store in, by slug."""
     return [group for group in entered_groups(actor) if actor.may(WRITE, group.key)]
 
 

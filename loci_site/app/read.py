@@ -25,15 +25,15 @@ from memories.types import State, Trust
 RECENT = 20
 MAX_RESULTS = 20
 # People read a page: more than an agent's context takes, and few enough to be fast.
-PAGE_TOKENS = 12_000
+_PAGE_TOKENS = 12_000
 GROUP_IN_SESSION = "workspace-group"
-FLAGGABLE = frozenset({Trust.ACTIVE, Trust.VERIFIED})
+_FLAGGABLE = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 # Superseded and merged texts are shown on the page of the memory that replaced them.
-OWN_STATES = tuple(state for state in State.values if state not in (State.SUPERSEDED, State.MERGED))
+_OWN_STATES = tuple(state for state in State.values if state not in (State.SUPERSEDED, State.MERGED))
 
 
 @dataclass(frozen=True)
-class Chip:
+class _Chip:
     """A link that searches in a group."""
 
     group: Group
@@ -47,25 +47,25 @@ def search(request: HttpRequest) -> HttpResponse:
     """The answers to a question in one group, or its newest memories without a question."""
     actor, query = actor_of(request), request.GET.get("q", "").strip()
     groups = readable_groups(actor)
-    group = choose_group(request, groups)
+    group = _choose_group(request, groups)
     context: dict[str, Any] = {
         "title": query or gettext("Search"),
         "here": "search",
         "query": query,
         "group": group,
-        "chips": [make_chip(each, query, is_here=each == group) for each in groups],
+        "chips": [_make_chip(each, query, is_here=each == group) for each in groups],
         "has_groups": bool(groups),
     }
     if query and group:
         context["recalled"] = recall(
             actor,
-            RecallRequest(query=query, group=group.slug, max_results=MAX_RESULTS, token_budget=PAGE_TOKENS),
+            RecallRequest(query=query, group=group.slug, max_results=MAX_RESULTS, token_budget=_PAGE_TOKENS),
         )
     else:
         # Without a group these are the global memories, filtered by words only.
         listed = ListFilter(group=group.slug if group else None, words=query)
         page = list_memories(actor, listed, cursor=request.GET.get("cursor", ""), limit=RECENT)
-        context |= {"page": page, "more": next_page_url(request, page)}
+        context |= {"page": page, "more": _next_page_url(request, page)}
     return render_page(request, "people/search.html", context)
 
 
@@ -74,9 +74,9 @@ def search(request: HttpRequest) -> HttpResponse:
 def list_own(request: HttpRequest) -> HttpResponse:
     """What the caller stored, and what agents stored with the caller's tokens, newest first."""
     actor = actor_of(request)
-    listed = ListFilter(states=OWN_STATES, author=actor.user_id)
+    listed = ListFilter(states=_OWN_STATES, author=actor.user_id)
     page = list_memories(actor, listed, cursor=request.GET.get("cursor", ""), limit=RECENT)
-    context = {"title": gettext("Mine"), "here": "mine", "page": page, "more": next_page_url(request, page)}
+    context = {"title": gettext("Mine"), "here": "mine", "page": page, "more": _next_page_url(request, page)}
     return render_page(request, "people/mine.html", context)
 
 
@@ -93,17 +93,17 @@ def read(request: HttpRequest, id_: str) -> HttpResponse:
         "seen": seen,
         "memory": memory,
         "former": [version for version in reversed(seen.versions) if version.key != memory.key],
-        "links": [other_end(link, memory) for link in seen.links],
+        "links": [_other_end(link, memory) for link in seen.links],
         "may_write": may_write,
         "may_correct": may_write and is_live,
-        "may_flag": may_write and is_live and memory.trust in FLAGGABLE and not doubts_of(memory),
+        "may_flag": may_write and is_live and memory.trust in _FLAGGABLE and not doubts_of(memory),
         "is_current": seen.head.key == memory.key,
-        "back": back_url(request),
+        "back": _back_url(request),
     }
     return render_page(request, "people/memory.html", context)
 
 
-def choose_group(request: HttpRequest, groups: list[Group]) -> Group | None:
+def _choose_group(request: HttpRequest, groups: list[Group]) -> Group | None:
     """The group of the URL, else the one of the last search, else the first; remembers the choice in the session.
 
     Raises:
@@ -122,27 +122,25 @@ def choose_group(request: HttpRequest, groups: list[Group]) -> Group | None:
     return group or next(iter(groups), None)
 
 
-def make_chip(group: Group, query: str, *, is_here: bool) -> Chip:
-    """The chip that searches for `query` in a group."""
+def _make_chip(group: Group, query: str, *, is_here: bool) -> _Chip:
     values = {"group": group.slug} | ({"q": query} if query else {})
-    return Chip(group, f"{reverse('people:search')}?{urlencode(values)}", is_here)
+    return _Chip(group, f"{reverse('people:search')}?{urlencode(values)}", is_here)
 
 
-def next_page_url(request: HttpRequest, page: Page[Memory]) -> str:
-    """URL of the next page of the list; empty on the last page."""
+def _next_page_url(request: HttpRequest, page: Page[Memory]) -> str:
     if page.next is None:
         return ""
     values = {name: request.GET[name] for name in ("q", "group") if request.GET.get(name)}
     return f"{request.path}?{urlencode(values | {'cursor': page.next})}"
 
 
-def other_end(link: Link, memory: Memory) -> dict[str, Any]:
+def _other_end(link: Link, memory: Memory) -> dict[str, Any]:
     """The kind and status of a link, and the memory at its other end."""
     other = link.target if link.source_id == memory.root_key else link.source
     return {"kind": link.kind, "status": link.status, "memory": other}
 
 
-def back_url(request: HttpRequest) -> str:
+def _back_url(request: HttpRequest) -> str:
     """URL of the list the user came from, else of the search."""
     referer = request.headers.get("Referer", "")
     own = request.build_absolute_uri(reverse("people:search"))

@@ -22,7 +22,6 @@ OFF = gettext_noop("Single sign-on is not set up here. Log in with a password.")
 @never_cache
 @require_GET
 def begin(request: HttpRequest) -> HttpResponse:
-    """Redirect to the provider."""
     if not settings.LOCI.sign_in.oidc_issuer:
         return refuse(request, gettext(OFF))
     from access.sign_in.sso.oidc import ToProvider  # noqa: PLC0415 - its package is installed only where it is used

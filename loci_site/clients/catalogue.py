@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 USER, PROJECT = "user", "project"
-HOOK_TIMEOUT_S: Final = 2  # of the client; `loci-hook` ends within one
+_HOOK_TIMEOUT_S: Final = 2  # of the client; `loci-hook` ends within one
 # What the parts of --hooks stand for.
 HOOK_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "start": ("session-start",),
@@ -32,7 +32,6 @@ class McpServer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header that every client sends."""
         return {"Authorization": self.authorization}
 
 
@@ -65,25 +64,23 @@ class ClientSpec:
 
 def nested(command: str) -> dict[str, Any]:
     """A hook as Claude Code and Codex write it."""
-    return {"hooks": [{"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}]}
+    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_TIMEOUT_S}]}
 
 
-def nested_ms(command: str) -> dict[str, Any]:
+def _nested_ms(command: str) -> dict[str, Any]:
     """A hook as Gemini CLI writes it: its time is in milliseconds."""
-    return {"hooks": [{"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S * 1000}]}
+    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_TIMEOUT_S * 1000}]}
 
 
-def flat(command: str) -> dict[str, Any]:
-    """A hook as Cursor writes it."""
-    return {"command": command, "timeout": HOOK_TIMEOUT_S}
+def _flat(command: str) -> dict[str, Any]:
+    return {"command": command, "timeout": _HOOK_TIMEOUT_S}
 
 
-def by_shell(command: str) -> dict[str, Any]:
-    """A hook as Copilot writes it."""
-    return {"type": "command", "bash": command, "timeoutSec": HOOK_TIMEOUT_S}
+def _by_shell(command: str) -> dict[str, Any]:
+    return {"type": "command", "bash": command, "timeoutSec": _HOOK_TIMEOUT_S}
 
 
-def typed_http(server: McpServer) -> dict[str, Any]:
+def _typed_http(server: McpServer) -> dict[str, Any]:
     return {"type": "http", "url": server.url, "headers": server.headers}
 
 
@@ -96,22 +93,22 @@ CLAUDE_EVENTS: Final = {
     "post-compact": "PostCompact",
     "session-end": "SessionEnd",
 }
-GEMINI_EVENTS: Final = {
+_GEMINI_EVENTS: Final = {
     "session-start": "SessionStart",
     "prompt": "BeforeAgent",
     "stop": "AfterAgent",
     "pre-compact": "PreCompress",
     "session-end": "SessionEnd",
 }
-CURSOR_EVENTS: Final = {
+_CURSOR_EVENTS: Final = {
     "session-start": "sessionStart",
     "prompt": "beforeSubmitPrompt",
     "stop": "afterAgentResponse",
     "pre-compact": "preCompact",
     "session-end": "sessionEnd",
 }
-COPILOT_EVENTS: Final = {"session-start": "sessionStart", "session-end": "sessionEnd"}
-MCP_SERVERS: Final = ("mcpServers", "loci")
+_COPILOT_EVENTS: Final = {"session-start": "sessionStart", "session-end": "sessionEnd"}
+_MCP_SERVERS: Final = ("mcpServers", "loci")
 
 CLIENTS: Final[dict[str, ClientSpec]] = {
     spec.name: spec
@@ -121,7 +118,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
             "Claude Code",
             (
                 ConfigFile(
-                    {USER: ".claude.json", PROJECT: ".mcp.json"}, server_keys=MCP_SERVERS, server=typed_http
+                    {USER: ".claude.json", PROJECT: ".mcp.json"}, server_keys=_MCP_SERVERS, server=_typed_http
                 ),
                 ConfigFile(
                     {USER: ".claude/settings.json", PROJECT: ".claude/settings.json"},
@@ -149,10 +146,10 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
             (
                 ConfigFile(
                     {USER: ".gemini/settings.json", PROJECT: ".gemini/settings.json"},
-                    server_keys=MCP_SERVERS,
+                    server_keys=_MCP_SERVERS,
                     server=lambda server: {"httpUrl": server.url, "headers": server.headers},
-                    events=GEMINI_EVENTS,
-                    hook=nested_ms,
+                    events=_GEMINI_EVENTS,
+                    hook=_nested_ms,
                 ),
             ),
         ),
@@ -162,13 +159,13 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
             (
                 ConfigFile(
                     {USER: ".cursor/mcp.json", PROJECT: ".cursor/mcp.json"},
-                    server_keys=MCP_SERVERS,
+                    server_keys=_MCP_SERVERS,
                     server=lambda server: {"url": server.url, "headers": server.headers},
                 ),
                 ConfigFile(
                     {USER: ".cursor/hooks.json", PROJECT: ".cursor/hooks.json"},
-                    events=CURSOR_EVENTS,
-                    hook=flat,
+                    events=_CURSOR_EVENTS,
+                    hook=_flat,
                     always={"version": 1},
                 ),
             ),
@@ -181,7 +178,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
                 ConfigFile(
                     {USER: ".config/Code/User/mcp.json", PROJECT: ".vscode/mcp.json"},
                     server_keys=("servers", "loci"),
-                    server=typed_http,
+                    server=_typed_http,
                 ),
             ),
             "VS Code also runs the hooks of Claude Code's settings: 'loci connect claude-code' serves both.",
@@ -192,13 +189,13 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
             (
                 ConfigFile(
                     {USER: ".copilot/mcp-config.json"},
-                    server_keys=MCP_SERVERS,
-                    server=lambda server: {**typed_http(server), "tools": ["*"]},
+                    server_keys=_MCP_SERVERS,
+                    server=lambda server: {**_typed_http(server), "tools": ["*"]},
                 ),
                 ConfigFile(
                     {USER: ".copilot/hooks/loci.json", PROJECT: ".github/hooks/loci.json"},
-                    events=COPILOT_EVENTS,
-                    hook=by_shell,
+                    events=_COPILOT_EVENTS,
+                    hook=_by_shell,
                     always={"version": 1},
                 ),
             ),
@@ -228,7 +225,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
                     {
                         USER: ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
                     },
-                    server_keys=MCP_SERVERS,
+                    server_keys=_MCP_SERVERS,
                     server=lambda server: {
                         "type": "streamableHttp",
                         "url": server.url,
@@ -243,7 +240,7 @@ CLIENTS: Final[dict[str, ClientSpec]] = {
             (
                 ConfigFile(
                     {USER: ".codeium/windsurf/mcp_config.json"},
-                    server_keys=MCP_SERVERS,
+                    server_keys=_MCP_SERVERS,
                     server=lambda server: {"serverUrl": server.url, "headers": server.headers},
                 ),
             ),

@@ -31,7 +31,7 @@ from loci_site.clients.merging import (
 )
 from loci_site.hooks import client as hook_client
 
-TOKEN_VARIABLE: Final = "LOCI_TOKEN"  # noqa: S105 - the variable's name
+_TOKEN_VARIABLE: Final = "LOCI_TOKEN"  # noqa: S105 - the variable's name
 REFERENCES: Final = {
     "cursor": "${env:LOCI_TOKEN}",
     "vscode": "${env:LOCI_TOKEN}",
@@ -65,7 +65,6 @@ class FileChange:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the file changes."""
         return self.after is not None and self.after != self.before
 
 
@@ -73,7 +72,7 @@ def spec_of(client: str, scope: str) -> ClientSpec:
     """The client. Raises InvalidInput for an unknown one, or one without files in this scope."""
     spec = CLIENTS.get(client)
     if spec is None:
-        raise InvalidInput(f"'{client}' is no client.", hint=f"Use {', '.join(CLIENTS)}.", field="client")
+        raise InvalidInput(f"'{client}' is not a client.", hint=f"Use {', '.join(CLIENTS)}.", field="client")
     if not any(scope in file.paths for file in spec.files):
         raise InvalidInput(
             f"{spec.title} has no file of the scope '{scope}'.", hint=f"Use {USER}.", field="scope"
@@ -84,19 +83,19 @@ def spec_of(client: str, scope: str) -> ClientSpec:
 def plan(wish: Wish) -> list[FileChange]:
     """The change of each file of the client; nothing is written."""
     spec = spec_of(wish.client, wish.scope)
-    found = [plan_file(wish, file) for file in spec.files if wish.scope in file.paths]
+    found = [_plan_file(wish, file) for file in spec.files if wish.scope in file.paths]
     return [change for change in found if change is not None]
 
 
-def plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
+def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     """The change of one file; None if nothing of what is wished belongs into it."""
-    path = path_of(wish, file)
-    server = file.server(server_of(wish)) if file.server else None
-    hooks = hooks_of(wish, file)
+    path = _path_of(wish, file)
+    server = file.server(_server_of(wish)) if file.server else None
+    hooks = _hooks_of(wish, file)
     if server is None and not hooks and file.format is not Format.TOML:
         return None
-    block = toml_block(wish) if file.format is Format.TOML else ""
-    snippet = block or snippet_of(file, server, hooks)
+    block = _toml_block(wish) if file.format is Format.TOML else ""
+    snippet = block or _snippet_of(file, server, hooks)
     before: bytes | None = None
     try:
         before = read_file(path)
@@ -113,23 +112,22 @@ def plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     return FileChange(path, before, after, snippet)
 
 
-def path_of(wish: Wish, file: ConfigFile) -> Path:
-    """Where the file is."""
+def _path_of(wish: Wish, file: ConfigFile) -> Path:
     return (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
 
 
-def server_of(wish: Wish) -> McpServer:
+def _server_of(wish: Wish) -> McpServer:
     """The MCP server; a project's file is shared, so it names a variable instead of the token."""
-    reference = REFERENCES.get(wish.client, f"${{{TOKEN_VARIABLE}}}")
+    reference = REFERENCES.get(wish.client, f"${{{_TOKEN_VARIABLE}}}")
     return McpServer(f"{wish.url}/mcp", f"Bearer {reference if wish.scope == PROJECT else wish.token}")
 
 
-def hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
+def _hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
     """The wished hooks by the client's names of the events."""
     if file.hook is None:
         return {}
     wanted = {event for part in wish.parts for event in HOOK_PARTS[part]}
-    program = "loci-hook" if wish.scope == PROJECT else hook_program()
+    program = "loci-hook" if wish.scope == PROJECT else _hook_program()
     return {
         native: file.hook(f"{program} {wish.client} {event}")
         for event, native in file.events.items()
@@ -137,7 +135,7 @@ def hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
     }
 
 
-def hook_program() -> str:
+def _hook_program() -> str:
     """The program of the hooks by its path: a client that was not started in a shell knows no PATH of the person."""
     beside = Path(sys.executable).parent / "loci-hook"
     found = str(beside) if beside.exists() else shutil.which("loci-hook")
@@ -145,17 +143,17 @@ def hook_program() -> str:
     return shlex.join([found] if found else [sys.executable, hook_client.__file__])
 
 
-def toml_block(wish: Wish) -> str:
+def _toml_block(wish: Wish) -> str:
     """The MCP server for Codex, which takes a token from a variable under another name than a literal one."""
     lines = ["[mcp_servers.loci]", f"url = {json.dumps(f'{wish.url}/mcp')}"]
     if wish.scope == PROJECT:
-        lines.append(f'bearer_token_env_var = "{TOKEN_VARIABLE}"')
+        lines.append(f'bearer_token_env_var = "{_TOKEN_VARIABLE}"')
     else:
         lines.append(f"http_headers = {{ Authorization = {json.dumps(f'Bearer {wish.token}')} }}")
     return "\n".join(lines)
 
 
-def snippet_of(file: ConfigFile, server: dict[str, Any] | None, hooks: dict[str, dict[str, Any]]) -> str:
+def _snippet_of(file: ConfigFile, server: dict[str, Any] | None, hooks: dict[str, dict[str, Any]]) -> str:
     """What belongs into the file, for a person to merge."""
     keys = file.server_keys
     merged = merge_json(b"", server_keys=keys, server=server, hooks=hooks, always=file.always)
@@ -189,16 +187,16 @@ def hook_settings(ledger: Ledger, client: str) -> dict[str, Any]:
 
 
 def disconnect(client: str, ledger: Ledger, *, scope: str = USER, dry_run: bool = False) -> list[FileChange]:
-    """Take Loci out of the client's files: as they were, byte for byte, if nobody changed them since.
+    """Take Loci out of the client's files: as they were, byte for byte, if they are unchanged.
 
-    A file that somebody changed loses Loci's keys alone; one that no longer parses is left alone and named.
+    A file that was changed loses Loci's keys alone; one that no longer parses is left alone and named.
     """
     spec, key = spec_of(client, scope), key_of(client, scope)
     keys = {file.paths[scope]: file for file in spec.files if scope in file.paths}
     changes = []
     for name, entry in ledger.files(key).items():
         file = next(file for end, file in keys.items() if Path(name).as_posix().endswith(end))
-        changes.append(undo_file(Path(name), entry, file, ledger))
+        changes.append(_undo_file(Path(name), entry, file, ledger))
     if not dry_run:
         for change in changes:
             if change.is_deleted:
@@ -212,7 +210,7 @@ def disconnect(client: str, ledger: Ledger, *, scope: str = USER, dry_run: bool 
     return changes
 
 
-def undo_file(path: Path, entry: dict[str, Any], file: ConfigFile, ledger: Ledger) -> FileChange:
+def _undo_file(path: Path, entry: dict[str, Any], file: ConfigFile, ledger: Ledger) -> FileChange:
     """The change that takes Loci out of one file; an empty file is deleted if it was not there before."""
     try:
         now = read_file(path)

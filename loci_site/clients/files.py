@@ -26,7 +26,6 @@ class Ledger:
             return {}
 
     def files(self, key: str) -> dict[str, dict[str, Any]]:
-        """The files of one connection by path."""
         return dict(self.read().get(key, {}))
 
     def note(self, key: str, path: Path, *, before: bytes | None, after: bytes) -> None:
@@ -41,7 +40,6 @@ class Ledger:
         self._save(known)
 
     def forget(self, key: str) -> None:
-        """Remove a connection and its backups."""
         known = self.read()
         for entry in known.pop(key, {}).values():
             if backup := entry.get("backup"):
@@ -49,7 +47,7 @@ class Ledger:
         self._save(known)
 
     def original(self, entry: dict[str, Any], now: bytes) -> bytes | None:
-        """The file's earlier bytes if nobody changed it since; None if somebody did. Empty for a file that was not there."""
+        """The file's earlier bytes if it is unchanged, else None. Empty for a file that was not there."""
         if hashlib.sha256(now).hexdigest() != entry.get("written"):
             return None
         return Path(entry["backup"]).read_bytes() if entry.get("backup") else b""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from access.errors import InvalidInput
 
 BEGIN, END = "# loci: begin (written by 'loci connect'; 'loci disconnect' removes it)", "# loci: end"
-OWN_HOOK: Final = ("loci-hook", "loci_site/hooks/client.py")  # how a hook of Loci is known again
+_OWN_HOOK: Final = ("loci-hook", "loci_site/hooks/client.py")  # how a hook of Loci is known again
 _BLOCK = re.compile(rf"(?:\r?\n)?{re.escape(BEGIN)}.*?{re.escape(END)}(?:\r?\n)?", re.S)
 
 
@@ -33,7 +33,7 @@ def merge_json(
         NotMergeable: the file has comments, does not parse, or has something else where Loci's keys belong.
     """
     data = parse_json(old)
-    remove_own(data, server_keys)
+    _remove_own(data, server_keys)
     for name, value in always.items():
         data.setdefault(name, value)
     if server is not None:
@@ -47,21 +47,21 @@ def merge_json(
         events = child(data, "hooks", {})
         for event, hook in hooks.items():
             child(events, event, []).append(hook)
-    return render_json(data, like=old)
+    return _render_json(data, like=old)
 
 
 def unmerge_json(old: bytes, server_keys: tuple[str, ...]) -> bytes:
     """The file without what belongs to Loci, empty objects and lists that this leaves included."""
     data = parse_json(old)
-    remove_own(data, server_keys)
-    return render_json(data, like=old)
+    _remove_own(data, server_keys)
+    return _render_json(data, like=old)
 
 
-def remove_own(data: dict[str, Any], server_keys: tuple[str, ...]) -> None:
+def _remove_own(data: dict[str, Any], server_keys: tuple[str, ...]) -> None:
     """Take Loci's server and hooks out of the data."""
     if server_keys:
         place = data.get(server_keys[0])
-        if isinstance(place, dict) and is_own_server(place.get(server_keys[-1])):
+        if isinstance(place, dict) and _is_own_server(place.get(server_keys[-1])):
             del place[server_keys[-1]]
             if not place:
                 del data[server_keys[0]]
@@ -69,24 +69,23 @@ def remove_own(data: dict[str, Any], server_keys: tuple[str, ...]) -> None:
     if not isinstance(events, dict):
         return
     for event, entries in list(events.items()):
-        if isinstance(entries, list) and any(map(is_own_hook, entries)):
-            events[event] = [entry for entry in entries if not is_own_hook(entry)]
+        if isinstance(entries, list) and any(map(_is_own_hook, entries)):
+            events[event] = [entry for entry in entries if not _is_own_hook(entry)]
             if not events[event]:
                 del events[event]
     if not events:
         del data["hooks"]
 
 
-def is_own_server(server: Any) -> bool:
+def _is_own_server(server: Any) -> bool:
     """Whether a server is Loci's: its address ends as Loci's does."""
     urls = (server.get(name) for name in ("url", "httpUrl", "serverUrl")) if isinstance(server, dict) else ()
     return any(isinstance(url, str) and url.rstrip("/").endswith("/mcp") for url in urls)
 
 
-def is_own_hook(entry: Any) -> bool:
-    """Whether a hook runs Loci's program."""
+def _is_own_hook(entry: Any) -> bool:
     text = json.dumps(entry)
-    return any(name in text for name in OWN_HOOK)
+    return any(name in text for name in _OWN_HOOK)
 
 
 def child(data: dict[str, Any], name: str, empty: Any) -> Any:
@@ -101,15 +100,15 @@ def parse_json(old: bytes) -> dict[str, Any]:
     """The object in a file; an empty file has an empty one. Raises NotMergeable."""
     try:
         text = old.decode("utf-8-sig")
-        found = json.loads(text, object_pairs_hook=once_each) if text.strip() else {}
+        found = json.loads(text, object_pairs_hook=_once_each) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise NotMergeable(f"It has comments or is no plain JSON ({error}).") from None
+        raise NotMergeable(f"It has comments or is not plain JSON ({error}).") from None
     if not isinstance(found, dict):
         raise NotMergeable("It does not hold a JSON object.")
     return found
 
 
-def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The pairs as a dict; ValueError if a name comes twice, since one of them would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -117,7 +116,7 @@ def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def render_json(data: dict[str, Any], *, like: bytes) -> bytes:
+def _render_json(data: dict[str, Any], *, like: bytes) -> bytes:
     """The data in the manner of the earlier bytes: their indentation, line ends, mark of order and last line end."""
     text = like.decode("utf-8-sig", errors="replace")
     found = re.search(r"\n([ \t]+)\S", text)
@@ -132,7 +131,7 @@ def render_json(data: dict[str, Any], *, like: bytes) -> bytes:
 def merge_toml(old: bytes, block: str) -> bytes:
     """The file with Loci's block at its end, in place of an earlier one; nothing else changes."""
     plain = unmerge_toml(old)
-    text = read_toml(plain)
+    text = _read_toml(plain)
     if "loci" in tomllib.loads(text).get("mcp_servers", {}):
         raise NotMergeable("There is another server called 'loci' already.")
     end = "\r\n" if "\r\n" in text else "\n"
@@ -140,20 +139,19 @@ def merge_toml(old: bytes, block: str) -> bytes:
     merged = f"{text}{gap}{end if text else ''}{BEGIN}\n{block}\n{END}\n".replace("\r\n", "\n").replace(
         "\n", end
     )
-    read_toml(merged.encode())
+    _read_toml(merged.encode())
     return merged.encode()
 
 
 def unmerge_toml(old: bytes) -> bytes:
-    """The file without Loci's block."""
-    return _BLOCK.sub("", read_toml(old)).encode()
+    return _BLOCK.sub("", _read_toml(old)).encode()
 
 
-def read_toml(old: bytes) -> str:
+def _read_toml(old: bytes) -> str:
     """The text of a file that parses. Raises NotMergeable."""
     try:
         text = old.decode()
         tomllib.loads(text)
     except ValueError as error:
-        raise NotMergeable(f"It is no valid TOML ({error}).") from None
+        raise NotMergeable(f"It is not valid TOML ({error}).") from None
     return text

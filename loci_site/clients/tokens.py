@@ -20,7 +20,6 @@ def valid_token(secret: str) -> ApiToken | None:
 
 
 def make_client_token(client: str, *, user: "User", groups: list[Group], default: Group | None) -> str:
-    """The secret of a new token for a client on this machine."""
     name = f"{client} on {platform.node() or 'this machine'}"[:120]
     made = create_token(operator(), user=user, name=name, scopes=SCOPES, groups=groups, default_group=default)
     return made.secret

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config.notifications import Notifications, find_notification_conflicts
 from loci_site.config.readers import KEYS, read_environment, read_file
 from loci_site.config.sections import (
     SECTIONS,
@@ -21,18 +20,21 @@ from loci_site.config.sections import (
     Guard,
     Hooks,
     Maintenance,
+    Notifications,
     Retrieval,
     Server,
+    SignIn,
     Storage,
+    find_notification_conflicts,
+    find_sign_in_conflicts,
 )
-from loci_site.config.sign_in import SignIn, find_sign_in_conflicts
 from storage.encryption import KEY_BYTES, KEY_TEXT, VARIABLE
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
-SHORTEST_SECRET = 16  # characters
-REDIS_SCHEMES = ("redis", "rediss", "unix")
+_SHORTEST_SECRET = 16  # characters
+_REDIS_SCHEMES = ("redis", "rediss", "unix")
 DATABASE_SCHEMES = ("postgresql", "postgres")
 
 
@@ -101,13 +103,13 @@ def load_config(env: Mapping[str, str]) -> Config:
         replica_url=env.get("DATABASE_REPLICA_URL", "").strip(),
         **sections,
     )
-    errors += find_conflicts(config) + find_key_conflicts(config)
+    errors += _find_conflicts(config) + _find_key_conflicts(config)
     if errors:
         raise ConfigError(errors)
     return config
 
 
-def find_conflicts(config: Config) -> list[str]:
+def _find_conflicts(config: Config) -> list[str]:
     """Errors that only show between settings, or in the addresses they hold."""
     server = config.server
     errors = []
@@ -116,26 +118,26 @@ def find_conflicts(config: Config) -> list[str]:
             f"server.host is {server.host!r}, which other machines can reach, but server.allowed_hosts is empty: "
             "list the host names that clients use, such as LOCI_ALLOWED_HOSTS=memory.example.org"
         )
-    if 0 < len(server.metrics_token) < SHORTEST_SECRET:
+    if 0 < len(server.metrics_token) < _SHORTEST_SECRET:
         errors.append(
-            f"server.metrics_token is too short; it must have at least {SHORTEST_SECRET} characters"
+            f"server.metrics_token is too short; it must have at least {_SHORTEST_SECRET} characters"
         )
     for name, url in [("server.public_url", server.public_url)] + [
         ("server.allowed_origins", origin) for origin in server.allowed_origins
     ]:
-        if url and not is_web_address(url):
+        if url and not _is_web_address(url):
             errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
     errors.extend(find_sign_in_conflicts(config.sign_in))
     errors.extend(find_notification_conflicts(config.notifications))
     # They may contain a password, so their values are not shown.
-    if config.redis_url and not has_scheme(config.redis_url, REDIS_SCHEMES):
+    if config.redis_url and not _has_scheme(config.redis_url, _REDIS_SCHEMES):
         errors.append("variable REDIS_URL must have the form redis://host:port/0")
-    if config.database_url and not has_scheme(config.database_url, DATABASE_SCHEMES):
+    if config.database_url and not _has_scheme(config.database_url, DATABASE_SCHEMES):
         errors.append(
             "variable DATABASE_URL must have the form postgresql://user@host:port/name; for SQLite unset it: the setting "
             "storage.database names the file"
         )
-    if config.replica_url and not (config.database_url and has_scheme(config.replica_url, DATABASE_SCHEMES)):
+    if config.replica_url and not (config.database_url and _has_scheme(config.replica_url, DATABASE_SCHEMES)):
         errors.append(
             "variable DATABASE_REPLICA_URL must have the form postgresql://user@host:port/name, and DATABASE_URL must name"
             " the database that it is a replica of"
@@ -143,7 +145,7 @@ def find_conflicts(config: Config) -> list[str]:
     return errors
 
 
-def find_key_conflicts(config: Config) -> list[str]:
+def _find_key_conflicts(config: Config) -> list[str]:
     """Errors in the settings that locate an encrypted store's key; the key itself is read later."""
     storage, file = config.storage, config.storage.key_file
     if storage.encryption == "none":
@@ -165,7 +167,6 @@ def find_key_conflicts(config: Config) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """True if the address or name is reachable from this machine only."""
     if host.casefold() in LOOPBACK_NAMES:
         return True
     try:
@@ -174,7 +175,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def is_web_address(url: str) -> bool:
+def _is_web_address(url: str) -> bool:
     """True for an http or https URL with a host and, if it names one, a valid port."""
     try:
         parts = urlsplit(url)
@@ -183,8 +184,7 @@ def is_web_address(url: str) -> bool:
         return False
 
 
-def has_scheme(url: str, schemes: tuple[str, ...]) -> bool:
-    """True if the URL parses and its scheme is one of these."""
+def _has_scheme(url: str, schemes: tuple[str, ...]) -> bool:
     try:
         return urlsplit(url).scheme in schemes
     except ValueError:

@@ -9,23 +9,26 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's name
+from django.db import connections
 from django.utils.translation import gettext
 
+from access.errors import Unavailable
 from guard.injection.classifier import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from loci_site.config.readers import removed_settings
+from loci_site.config.sections import Maintenance
 from storage.sqlite.driver import Driver, driver_of_settings
 from storage.sqlite.features import find_missing_features
 from storage.version import install_extra
 
 TAG = "loci"
-OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @register(TAG)
-def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
     return [] if settings.LOCI.database_url else sqlite_messages(driver_of_settings())
 
@@ -37,13 +40,13 @@ def check_home(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
 
 
 @register(TAG)
-def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that off loopback the allowed host names are listed."""
     return host_messages(settings.LOCI)
 
 
 @register(TAG)
-def check_removed(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_removed(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that no former setting is set, since it no longer does anything."""
     found = removed_settings(settings.LOCI.home / "config.toml", os.environ)
     if not found:
@@ -81,7 +84,7 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
 
 
 @register(TAG)
-def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the package for OpenID Connect is installed if a provider is set."""
     if not settings.LOCI.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
         return []
@@ -92,9 +95,50 @@ def check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Che
 
 
 @register(TAG)
-def check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def _check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that only the owner can read the store's key, and that the database supports encryption."""
     return encryption_messages(settings.LOCI)
+
+
+@register(Tags.database)
+def indexes_are_whole(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Report virtual tables, views and triggers of the SQL files that the database lacks."""
+    from memories.search.base import search_index  # noqa: PLC0415 - most commands need no search
+
+    errors: list[CheckMessage] = []
+    for alias in databases or []:
+        if "memories_memory" not in connections[alias].introspection.table_names():
+            continue
+        try:
+            missing = search_index().missing_objects()
+        except Unavailable as error:
+            errors.append(Error(error.message, hint=error.hint, id="memories.E002"))
+            continue
+        if missing:
+            errors.append(
+                Error(
+                    f"The search indexes lack {', '.join(missing)}: new memories cannot be found.",
+                    hint="Run 'loci migrate' (restores them), then 'loci doctor --repair'.",
+                    id="memories.E001",
+                )
+            )
+    return errors
+
+
+@register(TAG)
+def _check_summariser(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Check that the class named by maintenance.summariser can be imported and used; the default one can."""
+    if settings.LOCI.maintenance.summariser == Maintenance().summariser:
+        return []
+    from maintenance.cycle.compaction.summary import get_summariser  # noqa: PLC0415 - most commands need no cycle
+
+    try:
+        get_summariser()
+    except Unavailable as error:
+        return [Error(error.message, hint=error.hint, id="maintenance.E001")]
+    return []
 
 
 def encryption_messages(config: Config) -> list[CheckMessage]:
@@ -117,12 +161,14 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
                 gettext(
                     "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be."
                 ),
-                hint=gettext("Set files.beside_encryption = true if that is meant."),
+                hint=gettext(
+                    "To keep plain files next to an encrypted store, set files.beside_encryption = true."
+                ),
                 id="loci.W006",
             )
         )
     path = config.storage.key_file
-    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & OTHER_USERS:
+    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & _OTHER_USERS:
         return found
     return [
         *found,
@@ -157,7 +203,7 @@ def home_messages(config: Config) -> list[CheckMessage]:
             id="loci.W001",
         )
         for path, mode in private
-        if path.exists() and path.stat().st_mode & OTHER_USERS
+        if path.exists() and path.stat().st_mode & _OTHER_USERS
     ]
 
 

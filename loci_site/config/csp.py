@@ -20,14 +20,14 @@ _PAGE = (
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'{targets}; frame-ancestors 'none'"
 )
 # Pages under these paths use unfold.
-UNFOLD_PATHS = ("/admin/", "/oauth/")
+_UNFOLD_PATHS = ("/admin/", "/oauth/")
 
 
 def policy_of(request: HttpRequest, response: HttpResponseBase) -> str:
     """The policy for a response: that of a page if it is HTML, else one that loads nothing."""
     if not response.get("Content-Type", "").startswith("text/html"):
         return DATA
-    scripts = " 'unsafe-eval'" if request.path.startswith(UNFOLD_PATHS) else ""
+    scripts = " 'unsafe-eval'" if request.path.startswith(_UNFOLD_PATHS) else ""
     # The consent page's form redirects to the requesting program; browsers count that as the form's target.
     target = getattr(response, "loci_form_targets", "")
     return _PAGE.format(scripts=scripts, targets=f" {target}" if target else "")
@@ -39,17 +39,17 @@ def content_policy(get_response: Handler) -> Handler:
     if iscoroutinefunction(get_response):
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
-            return add_policy(request, await get_response(request))
+            return _add_policy(request, await get_response(request))
 
         return answer_in_loop
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        return add_policy(request, get_response(request))  # type: ignore[arg-type]
+        return _add_policy(request, get_response(request))  # type: ignore[arg-type]
 
     return answer
 
 
-def add_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _add_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Set the policy's header, unless the view has set its own."""
     response.headers.setdefault(HEADER, policy_of(request, response))
     return response

@@ -9,7 +9,7 @@ from loci_site.config.sections import Storage
 from storage.postgresql.replica import REPLICA
 
 # Set on every connection; Django itself turns foreign keys on, and `timeout` sets the busy timeout.
-PRAGMAS = (
+_PRAGMAS = (
     # Rewritten and purged rows must not survive in free space.
     "secure_delete=ON",
     "journal_mode=WAL",  # readers do not wait for the writer
@@ -18,22 +18,21 @@ PRAGMAS = (
     "journal_size_limit=67108864",  # 64 MiB: the WAL file shrinks again after a large import
     "temp_store=MEMORY",
 )
-BUSY_TIMEOUT_S = 20.0  # how long a write waits for other writes
-CACHE_MB = 16  # of pages, for each connection
-ENCRYPTED_CACHE_MB = 64  # recall in a group of 18,000 memories takes 2 % less: docs/speed.md
+_BUSY_TIMEOUT_S = 20.0  # how long a write waits for other writes
+_CACHE_MB = 16  # of pages, for each connection
+_ENCRYPTED_CACHE_MB = 64  # recall in a group of 18,000 memories takes 2 % less: docs/speed.md
 
 
 def all_databases(config: Config) -> dict[str, dict[str, Any]]:
     """DATABASES: the store, and the replica if there is one."""
-    found = {"default": database_settings(config)}
+    found = {"default": _database_settings(config)}
     if config.replica_url:
         threshold = config.storage.prepare_threshold
         found[REPLICA] = postgresql_settings(config.replica_url, prepare_threshold=threshold)
     return found
 
 
-def database_settings(config: Config) -> dict[str, Any]:
-    """The `default` entry of DATABASES."""
+def _database_settings(config: Config) -> dict[str, Any]:
     if config.database_url:
         return postgresql_settings(config.database_url, prepare_threshold=config.storage.prepare_threshold)
     return sqlite_settings(config.storage.database, storage=config.storage)
@@ -42,14 +41,14 @@ def database_settings(config: Config) -> dict[str, Any]:
 def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
     """Settings for SQLite with Loci's own backend: one writer at a time, and writers wait instead of failing."""
     # A negative cache size is in KiB, a positive one in pages.
-    cache_mb = CACHE_MB if storage.encryption == "none" else ENCRYPTED_CACHE_MB
-    pragmas = (*PRAGMAS, f"cache_size=-{cache_mb * 1024}")
+    cache_mb = _CACHE_MB if storage.encryption == "none" else _ENCRYPTED_CACHE_MB
+    pragmas = (*_PRAGMAS, f"cache_size=-{cache_mb * 1024}")
     return {
         "ENGINE": "storage.sqlite",
         "NAME": str(database),
         "CONN_MAX_AGE": None,
         "OPTIONS": {
-            "timeout": BUSY_TIMEOUT_S,
+            "timeout": _BUSY_TIMEOUT_S,
             # A deferred transaction that reads before it writes fails at once if another connection wrote in between.
             "transaction_mode": "IMMEDIATE",
             "init_command": ";".join(f"PRAGMA {pragma}" for pragma in pragmas),

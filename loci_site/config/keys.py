@@ -8,8 +8,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-TRUE_WORDS = ("1", "true", "yes", "on")
-FALSE_WORDS = ("0", "false", "no", "off")
+_TRUE_WORDS = ("1", "true", "yes", "on")
+_FALSE_WORDS = ("0", "false", "no", "off")
 
 
 class WrongValue(ValueError):
@@ -65,7 +65,6 @@ class ConfigKey:
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -77,9 +76,9 @@ class ConfigKey:
         """The checked value of an environment variable's text."""
         value: Any = text.strip()
         if self.kind is bool:
-            if value.casefold() not in TRUE_WORDS + FALSE_WORDS:
+            if value.casefold() not in _TRUE_WORDS + _FALSE_WORDS:
                 raise WrongValue(self.allowed)
-            value = value.casefold() in TRUE_WORDS
+            value = value.casefold() in _TRUE_WORDS
         elif self.kind in (int, float):
             try:
                 value = self.kind(value)

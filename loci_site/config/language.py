@@ -16,7 +16,7 @@ from access.sign_in.preferences import preference_of_user, zone_of
 from loci_site.config.csp import Handler
 
 # Programs read these: their answers are English and their times UTC, whoever asks.
-MACHINE_PATHS = ("/api/", "/mcp", "/hooks/", "/health", "/metrics", "/static/", "/.well-known/")
+_MACHINE_PATHS = ("/api/", "/mcp", "/hooks/", "/health", "/metrics", "/static/", "/.well-known/")
 
 
 @sync_and_async_middleware
@@ -25,32 +25,31 @@ def page_language(get_response: Handler) -> Handler:
     if iscoroutinefunction(get_response):
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
-            if is_for_machines(request):
+            if _is_for_machines(request):
                 untouched: HttpResponseBase = await get_response(request)
                 return untouched
             # The session and the user are rows: reading them in the loop would block it.
-            preference = await sync_to_async(preference_of_request)(request)
-            with as_preferred(request, preference) as language:
-                return add_language(await get_response(request), language)
+            preference = await sync_to_async(_preference_of_request)(request)
+            with _as_preferred(request, preference) as language:
+                return _add_language(await get_response(request), language)
 
         return answer_in_loop
 
     def answer(request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if is_for_machines(request):
+        if _is_for_machines(request):
             return get_response(request)
-        with as_preferred(request, preference_of_request(request)) as language:
-            return add_language(get_response(request), language)  # type: ignore[arg-type]
+        with _as_preferred(request, _preference_of_request(request)) as language:
+            return _add_language(get_response(request), language)  # type: ignore[arg-type]
 
     return answer
 
 
-def is_for_machines(request: HttpRequest) -> bool:
-    """Whether a program reads the answer."""
-    return request.path.startswith(MACHINE_PATHS)
+def _is_for_machines(request: HttpRequest) -> bool:
+    return request.path.startswith(_MACHINE_PATHS)
 
 
-def preference_of_request(request: HttpRequest) -> Preference:
-    """The caller's preferences; the defaults for a visitor. No query beside those for session and user."""
+def _preference_of_request(request: HttpRequest) -> Preference:
+    """The caller's preferences; the defaults for a visitor. No query besides those for session and user."""
     request.loci_preference = preference_of_user(request.user)  # type: ignore[attr-defined]
     return request.loci_preference  # type: ignore[attr-defined, no-any-return]
 
@@ -64,7 +63,7 @@ def language_of(request: HttpRequest, preference: Preference) -> str:
 
 
 @contextmanager
-def as_preferred(request: HttpRequest, preference: Preference) -> Iterator[str]:
+def _as_preferred(request: HttpRequest, preference: Preference) -> Iterator[str]:
     """Activate language and zone, and restore what was active."""
     language = language_of(request, preference)
     request.LANGUAGE_CODE = language  # as Django's own middleware does
@@ -72,7 +71,7 @@ def as_preferred(request: HttpRequest, preference: Preference) -> Iterator[str]:
         yield language
 
 
-def add_language(response: HttpResponseBase, language: str) -> HttpResponseBase:
+def _add_language(response: HttpResponseBase, language: str) -> HttpResponseBase:
     """Set the headers that tell caches and browsers of the language."""
     response.headers.setdefault("Content-Language", language)
     patch_vary_headers(response, ("Accept-Language",))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LINE = "{asctime} {process} {levelname} {name}: {message}"
 FILE = "loci.log"
-FILES_KEPT = 5  # older ones
+_FILES_KEPT = 5  # older ones
 # Set by `up` for its processes: commands, which may be many and short, log to stderr alone.
 SERVING_VARIABLE = "LOCI_UP"
 
@@ -27,7 +27,7 @@ SERVING_VARIABLE = "LOCI_UP"
 _MAY_HOLD_SECRET = re.compile(r"[A-Za-z0-9_]{17}|%[0-9A-Fa-f]{2}|://[^/\s]{1,200}@")
 
 
-class RefusedHost(logging.Filter):
+class _RefusedHost(logging.Filter):
     """Turns the error for an unknown host name into one line that names the setting."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -41,7 +41,7 @@ class RefusedHost(logging.Filter):
         return True
 
 
-def without_secrets(line: str) -> str:
+def _without_secrets(line: str) -> str:
     """The line with secrets of a published format masked, such as a token in the address of a request that failed.
 
     Without a fingerprint: the log may be written before the settings are read.
@@ -54,17 +54,13 @@ def without_secrets(line: str) -> str:
     return mask(line, found, fingerprint=lambda value: "masked") if found else line
 
 
-class PlainLine(logging.Formatter):
-    """A record as text."""
-
+class _PlainLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, and the traceback of an error."""
-        return without_secrets(super().format(record))
+        return _without_secrets(super().format(record))
 
 
 class JsonLine(logging.Formatter):
-    """A record as one line of JSON."""
-
     def format(self, record: logging.LogRecord) -> str:
         """The object: time (UTC), level, logger, process, message, and the traceback of an error."""
         line = {
@@ -72,10 +68,10 @@ class JsonLine(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "process": record.process,
-            "message": without_secrets(record.getMessage()),
+            "message": _without_secrets(record.getMessage()),
         }
         if record.exc_info:
-            line["error"] = without_secrets(self.formatException(record.exc_info))
+            line["error"] = _without_secrets(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -132,7 +128,7 @@ def logging_settings(config: "Config", env: Mapping[str, str]) -> dict[str, Any]
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": line_format, "form": config.server.log_format}},
-        "filters": {"refused_host": {"()": RefusedHost}},
+        "filters": {"refused_host": {"()": _RefusedHost}},
         "handlers": handlers,
         "root": {"handlers": [*handlers], "level": level},
         "loggers": {
@@ -153,14 +149,13 @@ def logging_settings(config: "Config", env: Mapping[str, str]) -> dict[str, Any]
 
 
 def line_format(form: str) -> logging.Formatter:
-    """The formatter of `server.log_format`."""
-    return JsonLine() if form == "json" else PlainLine(LINE, style="{")
+    return JsonLine() if form == "json" else _PlainLine(LINE, style="{")
 
 
 def file_handler(config: "Config") -> RotatingFile:
     """The handler of LOCI_HOME/logs/loci.log, which opens the file with the first line."""
     server = config.server
-    return RotatingFile(config.home / "logs" / FILE, max_bytes=server.log_file_mb * 1024**2, kept=FILES_KEPT)
+    return RotatingFile(config.home / "logs" / FILE, max_bytes=server.log_file_mb * 1024**2, kept=_FILES_KEPT)
 
 
 def log_to_file(config: "Config") -> None:

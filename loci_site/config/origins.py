@@ -25,7 +25,7 @@ class SettingRow:
 
 def effective_settings(config: Config, env: Mapping[str, str]) -> list[SettingRow]:
     """Every setting in the order of the reference; the value of REDIS_URL, which may hold a password, is not among them."""
-    stated = read_table(config.home / FILE)
+    stated = _read_table(config.home / FILE)
     rows = []
     for section, specs in KEYS.items():
         for name, spec in specs.items():
@@ -39,9 +39,9 @@ def effective_settings(config: Config, env: Mapping[str, str]) -> list[SettingRo
                     if in_file is None
                     else checked(spec, in_file, config)
                 )
-                coming = show_value(planned) if planned != running else ""
+                coming = _show_value(planned) if planned != running else ""
             origin = variable or (FILE if in_file is not None else DEFAULT)
-            shown = show_value(running)
+            shown = _show_value(running)
             if spec.is_secret:
                 shown, coming = ("set" if running else "none"), ("another one" if coming else "")
             rows.append(SettingRow(section, name, shown, origin, spec.meaning, coming))
@@ -56,7 +56,7 @@ def checked(spec: Any, value: Any, config: Config) -> Any:
         return value
 
 
-def read_table(path: Path) -> dict[str, dict[str, Any]]:
+def _read_table(path: Path) -> dict[str, dict[str, Any]]:
     """The sections of config.toml; empty if there is no readable file."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def read_table(path: Path) -> dict[str, dict[str, Any]]:
     return {name: entries for name, entries in table.items() if isinstance(entries, dict)}
 
 
-def show_value(value: Any) -> str:
+def _show_value(value: Any) -> str:
     """A value in the spelling of config.toml; "none" if it is empty."""
     if isinstance(value, bool):
         return str(value).lower()

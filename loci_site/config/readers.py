@@ -12,7 +12,7 @@ KEYS: dict[str, dict[str, ConfigKey]] = {name: keys_of(name, declared) for name,
 
 
 def read_file(path: Path, values: dict[str, dict[str, Any]]) -> list[str]:
-    """Read config.toml into `values`; a missing file is no error. Relative paths start at its folder."""
+    """Read config.toml into `values`; a missing file is not an error. Relative paths start at its folder."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -22,13 +22,13 @@ def read_file(path: Path, values: dict[str, dict[str, Any]]) -> list[str]:
     errors = []
     for section, entries in table.items():
         if section not in KEYS or not isinstance(entries, dict):
-            errors.append(f"{path}: {describe_wrong_section(section)}")
+            errors.append(f"{path}: {_describe_wrong_section(section)}")
             continue
         for name, value in entries.items():
             if name in REMOVED.get(section, ()):
                 continue
             if name not in KEYS[section]:
-                errors.append(f"{path}: {describe_unknown_key(section, name)}")
+                errors.append(f"{path}: {_describe_unknown_key(section, name)}")
                 continue
             try:
                 values[section][name] = KEYS[section][name].checked(value, base=path.parent)
@@ -83,7 +83,7 @@ def _removed_names() -> list[tuple[str, str]]:
     ]
 
 
-def describe_wrong_section(section: str) -> str:
+def _describe_wrong_section(section: str) -> str:
     """What is wrong with a top-level name of config.toml, and where it belongs."""
     if section in KEYS:
         return f"{section} must be a section: write [{section}] on a line of its own"
@@ -93,7 +93,7 @@ def describe_wrong_section(section: str) -> str:
     return f"no section [{section}]; " + (nearest(section, KEYS) or "the sections are " + ", ".join(KEYS))
 
 
-def describe_unknown_key(section: str, name: str) -> str:
+def _describe_unknown_key(section: str, name: str) -> str:
     """Why the key is not accepted: the section it belongs to, the nearest name, or the section's keys."""
     owners = [other for other, specs in KEYS.items() if name in specs]
     if owners:

@@ -27,10 +27,10 @@ from memories.store import store
 from memories.types import Type
 
 logger = logging.getLogger(__name__)
-HELD_BACK: Final = "a hook captured it, and a person decides about captures"
+_HELD_BACK: Final = "a hook captured it, and a person decides about captures"
 SAID, DECISION, COMMIT = "said", "decision", "commit"
 MIN_WORDS, MIN_CHARS, MAX_CHARS = 2, 12, 2000
-MAX_CAPTURES: Final = 5  # of one text
+_MAX_CAPTURES: Final = 5  # of one text
 _WORDS = {name: "|".join(lines) for name, lines in read_sections("captures").items()}
 _REMEMBER = re.compile(rf"(?:{_WORDS['remember']})\s+(?P<text>.+)", re.I | re.S)
 _RULE = re.compile(rf"(?:{_WORDS['rule']})[\s,:]", re.I)
@@ -43,24 +43,24 @@ _ONLY_POINTS = re.compile(r"(?:when|how|me|to|this|that|it|them)\b", re.I)
 
 
 @dataclass(frozen=True)
-class Capture:
+class _Capture:
     """A text worth keeping, and the tag that says why."""
 
     text: str
     tag: str
 
 
-def find_captures(prompt: str) -> list[Capture]:
+def find_captures(prompt: str) -> list[_Capture]:
     """What a cleaned prompt asks to be remembered, and decisions in it; each a sentence at the start of which it says so."""
-    found = [said_in(sentence) or decided_in(sentence) for sentence in sentences_of(prompt)]
-    return [capture for capture in found if capture is not None][:MAX_CAPTURES]
+    found = [_said_in(sentence) or _decided_in(sentence) for sentence in sentences_of(prompt)]
+    return [capture for capture in found if capture is not None][:_MAX_CAPTURES]
 
 
-def find_decisions(answer: str) -> list[Capture]:
+def find_decisions(answer: str) -> list[_Capture]:
     """The decisions with a reason in an answer of the agent."""
-    found = map(decided_in, sentences_of(answer))
+    found = map(_decided_in, sentences_of(answer))
     return [capture for capture in found if capture is not None and _REASON.search(capture.text)][
-        :MAX_CAPTURES
+        :_MAX_CAPTURES
     ]
 
 
@@ -70,21 +70,20 @@ def sentences_of(text: str) -> list[str]:
     return [part for part in parts if MIN_CHARS <= len(part) <= MAX_CHARS and not part.endswith("?")]
 
 
-def said_in(sentence: str) -> Capture | None:
+def _said_in(sentence: str) -> _Capture | None:
     """What a sentence asks to be remembered; None if it asks nothing, or points into the conversation."""
     asked = _REMEMBER.match(sentence)
     text = asked["text"].strip() if asked else sentence if _RULE.match(sentence) else ""
     is_empty = len(set(content_words(text))) < MIN_WORDS or _ONLY_POINTS.match(text) is not None
-    return None if not text or is_empty or POINTS_HERE.search(text) else Capture(text, SAID)
+    return None if not text or is_empty or POINTS_HERE.search(text) else _Capture(text, SAID)
 
 
-def decided_in(sentence: str) -> Capture | None:
-    """A decision that a sentence begins with."""
+def _decided_in(sentence: str) -> _Capture | None:
     is_one = _DECISION.match(sentence) and not POINTS_HERE.search(sentence)
-    return Capture(sentence, DECISION) if is_one else None
+    return _Capture(sentence, DECISION) if is_one else None
 
 
-def capture_of(call: HookCall) -> list[Capture]:
+def capture_of(call: HookCall) -> list[_Capture]:
     """The captures of a call, cheap enough to look before anything is opened."""
     if call.event is HookEvent.PROMPT:
         return find_captures(clean_prompt(call.prompt))
@@ -96,15 +95,15 @@ def keep_captures(actor: Actor, call: HookCall) -> int:
     row = find_session(actor, call)
     if row is None or row.is_off or row.group is None or left_of(actor) < 1:
         return 0
-    known = [fold(text) for text in injected_texts(row)]
+    known = [fold(text) for text in _injected_texts(row)]
     drafts = [draft_of(call, capture) for capture in capture_of(call) if not is_known(capture.text, known)]
     writer = replace(actor, is_prompt=call.event is HookEvent.PROMPT)
     return sum(keep(writer, row, draft) for draft in drafts) + sum(
-        keep(actor, row, draft) for draft in commit_drafts(call, row)
+        keep(actor, row, draft) for draft in _commit_drafts(call, row)
     )
 
 
-def injected_texts(row: HookSession) -> list[str]:
+def _injected_texts(row: HookSession) -> list[str]:
     """The texts that the session was given: an answer that repeats one says nothing new."""
     return list(Memory.objects.filter(id__in=injected_ids(row)).values_list("content", flat=True))
 
@@ -115,7 +114,7 @@ def is_known(text: str, known: list[str]) -> bool:
     return any(said in each or each in said for each in known)
 
 
-def draft_of(call: HookCall, capture: Capture) -> Draft:
+def draft_of(call: HookCall, capture: _Capture) -> Draft:
     """The draft of a capture; the same words in the same session are stored once."""
     digest = hashlib.sha256(capture.text.encode()).hexdigest()[:12]
     return Draft(
@@ -127,12 +126,12 @@ def draft_of(call: HookCall, capture: Capture) -> Draft:
     )
 
 
-def commit_drafts(call: HookCall, row: HookSession) -> list[Draft]:
+def _commit_drafts(call: HookCall, row: HookSession) -> list[Draft]:
     """Events of the commits made since the session began, each stored once whatever client reports it."""
     since = row.started_at.timestamp()
     return [
         Draft(
-            f"Commit {commit.sha[:10]}{f' on {call.place.branch}' if call.place.branch else ''}: {without_trailers(commit.message)}",
+            f"Commit {commit.sha[:10]}{f' on {call.place.branch}' if call.place.branch else ''}: {_without_trailers(commit.message)}",
             type=Type.EPISODIC,
             tags=(COMMIT,),
             source="hook:git",
@@ -145,7 +144,7 @@ def commit_drafts(call: HookCall, row: HookSession) -> list[Draft]:
     ]
 
 
-def without_trailers(message: str) -> str:
+def _without_trailers(message: str) -> str:
     """The message without lines such as Signed-off-by at its end."""
     return re.sub(r"(?:\n+[A-Z][\w-]+(?:-by|-Id|-on): .*)+\s*\Z", "", message).strip()
 
@@ -154,7 +153,7 @@ def keep(actor: Actor, row: HookSession, draft: Draft) -> bool:
     """Store a draft; a text that is refused is left out."""
     assert row.group is not None  # noqa: S101 - for the type checker: the caller has looked
     is_live = row.group.captures == CaptureRule.LIVE and DECISION not in draft.tags
-    writer = replace(actor, client=row.client, held_back="" if is_live else HELD_BACK)
+    writer = replace(actor, client=row.client, held_back="" if is_live else _HELD_BACK)
     try:
         store(writer, replace(draft, group=row.group.slug))
     except LociError as error:

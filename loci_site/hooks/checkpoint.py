@@ -18,16 +18,16 @@ from memories.sessions.checkpoints import save_checkpoint
 
 HOOK_THREAD: Final = "sessions of "  # and the client's name: the thread of its checkpoints
 MAX_GOAL_CHARS, MAX_REQUEST_CHARS, MAX_ANSWER_CHARS, MAX_SUMMARY_CHARS = 500, 300, 1000, 2000
-MAX_REQUESTS: Final = 3
-WITHOUT_END: Final = frozenset({"codex"})  # clients that report no end: each answer may be the last
-SHORT_ID: Final = re.compile(r"\b[0-9a-f]{8}\b", re.I)
+_MAX_REQUESTS: Final = 3
+_WITHOUT_END: Final = frozenset({"codex"})  # clients that report no end: each answer may be the last
+_SHORT_ID: Final = re.compile(r"\b[0-9a-f]{8}\b", re.I)
 TEXTS: Final = ("goal", "requests", "answer", "summary")  # the parts that quote what was said
 
 
 def note_prompt(row: HookSession, prompt: str) -> None:
     """Add a prompt to what the session's checkpoint will say."""
     prompt = as_stored(row, prompt, Door.PROMPT)
-    requests = [*row.state.get("requests", ()), prompt[:MAX_REQUEST_CHARS]][-MAX_REQUESTS:]
+    requests = [*row.state.get("requests", ()), prompt[:MAX_REQUEST_CHARS]][-_MAX_REQUESTS:]
     change_state(row, goal=row.state.get("goal") or prompt[:MAX_GOAL_CHARS], requests=requests)
 
 
@@ -37,14 +37,14 @@ def note_answer(actor: Actor, call: HookCall) -> None:
     answer = clean_prompt(call.answer)
     if row is not None and not row.is_off and answer:
         change_state(row, answer=as_stored(row, answer)[-MAX_ANSWER_CHARS:])
-        note_cited(row, answer)
-        if call.client in WITHOUT_END and row.group is not None and row.state.get("goal"):
-            save_session(actor, row)
+        _note_cited(row, answer)
+        if call.client in _WITHOUT_END and row.group is not None and row.state.get("goal"):
+            _save_session(actor, row)
 
 
-def note_cited(row: HookSession, answer: str) -> None:
+def _note_cited(row: HookSession, answer: str) -> None:
     """Mark the injected memories whose short ids an answer names."""
-    named = {word.lower() for word in SHORT_ID.findall(answer)}
+    named = {word.lower() for word in _SHORT_ID.findall(answer)}
     rows = HookInjection.objects.filter(session=row, used_at=None) if named else HookInjection.objects.none()
     used = [each.key for each in rows if short_id(each.memory_id) in named]
     HookInjection.objects.filter(key__in=used).update(used_at=timezone.now())
@@ -67,10 +67,10 @@ def end_or_compact(actor: Actor, call: HookCall) -> None:
     said = {**as_stored(row, place), "summary": summary}
     change_state(row, **{name: value for name, value in said.items() if value})
     if row.state.get("goal"):
-        save_session(actor, row)
+        _save_session(actor, row)
 
 
-def save_session(actor: Actor, row: HookSession) -> None:
+def _save_session(actor: Actor, row: HookSession) -> None:
     """Save the session's state as its only checkpoint, without the quoted text if that may not be stored.
 
     It may quote a withdrawn text, or be from before the group's rules were made stricter.

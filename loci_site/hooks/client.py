@@ -1,7 +1,7 @@
 """`loci-hook CLIENT EVENT`: hands a client's hook to Loci and prints the answer. Standard library only, and no Django.
 
 It may never disturb the client: whatever goes wrong, it prints nothing and ends with status 0 within a second. What
-could not be sent waits in a file beside the token, without secrets, and goes with the next call.
+could not be sent waits in a file next to the token, without secrets, and goes with the next call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Values = dict[str, Any]
 WANTED: list[bytes] = []  # the header by which a server asks which commits the head contains
-LATE_EVENTS = ("session-start", "session-end")  # the calls that send the spool: nobody types meanwhile
+LATE_EVENTS = ("session-start", "session-end")  # the calls that send the spool: the person is not typing
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         sys.stdout.flush()
     except BaseException:  # noqa: S110 - a hook that fails must not be noticed
         pass
-    os._exit(0)  # without waiting for threads, or for a pipe that nobody reads
+    os._exit(0)  # without waiting for threads, or for a pipe without a reader
 
 
 def stop_at(deadline: float) -> None:
@@ -86,7 +86,6 @@ def read_input(deadline: float) -> bytes:
 
 
 def folder_of(sent: Values) -> str:
-    """The folder of the session."""
     roots = sent.get("workspace_roots") or sent.get("workspaceRoots") or [""]
     return str(sent.get("cwd") or roots[0] or os.getcwd())  # noqa: PTH109
 
@@ -106,7 +105,6 @@ def parents(folder: str) -> list[str]:
 
 
 def home() -> str:
-    """The folder of the hooks' settings."""
     return os.path.join(os.environ.get("LOCI_HOME", "").strip() or os.path.expanduser("~/.loci"), "hooks")  # noqa: PTH111, PTH118
 
 
@@ -235,7 +233,6 @@ def run_git(folder: str, *words: str, given: str = "") -> list[str] | None:
 
 
 def text_of(path: str) -> str:
-    """A file's text; empty without one."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             return file.read(1 << 20)
@@ -324,7 +321,6 @@ def unchunk(body: bytes) -> bytes:
 
 
 def spool_of(client: str) -> str:
-    """The file of what could not be sent."""
     return os.path.join(home(), f"{client}.spool")  # noqa: PTH118
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from access.groups.guarding import safe_label
 
-MAX_TEXT_CHARS: Final = 32_000  # of a prompt or an answer; what follows is not read
+_MAX_TEXT_CHARS: Final = 32_000  # of a prompt or an answer; what follows is not read
 MAX_FILES, MAX_COMMITS = 30, 50
 
 
@@ -34,9 +34,7 @@ class SessionPlace:
 
 
 @dataclass(frozen=True)
-class Commit:
-    """A commit that was made during a session."""
-
+class _Commit:
     sha: str
     at: int  # seconds since the epoch
     message: str
@@ -46,7 +44,7 @@ class Commit:
 class HookCall:
     """One call of a hook. `source` says why a session started or ended, `summary` is the client's own of a compaction.
 
-    A late one comes from the spool of `loci-hook`: nobody waits for its answer.
+    A late one comes from the spool of `loci-hook`: its answer is not awaited.
     """
 
     client: str
@@ -58,7 +56,7 @@ class HookCall:
     answer: str = ""
     summary: str = ""
     files: tuple[str, ...] = ()
-    commits: tuple[Commit, ...] = ()
+    commits: tuple[_Commit, ...] = ()
     is_ignored: bool = False
     is_late: bool = False
 
@@ -105,13 +103,13 @@ def read_call(client: str, event: str, sent: Any) -> HookCall | None:
         client=client,
         event=HookEvent(event),
         session=session,
-        place=read_place(sent, ours),
+        place=_read_place(sent, ours),
         source=text_of(sent, "source", "reason", "trigger")[:40],
-        prompt=prompt_of(sent),
+        prompt=_prompt_of(sent),
         answer=text_of(sent, "last_assistant_message", "prompt_response", "text"),
         summary=text_of(sent, "compact_summary"),
         files=tuple(str(each)[:300] for each in list_of(ours, "files")[:MAX_FILES]),
-        commits=tuple(read_commits(list_of(ours, "commits")[:MAX_COMMITS])),
+        commits=tuple(_read_commits(list_of(ours, "commits")[:MAX_COMMITS])),
         is_ignored=bool(ours.get("off")),
         is_late=bool(ours.get("late")),
     )
@@ -119,7 +117,7 @@ def read_call(client: str, event: str, sent: Any) -> HookCall | None:
 
 def text_of(sent: Mapping[str, Any], *names: str) -> str:
     """The first of these values that is a text, cut to a length that is read."""
-    return next((sent[name][:MAX_TEXT_CHARS] for name in names if isinstance(sent.get(name), str)), "")
+    return next((sent[name][:_MAX_TEXT_CHARS] for name in names if isinstance(sent.get(name), str)), "")
 
 
 def list_of(sent: Mapping[str, Any], name: str) -> list[Any]:
@@ -128,13 +126,13 @@ def list_of(sent: Mapping[str, Any], name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def prompt_of(sent: Mapping[str, Any]) -> str:
+def _prompt_of(sent: Mapping[str, Any]) -> str:
     """The person's prompt; Cline has it one level down."""
     inner = sent.get("userPromptSubmit")
     return text_of(sent, "prompt") or (text_of(inner, "prompt") if isinstance(inner, dict) else "")
 
 
-def read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlace:
+def _read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlace:
     """The folder as the client names it, and what `loci-hook` added."""
     listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
     roots = [each for each in listed if isinstance(each, str)]
@@ -148,10 +146,9 @@ def read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlace
     )
 
 
-def read_commits(sent: list[Any]) -> list[Commit]:
-    """The commits that are whole: a hash, a time and a message."""
+def _read_commits(sent: list[Any]) -> list[_Commit]:
     return [
-        Commit(each["sha"][:64], each["at"], each["message"][:2000])
+        _Commit(each["sha"][:64], each["at"], each["message"][:2000])
         for each in sent
         if isinstance(each, dict)
         and isinstance(each.get("sha"), str)

@@ -21,8 +21,8 @@ from memories.search.query_terms import match_for
 from memories.store.pieces import available_encoder
 
 MEMORIES, TOKENS = 3, 300  # at most, in a prompt
-# What scores less than this share of the best is beside the point more often than not (30 prompts of a working day).
-LEAST_SHARE: Final = 0.8
+# What scores less than this share of the best is off the point more often than not (30 prompts of a working day).
+_LEAST_SHARE: Final = 0.8
 # Recall is sure of the best memory, or of all together. Injected is what is close on its own: near in meaning, or less near
 # with two words of the prompt; one common word ("ticket", "file") is in half of what a team knows. Chosen on the lists of
 # tests/acceptance/data without their held-back halves (docs/how-to/hooks.md).
@@ -39,7 +39,7 @@ class PromptAnswer:
 
 
 def find_for_prompt(actor: Actor, call: HookCall) -> PromptAnswer:
-    """The memories worth knowing for a prompt. Writes nothing, neither recall log nor counters: nobody asked."""
+    """The memories worth knowing for a prompt. Writes nothing, neither recall log nor counters: the person did not ask."""
     is_wanted = settings.LOCI.hooks.prompts and not call.is_late
     question = question_of(clean_prompt(call.prompt)) if is_wanted else ""
     if not question:
@@ -60,12 +60,12 @@ def find_for_prompt(actor: Actor, call: HookCall) -> PromptAnswer:
     if found.abstained or found.degraded or found.confidence != Confidence.HIGH or not found.items:
         return PromptAnswer()
     known = injected_ids(row)
-    least = LEAST_SHARE * found.items[0].score
-    close = close_items([item for item in found.items if item.score >= least], question)
+    least = _LEAST_SHARE * found.items[0].score
+    close = _close_items([item for item in found.items if item.score >= least], question)
     return fit_items([item for item in close if item.memory.id not in known], row)
 
 
-def close_items(items: list[Item], question: str) -> list[Item]:
+def _close_items(items: list[Item], question: str) -> list[Item]:
     """The items that are close to the question on their own, and those of their threads."""
     contents = [" ".join([item.memory.content, *item.memory.tags]) for item in items]
     counts = count_shared_words(match_for(question), contents)

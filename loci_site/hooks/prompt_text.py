@@ -7,8 +7,8 @@ from memories.search.query_terms import content_words
 
 MIN_CHARS: Final = 12  # "yes, go on" asks nothing
 MAX_QUESTION_CHARS: Final = 800
-MIN_CONTENT_WORDS: Final = 2
-MAX_CODE_SHARE: Final = 0.5
+_MIN_CONTENT_WORDS: Final = 2
+_MAX_CODE_SHARE: Final = 0.5
 # What Loci or a client put into a prompt: stored again, a memory would prove itself.
 _OWN = (
     "loci", "memory", "memories", "checkpoint", "relations", "system-reminder", "task-notification",
@@ -36,7 +36,7 @@ _THIS = re.compile(
     re.I,
 )
 _AGAIN = re.compile(r"\bagain\b", re.I)
-WHOLE_CLAUSE: Final = (
+_WHOLE_CLAUSE: Final = (
     4  # "the queue workers hang again after the deploy" says all by itself, "run the test again" does not
 )
 _CLAUSE_END = re.compile(r"(?<=[.!?])\s+|[,;\n]\s*|\s+(?:and|but)\s+")
@@ -48,7 +48,6 @@ def clean_prompt(text: str) -> str:
 
 
 def without_code(text: str) -> str:
-    """The text without blocks of code and quoted lines."""
     plain = _CODE_BLOCK.sub("\n", text)
     return "\n".join(line for line in plain.splitlines() if not line.lstrip().startswith(">"))
 
@@ -64,12 +63,12 @@ def is_command(text: str) -> bool:
     return text.lstrip().startswith(("/", "!", "#"))
 
 
-def is_mostly_code(text: str) -> bool:
+def _is_mostly_code(text: str) -> bool:
     """Whether at least half of the text is code, in a block or by the look of its lines."""
     blocks = sum(len(block) for block in _CODE_BLOCK.findall(text))
     rest = _CODE_BLOCK.sub("", text).splitlines()
     lines = sum(len(line) for line in rest if _CODE_LINE.match(line))
-    return blocks + lines >= MAX_CODE_SHARE * len(text)
+    return blocks + lines >= _MAX_CODE_SHARE * len(text)
 
 
 def question_of(prompt: str) -> str:
@@ -77,15 +76,15 @@ def question_of(prompt: str) -> str:
 
     Clauses that point into the conversation ("this function", "run it again") are left out.
     """
-    if len(prompt) < MIN_CHARS or is_command(prompt) or is_mostly_code(prompt):
+    if len(prompt) < MIN_CHARS or is_command(prompt) or _is_mostly_code(prompt):
         return ""
     clauses = _CLAUSE_END.split(_CODE_BLOCK.sub(" ", prompt))
-    question = ", ".join(clause.strip() for clause in clauses if not points_here(clause)).strip(" ,")
-    return question[:MAX_QUESTION_CHARS] if len(set(content_words(question))) >= MIN_CONTENT_WORDS else ""
+    question = ", ".join(clause.strip() for clause in clauses if not _points_here(clause)).strip(" ,")
+    return question[:MAX_QUESTION_CHARS] if len(set(content_words(question))) >= _MIN_CONTENT_WORDS else ""
 
 
-def points_here(clause: str) -> bool:
+def _points_here(clause: str) -> bool:
     """Whether what a clause means was said in the conversation."""
     if _THIS.search(clause):
         return True
-    return bool(_AGAIN.search(clause)) and len({*content_words(_AGAIN.sub("", clause))}) < WHOLE_CLAUSE
+    return bool(_AGAIN.search(clause)) and len({*content_words(_AGAIN.sub("", clause))}) < _WHOLE_CLAUSE

@@ -24,16 +24,16 @@ HEADER: Final = "Loci-Anchors"  # of an answer: it asks the client which commits
 FRESH: Final = timedelta(
     hours=1
 )  # the last head that a hook reported counts so long for other calls of the token
-MAX_ANCHORS: Final = 500  # the newest
+_MAX_ANCHORS: Final = 500  # the newest
 
 
-def anchors_of(actor: Actor) -> list[str]:
+def _anchors_of(actor: Actor) -> list[str]:
     """The commits that live memories of the actor's groups are anchored to, newest first."""
     rows = Memory.objects.exclude(anchor_commit="").filter(state=State.LIVE)
     if not actor.all_groups:
         rows = rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
-    found = rows.order_by("-key").values_list("anchor_commit", flat=True)[: 4 * MAX_ANCHORS]
-    return list(dict.fromkeys(found))[:MAX_ANCHORS]
+    found = rows.order_by("-key").values_list("anchor_commit", flat=True)[: 4 * _MAX_ANCHORS]
+    return list(dict.fromkeys(found))[:_MAX_ANCHORS]
 
 
 def note_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
@@ -52,7 +52,7 @@ def note_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
 
 def asks_for_anchors(actor: Actor, call: HookCall) -> bool:
     """True if a memory is anchored to a commit of unknown reachability from this head."""
-    anchors = anchors_of(actor) if call.place.head and not call.is_late else []
+    anchors = _anchors_of(actor) if call.place.head and not call.is_late else []
     if not anchors:
         return False
     row = find_head(actor, call)
@@ -62,7 +62,7 @@ def asks_for_anchors(actor: Actor, call: HookCall) -> bool:
 def answer_anchors(actor: Actor, call: HookCall, ours: dict[str, Any]) -> dict[str, Any]:
     """The commits to ask the client about; with `reachable`, the client's reply is stored."""
     row = note_head(actor, call)
-    anchors = anchors_of(actor)
+    anchors = _anchors_of(actor)
     if row is None:
         return {}
     if not isinstance(ours.get("reachable"), list):
@@ -76,7 +76,6 @@ def answer_anchors(actor: Actor, call: HookCall, ours: dict[str, Any]) -> dict[s
 
 
 def find_head(actor: Actor, call: HookCall) -> RepositoryHead | None:
-    """The row of the head that a call reports."""
     rows = RepositoryHead.objects.filter(
         token=actor.token_key, origin=call.place.origin, head=call.place.head
     )
@@ -89,7 +88,7 @@ def with_hook_checkout(actor: Actor, call: HookCall) -> Actor:
         return actor
     row = find_head(actor, call)
     known = row.known if row is not None else {}
-    return replace(actor, checkout=checkout_of(call.place.origin, call.place.branch, call.place.head, known))
+    return replace(actor, checkout=_checkout_of(call.place.origin, call.place.branch, call.place.head, known))
 
 
 def with_last_checkout(actor: Actor) -> Actor:
@@ -100,7 +99,7 @@ def with_last_checkout(actor: Actor) -> Actor:
     row = fresh.order_by("-seen_at", "-key").first()
     if row is None:
         return actor
-    return replace(actor, checkout=checkout_of(row.origin, row.branch, row.head, row.known))
+    return replace(actor, checkout=_checkout_of(row.origin, row.branch, row.head, row.known))
 
 
 def with_own_checkout(actor: Actor, folder: Path | None = None) -> Actor:
@@ -112,22 +111,20 @@ def with_own_checkout(actor: Actor, folder: Path | None = None) -> Actor:
     found = read_repository(where)
     if not found.get("head"):
         return actor
-    anchors = anchors_of(actor)
+    anchors = _anchors_of(actor)
     has = cached_reachable(where, found["head"], tuple(anchors))
     known = {} if has is None else {anchor: anchor in set(has) for anchor in anchors}
     return replace(
-        actor, checkout=checkout_of(found.get("origin", ""), found.get("branch", ""), found["head"], known)
+        actor, checkout=_checkout_of(found.get("origin", ""), found.get("branch", ""), found["head"], known)
     )
 
 
 @lru_cache(maxsize=64)
 def cached_reachable(folder: str, head: str, anchors: tuple[str, ...]) -> list[str] | None:
-    """reachable(), cached per head and list of commits."""
     return reachable(folder, head, [*anchors])
 
 
-def checkout_of(origin: str, branch: str, head: str, known: dict[str, bool]) -> Checkout:
-    """The checkout, with the commits known to be missing from it."""
+def _checkout_of(origin: str, branch: str, head: str, known: dict[str, bool]) -> Checkout:
     lost = frozenset(anchor for anchor, is_there in known.items() if not is_there)
     return Checkout(origin, branch, head, lost)
 

@@ -22,15 +22,14 @@ from loci_site.hooks.repository import note_head
 from memories.store.places import BLANKED, PurgedTexts, TextPlace
 
 
-def own_injections(doomed: PurgedTexts) -> Q:
-    """The notes that a session got the memories."""
+def _own_injections(doomed: PurgedTexts) -> Q:
     return Q(memory_id__in=doomed.ids)
 
 
 HOOK_PLACES: Final = (
     TextPlace("hook sessions", "sessions of agents contain it", HookSession, ("state", "folder", "origin"), BLANKED,
           group="group__id"),
-    TextPlace("hook injections", "notes of what agents got", HookInjection, own=own_injections),
+    TextPlace("hook injections", "notes of what agents got", HookInjection, own=_own_injections),
 )  # fmt: skip
 
 
@@ -85,7 +84,7 @@ def change_state(row: HookSession, **changes: Any) -> None:
 
 
 def as_stored(row: HookSession, value: Any, door: Door = Door.AGENT) -> Any:
-    """A text or JSON value of a client as the group's policy stores it: nobody is there to send it again, so it is masked.
+    """A text or JSON value of a client as the group's policy stores it: it cannot be sent again, so it is masked.
 
     Call it on the whole text: half a secret has no format any more.
     """
@@ -130,16 +129,16 @@ def group_of_place(actor: Actor, place: SessionPlace) -> Group | None:
 
 def repository_of(origin: str) -> str:
     """The repository's name in the address of its origin, as a group would be called."""
-    return as_slug(re.split(r"[/:\\]", origin.rstrip("/\\").removesuffix(".git"))[-1])
+    return _as_slug(re.split(r"[/:\\]", origin.rstrip("/\\").removesuffix(".git"))[-1])
 
 
 def folder_name(folder: str) -> str:
     """The last part of a path of any system, as a group would be called."""
     is_windows = "\\" in folder or re.match(r"[A-Za-z]:", folder)
-    return as_slug((PureWindowsPath(folder) if is_windows else PurePosixPath(folder)).name)
+    return _as_slug((PureWindowsPath(folder) if is_windows else PurePosixPath(folder)).name)
 
 
-def as_slug(name: str) -> str:
+def _as_slug(name: str) -> str:
     """The name in the letters of a group's name."""
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:80]
 

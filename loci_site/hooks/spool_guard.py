@@ -29,7 +29,7 @@ def safe_to_keep(value: Any, rules: list[Rule] | None = None) -> Any:
     """The JSON value as it may be stored in the spool."""
     rules = read_rules() if rules is None else rules
     if isinstance(value, str):
-        return safe_text(value, rules)
+        return _safe_text(value, rules)
     if isinstance(value, list):
         return [safe_to_keep(each, rules) for each in value]
     if isinstance(value, dict):
@@ -37,13 +37,13 @@ def safe_to_keep(value: Any, rules: list[Rule] | None = None) -> Any:
     return value
 
 
-def safe_text(text: str, rules: list[Rule]) -> str:
+def _safe_text(text: str, rules: list[Rule]) -> str:
     """The text with secrets masked; a placeholder if it may hold a secret that cannot be found here."""
     if len(text) > MAX_CHARS:
         return LEFT_OUT
     lower = text.lower()
     for rule in rules:
-        if not is_announced(rule, text, lower):
+        if not _is_announced(rule, text, lower):
             continue
         pattern = None if "guess" in rule else compiled(rule["pattern"])
         if pattern is not None:
@@ -61,15 +61,15 @@ def read_rules() -> list[Rule]:
     return sorted(rules, key=lambda rule: "guess" in rule)
 
 
-def is_announced(rule: Rule, text: str, lower: str) -> bool:
+def _is_announced(rule: Rule, text: str, lower: str) -> bool:
     """True if the text has a word that announces the rule's secret, and any word required near it."""
     near = rule.get("near", ())
-    return any(announces(word, text, lower) for word in rule["words"]) and (
+    return any(_announces(word, text, lower) for word in rule["words"]) and (
         not near or any(word in lower for word in near)
     )
 
 
-def announces(word: str, text: str, lower: str) -> bool:
+def _announces(word: str, text: str, lower: str) -> bool:
     """True if the text contains the word; `re:` marks a pattern."""
     if not word.startswith("re:"):
         return word.lower() in lower
@@ -87,11 +87,10 @@ def compiled(source: str) -> re.Pattern[str] | None:
 
 def mask(match: re.Match[str], kind: str) -> str:
     """The placeholder for a match, without a fingerprint, whose key is not here."""
-    start, end = next((span for span in spans_of(match) if span[0] >= 0), match.span())
+    start, end = next((span for span in _spans_of(match) if span[0] >= 0), match.span())
     whole, shift = match.group(), match.start()
     return f"{whole[: start - shift]}[{kind}]{whole[end - shift :]}"
 
 
-def spans_of(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """The spans of the groups."""
+def _spans_of(match: re.Match[str]) -> Iterator[tuple[int, int]]:
     return (match.span(number) for number in range(1, (match.re.groups or 0) + 1))

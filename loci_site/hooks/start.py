@@ -26,13 +26,13 @@ from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
 
 TOKENS = 600  # at most, at the start of a session
-FRAME_TOKENS = 60  # the marks of the whole and its last line
-SHOWN_PARTS = ("instructions", "pinned")
-TYPE_NAMES = {"semantic": "fact", "episodic": "event", "procedural": "procedure", "entity": "entity"}
+_FRAME_TOKENS = 60  # the marks of the whole and its last line
+_SHOWN_PARTS = ("instructions", "pinned")
+_TYPE_NAMES = {"semantic": "fact", "episodic": "event", "procedural": "procedure", "entity": "entity"}
 
 
 @dataclass(frozen=True)
-class Brief:
+class _Brief:
     """A text for the start of a session, and the tokens of the memories in it."""
 
     text: str = ""
@@ -45,7 +45,7 @@ def start_session(actor: Actor, call: HookCall) -> str:
     if row.is_off:
         return ""
     if row.group is None:
-        return ask_for_group(actor, call, row)
+        return _ask_for_group(actor, call, row)
     is_after_compaction = call.source == "compact"
     brief = write_brief(actor, row.group, is_checkpoint_only=is_after_compaction)
     digest = hashlib.sha256(brief.text.encode()).hexdigest()
@@ -57,7 +57,7 @@ def start_session(actor: Actor, call: HookCall) -> str:
     return brief.text
 
 
-def ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
+def _ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
     """The question which group a place belongs to, once for each place and token."""
     if not (call.place.folder or call.place.origin):
         return ""
@@ -67,30 +67,30 @@ def ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
     return "" if asked.exists() or call.source not in ("", "startup") else describe_choices(actor, call.place)
 
 
-def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> Brief:
+def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> _Brief:
     """The brief of a group within TOKENS, between marks."""
     encoder = counting_encoder(available_encoder())
     narrowing = Narrowing()
     visibility = recallable_by(actor, group, narrowing=narrowing)
-    parts: list[Part] = [*checkpoint_part(actor, group)]
+    parts: list[Part] = [*_checkpoint_part(actor, group)]
     if not is_checkpoint_only:
         gathered = gather_parts(group, "", "", narrowing, visibility, None, [])
         by_kind = {part.kind: part for part in gathered}
-        parts = [*(by_kind[kind] for kind in SHOWN_PARTS if kind in by_kind), *parts]
+        parts = [*(by_kind[kind] for kind in _SHOWN_PARTS if kind in by_kind), *parts]
     visible = without_names(Memory.objects.filter(as_q(visibility), group=group))
     counts = dict(visible.values_list("type").annotate(Count("key")).order_by("type"))
     if not parts and (is_checkpoint_only or not counts):
-        return Brief()
-    pack = build_pack(parts, group, TOKENS - FRAME_TOKENS, None, ()) if parts else None
-    more = ", ".join(format_count(number, TYPE_NAMES[kind]) for kind, number in counts.items())
+        return _Brief()
+    pack = build_pack(parts, group, TOKENS - _FRAME_TOKENS, None, ()) if parts else None
+    more = ", ".join(format_count(number, _TYPE_NAMES[kind]) for kind, number in counts.items())
     last = f"Stored here: {more}. recall_memory has more." if more else ""
     text = between_marks(group, "\n\n".join(filter(None, [pack.text if pack else "", last])))
     items = [item for section in (pack.sections if pack else ()) for item in section.items]
-    return Brief(text, {item.memory.id: count_tokens(item.text, encoder) for item in items})
+    return _Brief(text, {item.memory.id: count_tokens(item.text, encoder) for item in items})
 
 
-def checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
-    """The newest checkpoint: of a hook only the person's own, since it tells what somebody was about to do."""
+def _checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
+    """The newest checkpoint: of a hook only the person's own, since it tells what a person was about to do."""
     rows = Checkpoint.objects.filter(group=group, held="").select_related("thread", "group")
     own = Q(author_id=actor.user_id) | Q(thread=None) | ~Q(thread__name__startswith=HOOK_THREAD)
     newest = rows.filter(own).order_by("-key").first()
@@ -99,7 +99,7 @@ def checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
     return [
         TextPart(
             "checkpoint",
-            f"Where work stood {describe_age(timezone.now() - newest.created_at)}",
+            f"Where work stood {_describe_age(timezone.now() - newest.created_at)}",
             state_text(newest),
             name=f"A checkpoint of {newest.created_at:%Y-%m-%d}",
             render=lambda body: fence_saved(newest, body),
@@ -107,8 +107,7 @@ def checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:
     ]
 
 
-def describe_age(age: timedelta) -> str:
-    """How long ago, in words."""
+def _describe_age(age: timedelta) -> str:
     hours = int(age.total_seconds() // 3600)
     if hours < 1:
         return "less than an hour ago"

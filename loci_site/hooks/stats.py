@@ -19,8 +19,8 @@ DEFAULT_DAYS = 30
 
 
 @dataclass(frozen=True)
-class HookStats:
-    """Counts of some days. `used`: injected memories that an answer named, or that somebody recalled later."""
+class _HookStats:
+    """Counts of some days. `used`: injected memories that an answer named, or that were recalled later."""
 
     days: int
     sessions: int
@@ -33,12 +33,11 @@ class HookStats:
     waiting: int
 
     def as_json(self) -> dict[str, Any]:
-        """The counts by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class Injected:
+class _Injected:
     """A memory that a session got, when and at what event; the text is empty if it is gone or hidden."""
 
     at: datetime
@@ -50,7 +49,7 @@ class Injected:
     text: str
 
 
-def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DAYS) -> HookStats:
+def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DAYS) -> _HookStats:
     """The counts of one group, or of all that the actor may enter."""
     groups, since = reached(actor, group), timezone.now() - timedelta(days=days)
     injections = HookInjection.objects.filter(session__group__in=groups, at__gte=since)
@@ -63,7 +62,7 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     captured = Memory.objects.filter(hooked, group__in=groups, created_at__gte=since)
     by_trust = dict(captured.values_list("trust").annotate(Count("key")).order_by())
     sums = injections.aggregate(count=Count("key"), tokens=Sum("tokens"))
-    return HookStats(
+    return _HookStats(
         days=days,
         sessions=HookSession.objects.filter(group__in=groups, seen_at__gte=since).count(),
         injected=sums["count"],
@@ -76,13 +75,13 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     )
 
 
-def card_stats(actor: Actor, group: str) -> HookStats | None:
+def card_stats(actor: Actor, group: str) -> _HookStats | None:
     """The counts for the dashboard; None before the first session."""
     rows = HookSession.objects.filter(group__in=reached(actor, group or None))
     return hook_stats(actor, group=group or None) if rows.exists() else None
 
 
-def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[Injected]:
+def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[_Injected]:
     """The memories that sessions got, newest first; of one session by the start of its name."""
     rows = HookInjection.objects.filter(
         session__group__in=reached(actor, None), session__session__startswith=session
@@ -94,7 +93,7 @@ def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[I
         ).values_list("id", "content")
     )
     return [
-        Injected(row.at, row.session.client, row.session.session, row.event, row.memory_id, row.tokens, texts.get(row.memory_id, ""))
+        _Injected(row.at, row.session.client, row.session.session, row.event, row.memory_id, row.tokens, texts.get(row.memory_id, ""))
         for row in found
     ]  # fmt: skip
 

@@ -32,18 +32,18 @@ count_failed = in_db_thread(count_failed_token)
 find_memories, note_injected = in_db_thread(find_for_prompt), in_write_thread(record_prompt)
 begin, keep_answer = in_write_thread(start_session), in_write_thread(note_answer)
 save_state, capture = in_write_thread(end_or_compact), in_write_thread(keep_captures)
-note_anchors = in_write_thread(answer_anchors)
-ANCHORS = "anchors"  # no event of a client: `loci-hook` asks and tells which commits its head contains
+_note_anchors = in_write_thread(answer_anchors)
+_ANCHORS = "anchors"  # no event of a client: `loci-hook` asks and tells which commits its head contains
 
 
 @in_db_thread
-def find_checkout(actor: Actor, call: HookCall) -> tuple[Actor, bool]:
+def _find_checkout(actor: Actor, call: HookCall) -> tuple[Actor, bool]:
     """The actor with its checkout, and whether to ask the client about commits."""
     return with_hook_checkout(actor, call), asks_for_anchors(actor, call)
 
 
 # Captures that a client does not wait for; the loop holds tasks weakly.
-UNDER_WAY: set["asyncio.Task[int]"] = set()
+_UNDER_WAY: set["asyncio.Task[int]"] = set()
 
 
 @csrf_exempt  # browsers never send a token in a header on their own
@@ -54,11 +54,11 @@ async def hook_view(request: HttpRequest, client: str, event: str) -> JsonRespon
     try:
         actor = await find_actor(secret, via=Via.HOOK)
     except NotAuthenticated as error:
-        return await refuse_hook(request, error, is_sent=bool(secret))
+        return await _refuse_hook(request, error, is_sent=bool(secret))
     sent = parse_body(request)
-    if event == ANCHORS:
+    if event == _ANCHORS:
         return JsonResponse(
-            await tell_anchors(working_actor(actor), read_call(client, HookEvent.STOP, sent), sent)
+            await _tell_anchors(working_actor(actor), read_call(client, HookEvent.STOP, sent), sent)
         )
     call = read_call(client, event, sent)
     if call is None:
@@ -66,8 +66,8 @@ async def hook_view(request: HttpRequest, client: str, event: str) -> JsonRespon
     asks, text = False, ""
     try:
         if settings.LOCI.hooks.enabled:
-            worker, asks = await find_checkout(working_actor(actor), call)
-            text = await answer_call(worker, call)
+            worker, asks = await _find_checkout(working_actor(actor), call)
+            text = await _answer_call(worker, call)
     except LociError as error:
         logger.info("Hook %s of %s: %s", event, client, error)
         text = ""
@@ -77,13 +77,13 @@ async def hook_view(request: HttpRequest, client: str, event: str) -> JsonRespon
     return JsonResponse(render_answer(call, text), headers={HEADER: "1"} if asks else {})
 
 
-async def tell_anchors(actor: Actor, call: HookCall | None, sent: Any) -> dict[str, Any]:
+async def _tell_anchors(actor: Actor, call: HookCall | None, sent: Any) -> dict[str, Any]:
     """The commits to ask a client about; empty once it has replied."""
     if call is None or not settings.LOCI.hooks.enabled:
         return {}
     ours = inner if isinstance(inner := sent.get("loci"), dict) else {}
     try:
-        return await note_anchors(actor, call, ours)
+        return await _note_anchors(actor, call, ours)
     except Exception:
         logger.exception("The commits of a client could not be noted.")
         return {}
@@ -98,52 +98,52 @@ def parse_body(request: HttpRequest) -> Any:
         return None
 
 
-async def answer_call(actor: Actor, call: HookCall) -> str:
+async def _answer_call(actor: Actor, call: HookCall) -> str:
     """Do what the event asks for; the text to inject, empty if there is none."""
     match call.event:
         case HookEvent.START:
             return await begin(actor, call)
         case HookEvent.PROMPT:
-            return await answer_prompt(actor, call)
+            return await _answer_prompt(actor, call)
         case HookEvent.STOP:
             await keep_answer(actor, call)
-            await start_capture(actor, call)
+            await _start_capture(actor, call)
         case HookEvent.COMPACT | HookEvent.COMPACTED | HookEvent.END:
             await save_state(actor, call)
-            await start_capture(actor, call)
+            await _start_capture(actor, call)
     return ""
 
 
-async def start_capture(actor: Actor, call: HookCall) -> None:
+async def _start_capture(actor: Actor, call: HookCall) -> None:
     """Store what the call holds; the client waits no longer than a prompt does."""
     if not (call.commits or capture_of(call)):
         return
     task = asyncio.ensure_future(capture(actor, call))
-    UNDER_WAY.add(task)
-    task.add_done_callback(forget_task)
+    _UNDER_WAY.add(task)
+    task.add_done_callback(_forget_task)
     await asyncio.wait({task}, timeout=settings.LOCI.hooks.prompt_ms / 1000)
 
 
-def forget_task(task: "asyncio.Task[int]") -> None:
+def _forget_task(task: "asyncio.Task[int]") -> None:
     """Forget a task that has ended, and log the error if it failed."""
-    UNDER_WAY.discard(task)
+    _UNDER_WAY.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.error("A capture failed.", exc_info=error)
 
 
-async def answer_prompt(actor: Actor, call: HookCall) -> str:
-    """The memories for a prompt if they are found and noted within hooks.prompt_ms; a late answer is no answer."""
+async def _answer_prompt(actor: Actor, call: HookCall) -> str:
+    """The memories for a prompt if they are found and noted within hooks.prompt_ms; a late answer is dropped."""
     try:
         async with asyncio.timeout(settings.LOCI.hooks.prompt_ms / 1000):
             found = await find_memories(actor, call)
             await note_injected(actor, call, found)
     except TimeoutError:
         return ""
-    await start_capture(actor, call)
+    await _start_capture(actor, call)
     return found.text
 
 
-async def refuse_hook(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+async def _refuse_hook(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
     """The 401, or 429 after too many invalid tokens from one address."""
     refusal: LociError = error
     if is_sent:

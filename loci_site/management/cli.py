@@ -16,7 +16,7 @@ from storage.faults import causes_of
 from storage.home import DATABASE
 
 # Commands that need the tables: on a new machine the first of them creates the database.
-NEEDING_TABLES = frozenset(
+_NEEDING_TABLES = frozenset(
     {
         "backup",
         "changepassword",
@@ -38,7 +38,7 @@ NEEDING_TABLES = frozenset(
 NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
 DAMAGED = ("database disk image is malformed", "file is not a database")
 # What PostgreSQL says where pgvector is missing, and what to do.
-NO_VECTORS = {
+_NO_VECTORS = {
     "permission denied to create extension": (
         "The role of DATABASE_URL may not create the extension vector. Run as the server's administrator, in this"
         " database and in template1, which backups need: CREATE EXTENSION vector. Then try again."
@@ -47,8 +47,8 @@ NO_VECTORS = {
         "The server of DATABASE_URL has no pgvector. Install version 0.8 or newer there, then try again."
     ),
 }
-TOO_OLD = "Loci needs PostgreSQL"  # the migration that makes the extension says it
-MISSING_TABLE = ("no such table", "no such column", "does not exist")
+_TOO_OLD = "Loci needs PostgreSQL"  # the migration that makes the extension says it
+_MISSING_TABLE = ("no such table", "no such column", "does not exist")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> None:
 
             print_completion(words[2:])
             return
-        if words[1:2] and words[1] in NEEDING_TABLES and not {"-h", "--help"} & set(words):
+        if words[1:2] and words[1] in _NEEDING_TABLES and not {"-h", "--help"} & set(words):
             create_missing_database()
         from loci_site.management.command_list import Commands  # noqa: PLC0415 - errors in settings are caught below
 
@@ -100,11 +100,11 @@ def explain_store_error(error: DatabaseError | OSError) -> str:
         if isinstance(cause, KeyProblem):
             return str(cause)
     first = str(error).partition("\n")[0]
-    if advice := next((advice for text, advice in NO_VECTORS.items() if text in first), ""):
+    if advice := next((advice for text, advice in _NO_VECTORS.items() if text in first), ""):
         return advice
-    if first.startswith(TOO_OLD):
+    if first.startswith(_TOO_OLD):
         return first
-    if any(text in str(error) for text in MISSING_TABLE):
+    if any(text in str(error) for text in _MISSING_TABLE):
         return (
             f"The database does not match this version of Loci ({error}). Run 'loci migrate', then try again."
         )

@@ -42,23 +42,23 @@ MOVED: Final = {
     "tombstones": "memory tombstones",
     "upgrade": "store upgrade",
 }
-NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory and logs it."
-READ_IN: Final = "Use 'loci import FILE' for a file of 'loci export', and 'loci restore' for a backup."
-RUN_IT: Final = "Use 'loci up'."
+_NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory and logs it."
+_READ_IN: Final = "Use 'loci import FILE' for a file of 'loci export', and 'loci restore' for a backup."
+_RUN_IT: Final = "Use 'loci up'."
 # Commands of Django and of libraries that would change or serve the store without rights, indexes or audit log.
 REFUSED: Final = {
-    "flush": f"It would delete every row, including the audit log. {NEW_STORE}",
-    "sqlflush": f"Its output would delete every row, including the audit log. {NEW_STORE}",
-    "loaddata": f"It would write rows without checks and without audit entries. {READ_IN}",
+    "flush": f"It would delete every row, including the audit log. {_NEW_STORE}",
+    "sqlflush": f"Its output would delete every row, including the audit log. {_NEW_STORE}",
+    "loaddata": f"It would write rows without checks and without audit entries. {_READ_IN}",
     "remove_stale_contenttypes": "It would delete rows without audit entries. 'loci store retention' destroys expired memories.",
     "createapplication": "It would give a program access without an audit entry. Use 'loci token create NAME' for an agent.",
-    "runserver": f"It would serve without the worker, beside another server. {RUN_IT}",
-    "testserver": f"It would serve a store of unchecked rows. {RUN_IT}",
+    "runserver": f"It would serve without the worker, and next to another server. {_RUN_IT}",
+    "testserver": f"It would serve a store of unchecked rows. {_RUN_IT}",
 }
-HELP_COLUMN: Final = 19
+_HELP_COLUMN: Final = 19
 # New objects between two searches for garbage. Python's 700 look through the young ones thousands of times in a migration.
-GARBAGE_AFTER: Final = 50_000
-MAX_WIDTH: Final = 110
+_GARBAGE_AFTER: Final = 50_000
+_MAX_WIDTH: Final = 110
 
 
 class Commands(ManagementUtility):
@@ -69,12 +69,12 @@ class Commands(ManagementUtility):
         if commands_only:
             return "\n".join(sorted(name for names in GROUPS.values() for name in names))
         wrapper = TextWrapper(
-            width=max(2 * HELP_COLUMN, min(shutil.get_terminal_size().columns, MAX_WIDTH)),
-            subsequent_indent=" " * HELP_COLUMN,
+            width=max(2 * _HELP_COLUMN, min(shutil.get_terminal_size().columns, _MAX_WIDTH)),
+            subsequent_indent=" " * _HELP_COLUMN,
         )
         lines = [f"usage: {self.prog_name} COMMAND ...; '{self.prog_name} COMMAND --help' shows examples."]
         for title, names in GROUPS.items():
-            rows = [wrapper.fill(f"  {name:<{HELP_COLUMN - 2}}{read_help(name)}") for name in names]
+            rows = [wrapper.fill(f"  {name:<{_HELP_COLUMN - 2}}{read_help(name)}") for name in names]
             lines += ["", f"{title}:", *rows]
         return "\n".join(
             [
@@ -98,7 +98,7 @@ class Commands(ManagementUtility):
             sys.exit(new if is_sentence else f"'{subcommand}' is now '{command_line(new)}'.")
         command = super().fetch_command(subcommand)
         gc.freeze()
-        gc.set_threshold(GARBAGE_AFTER)
+        gc.set_threshold(_GARBAGE_AFTER)
         gc.enable()
         return command
 

@@ -1,4 +1,4 @@
-"""Completion scripts for shells, written from the argument parsers: no program runs while somebody types."""
+"""Completion scripts for shells, written from the argument parsers: no program runs while a person types."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from django.core.management.base import DjangoHelpFormatter
 from access.connect import SCRIPTS
 from loci_site.management.command_list import GROUPS
 
-SHELLS: Final = ("bash", "zsh")
+_SHELLS: Final = ("bash", "zsh")
 DJANGO_OPTIONS: Final = frozenset(DjangoHelpFormatter.show_last) - {"--help"}
 
 # The command is the first word without a dash, the subcommand the second: "token create".
@@ -37,8 +37,8 @@ complete -o default -F _loci {programs}
 
 
 def completion_script(shell: str) -> str:
-    """The script for one of SHELLS; zsh runs bash's with its own emulation."""
-    cases = "\n".join(f'      "{place}") words="{" ".join(words)}" ;;' for place, words in completions())
+    """The script for one of _SHELLS; zsh runs bash's with its own emulation."""
+    cases = "\n".join(f'      "{place}") words="{" ".join(words)}" ;;' for place, words in _completions())
     script = FUNCTION.format(cases=cases, programs=" ".join(SCRIPTS))
     head = (
         "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
@@ -49,28 +49,28 @@ def completion_script(shell: str) -> str:
 
 
 def print_completion(words: list[str]) -> None:
-    """Write the script for the shell in `words`; ends the process with status 2 if that is none of SHELLS."""
-    if len(words) != 1 or words[0] not in SHELLS:
-        sys.stderr.write(f"Name the shell: --print-completion {' or '.join(SHELLS)}\n")
+    """Write the script for the shell in `words`; ends the process with status 2 if that is none of _SHELLS."""
+    if len(words) != 1 or words[0] not in _SHELLS:
+        sys.stderr.write(f"Name the shell: --print-completion {' or '.join(_SHELLS)}\n")
         sys.exit(2)
     django.setup()
     sys.stdout.write(completion_script(words[0]))
 
 
-def completions() -> Iterator[tuple[str, list[str]]]:
+def _completions() -> Iterator[tuple[str, list[str]]]:
     """Each place in a command line, such as "token create", with the words that may follow."""
     names = sorted(name for group in GROUPS.values() for name in group)
     yield "", [*names, "--help", "--version", "--print-completion"]
     for name in names:
         parser = load_command_class(str(get_commands()[name]), name).create_parser("loci", name)
         yield name, words_of(parser)
-        for sub, child in subcommands(parser).items():
+        for sub, child in _subcommands(parser).items():
             yield f"{name} {sub}", words_of(child)
 
 
 def words_of(parser: argparse.ArgumentParser) -> list[str]:
     """Subcommands, choices of arguments, and long options of a parser."""
-    words = [*subcommands(parser)]
+    words = [*_subcommands(parser)]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS:
             continue
@@ -83,8 +83,7 @@ def words_of(parser: argparse.ArgumentParser) -> list[str]:
     return words
 
 
-def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of a command's subcommands by name."""
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)

@@ -17,10 +17,10 @@ from access.tokens import create_token, operator
 from maintenance.squashed_migrations import adopt_squashed
 from memories.search.base import search_index
 
-ADMIN_NAME = "admin"
-TOKEN_NAME = "first"  # noqa: S105 - a name, not a secret
+_ADMIN_NAME = "admin"
+_TOKEN_NAME = "first"  # noqa: S105 - a name, not a secret
 # What an agent needs. 'loci token create NAME --admin' makes the operator's token.
-TOKEN_SCOPES = (READ, WRITE, CREATE_GROUP)
+_TOKEN_SCOPES = (READ, WRITE, CREATE_GROUP)
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ def create_first_access() -> FirstAccess | None:
         return None
     password = generated_password()
     with transaction.atomic():
-        user = users.create_superuser(ADMIN_NAME, password=password)
+        user = users.create_superuser(_ADMIN_NAME, password=password)
         audit.append(
             operator(),
             Operation.MEMBER,
-            subject=f"user:{ADMIN_NAME}",
+            subject=f"user:{_ADMIN_NAME}",
             payload={"action": "create", "superuser": True},
         )
         if not Group.objects.exists():
             everyone = create_everyone(operator())
             Membership.objects.create(user=user, group=everyone, role=Role.ADMIN)
-        made = create_token(operator(), user=user, name=TOKEN_NAME, scopes=TOKEN_SCOPES)
-    return FirstAccess(ADMIN_NAME, password, made.secret)
+        made = create_token(operator(), user=user, name=_TOKEN_NAME, scopes=_TOKEN_SCOPES)
+    return FirstAccess(_ADMIN_NAME, password, made.secret)

@@ -14,7 +14,6 @@ def origin_of(request: HttpRequest) -> str:
 
 
 def audience_of(request: HttpRequest) -> str:
-    """The audience that a token must name."""
     return f"{origin_of(request)}/mcp"
 
 

@@ -19,7 +19,7 @@ from access.unstorable_text import refuse_unstorable
 from loci_site.config import is_loopback
 from loci_site.oauth.token_endpoint import too_many
 
-MAX_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 MAX_BODY = 16 * 1024  # bytes
 # No user name, which could pass for the host, and no sign that ends a directive of a header.
 _PLAIN_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -34,7 +34,7 @@ class RegistrationView(DynamicClientRegistrationView):  # type: ignore[misc]  # 
         if waits := wait_s(limit, network):
             return too_many("Too many programs have registered from this address.", wait_s=waits)
         count_try(limit, network, via=Via.MCP)
-        if error := find_registration_error(request.body):
+        if error := _find_registration_error(request.body):
             body = {"error": "invalid_client_metadata", "error_description": error}
             return JsonResponse(body, status=400)
         response: HttpResponse = super().post(request, *args, **kwargs)
@@ -59,7 +59,7 @@ class RegisteredView(DynamicClientRegistrationManagementView):  # type: ignore[m
         )
 
 
-def find_registration_error(body: bytes) -> str:
+def _find_registration_error(body: bytes) -> str:
     """What Loci refuses in a registration beyond the toolkit's checks; empty if nothing."""
     if len(body) > MAX_BODY:
         return f"The body has more than {MAX_BODY} bytes."
@@ -76,9 +76,9 @@ def find_registration_error(body: bytes) -> str:
         refuse_unstorable(json.dumps(sent, ensure_ascii=False), field="body")
     except InvalidInput as error:
         return error.message
-    if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
-        return f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
-    wrong = [uri for uri in redirects if not isinstance(uri, str) or not is_safe_redirect(uri)]
+    if not isinstance(redirects, list) or not 1 <= len(redirects) <= _MAX_REDIRECTS:
+        return f"redirect_uris must be a list of 1 to {_MAX_REDIRECTS} addresses."
+    wrong = [uri for uri in redirects if not isinstance(uri, str) or not _is_safe_redirect(uri)]
     if wrong:
         return "redirect_uris: use https, http on this machine only, or an editor's own scheme; no spaces."
     grants = sent.get("grant_types", ["authorization_code"])
@@ -87,7 +87,7 @@ def find_registration_error(body: bytes) -> str:
     return ""
 
 
-def is_safe_redirect(uri: str) -> bool:
+def _is_safe_redirect(uri: str) -> bool:
     """True for a printable address without spaces: https with a plain host, http on loopback, or an editor's scheme."""
     if any(c.isspace() or not c.isprintable() for c in uri):
         return False

@@ -35,7 +35,7 @@ from loci_site.oauth.provider import OAUTH_SCOPES
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
+class _ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
     """What the person allows, with the program's request in hidden fields."""
 
     rights = forms.MultipleChoiceField(
@@ -71,7 +71,7 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("resource") != self.audience:
             raise forms.ValidationError(gettext("The program requests access to a different server."))
-        if error := find_challenge_error(data):
+        if error := _find_challenge_error(data):
             raise forms.ValidationError(error)
         if data.get("allow"):
             if not data.get("rights"):
@@ -82,7 +82,6 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         return data
 
     def allowed(self) -> GrantedAccess:
-        """What the person has allowed."""
         data = self.cleaned_data
         groups = None if data["everywhere"] else tuple(self.groups_by_slug[slug] for slug in data["groups"])
         return GrantedAccess(frozenset(data["rights"]), groups)
@@ -92,7 +91,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
     """Asks the person every time: a program with a known name may be a different one."""
 
     template_name = "oauth/consent.html"
-    form_class = ConsentForm
+    form_class = _ConsentForm
     login_url = reverse_lazy("people:login")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -120,12 +119,12 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
     def validate_authorization_request(self, request: HttpRequest) -> tuple[list[str], dict[str, Any]]:
         """The scopes and credentials of a valid request; PKCE must be S256 before the person is asked."""
         scopes, credentials = super().validate_authorization_request(request)
-        if error := find_challenge_error(credentials):
+        if error := _find_challenge_error(credentials):
             wrong = InvalidRequestError(description=error, state=credentials.get("state"))
             raise OAuthToolkitError(error=wrong, redirect_uri=credentials["redirect_uri"])
         return scopes, credentials
 
-    def form_valid(self, form: ConsentForm) -> HttpResponse:
+    def form_valid(self, form: _ConsentForm) -> HttpResponse:
         """Store the consent and send the program a code, or the person's refusal."""
         if not form.cleaned_data["allow"]:
             refused: HttpResponse = super().form_valid(form)
@@ -200,7 +199,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
             return response
 
 
-def find_challenge_error(credentials: dict[str, Any]) -> str:
+def _find_challenge_error(credentials: dict[str, Any]) -> str:
     """What is wrong with a request's PKCE; empty if nothing."""
     if credentials.get("code_challenge_method") != "S256":
         return "code_challenge_method must be S256."

@@ -21,8 +21,8 @@ from loci_site.oauth.models import Connection
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-MAX_NAME = 100
-UNUSED_AFTER = timedelta(days=1)  # programs request access within minutes of their registration
+_MAX_NAME = 100
+_UNUSED_AFTER = timedelta(days=1)  # programs request access within minutes of their registration
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class GrantedAccess:
 def name_of(application: Application) -> str:
     """The self-declared, unverified name of a program, cleaned for display."""
     printable = "".join(c if c.isprintable() else " " for c in application.name)
-    return " ".join(printable.split())[:MAX_NAME] or "a program without a name"
+    return " ".join(printable.split())[:_MAX_NAME] or "a program without a name"
 
 
 def connect(actor: Actor, user: "User", application: Application, allowed: GrantedAccess) -> Connection:
@@ -50,7 +50,7 @@ def connect(actor: Actor, user: "User", application: Application, allowed: Grant
         made = create_token(
             actor, user=user, name=name_of(application), scopes=allowed.scopes, groups=allowed.groups or ()
         )
-        # Replace the secret by one that nobody knows: the program uses OAuth tokens.
+        # Replace the secret by an unknown one: the program uses OAuth tokens.
         ApiToken.objects.filter(pk=made.token.pk).update(
             token_hash=hash_secret(secrets.token_urlsafe(32)), hint="OAuth"
         )
@@ -106,6 +106,6 @@ def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) ->
 def delete_expired() -> int:
     """Delete expired codes and tokens, and self-registered programs without any consent. Returns the number of rows deleted with those."""
     clear_expired()
-    old = timezone.now() - UNUSED_AFTER
+    old = timezone.now() - _UNUSED_AFTER
     unused = Application.objects.filter(registration_source="dcr", created__lt=old, connections=None)
     return int(unused.delete()[0])

@@ -9,7 +9,7 @@ from access.models import ApiToken
 class Connection(models.Model):
     """One person's consent to one program.
 
-    `token` holds the allowed scopes and groups; memories and the audit log name it. Nobody knows its secret: the program
+    `token` holds the allowed scopes and groups; memories and the audit log name it. Its secret is unknown: the program
     uses OAuth tokens, which end when it is revoked.
     """
 

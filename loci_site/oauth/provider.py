@@ -8,14 +8,14 @@ from access import SCOPES
 OAUTH_SCOPES: dict[str, str] = {
     scope: allows for scope, allows in SCOPES.items() if scope not in ("admin", "hook", "capture")
 }
-ACCESS_TOKEN_S = 3600
-REFRESH_TOKEN_S = 30 * 24 * 3600  # from the expiry of the last access token
-REGISTRATION_TOKEN_S = 365 * 24 * 3600
-CODE_S = 60
+_ACCESS_TOKEN_S = 3600
+_REFRESH_TOKEN_S = 30 * 24 * 3600  # from the expiry of the last access token
+_REGISTRATION_TOKEN_S = 365 * 24 * 3600
+_CODE_S = 60
 
 # Enforced from RFC 9700: no implicit or password grant, S256 only, no token in an address, the issuer in the answer,
 # only hashes in the database, rotating refresh tokens.
-BEST_PRACTICE = (
+_BEST_PRACTICE = (
     "IMPLICIT_GRANT",
     "PASSWORD_GRANT",
     "PKCE_METHOD",
@@ -34,15 +34,15 @@ def provider_settings(public_url: str) -> dict[str, Any]:
         "SCOPES": OAUTH_SCOPES,
         "DEFAULT_SCOPES": ["read"],
         "PKCE_REQUIRED": True,
-        "AUTHORIZATION_CODE_EXPIRE_SECONDS": CODE_S,
-        "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_S,
-        "REFRESH_TOKEN_EXPIRE_SECONDS": REFRESH_TOKEN_S,
+        "AUTHORIZATION_CODE_EXPIRE_SECONDS": _CODE_S,
+        "ACCESS_TOKEN_EXPIRE_SECONDS": _ACCESS_TOKEN_S,
+        "REFRESH_TOKEN_EXPIRE_SECONDS": _REFRESH_TOKEN_S,
         "ROTATE_REFRESH_TOKEN": True,
         "REFRESH_TOKEN_REUSE_PROTECTION": True,
         "OAUTH2_VALIDATOR_CLASS": "loci_site.oauth.validator.Validator",
         "DCR_ENABLED": True,
         "DCR_REGISTRATION_PERMISSION_CLASSES": ("oauth2_provider.dcr.AllowAllDCRPermission",),
-        "DCR_REGISTRATION_TOKEN_EXPIRE_SECONDS": REGISTRATION_TOKEN_S,
+        "DCR_REGISTRATION_TOKEN_EXPIRE_SECONDS": _REGISTRATION_TOKEN_S,
         # Programs on the person's own machine listen on a port chosen at run time (RFC 8252, 7.3).
         "ALLOW_LOCALHOST_LOOPBACK": True,
         # The last two belong to editors that receive the code through a scheme of their own.
@@ -52,5 +52,5 @@ def provider_settings(public_url: str) -> dict[str, Any]:
         "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none", "client_secret_post", "client_secret_basic"],
         "OAUTH2_PROTECTED_RESOURCE_NAME": "Loci",
         "OIDC_ISS_ENDPOINT": public_url.rstrip("/"),
-        **{f"COMPLIANT_BCP_RFC9700_{name}": True for name in BEST_PRACTICE},
+        **{f"COMPLIANT_BCP_RFC9700_{name}": True for name in _BEST_PRACTICE},
     }

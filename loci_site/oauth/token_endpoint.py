@@ -25,7 +25,6 @@ class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
     """The toolkit's view with a limit per program and address."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Exchange a code or refresh token for tokens, or refuse."""
 
         def trade() -> HttpResponse:
             try:
@@ -34,15 +33,14 @@ class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
                 return JsonResponse(REPLACED, status=400, headers={"Cache-Control": "no-store"})
             return answer
 
-        return throttle_program(request, trade)
+        return _throttle_program(request, trade)
 
 
 class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above
     """The toolkit's view with the same limit: it checks a program's secret too."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Revoke a token, or refuse."""
-        return throttle_program(request, lambda: super(RevokeView, self).post(request, *args, **kwargs))
+        return _throttle_program(request, lambda: super(RevokeView, self).post(request, *args, **kwargs))
 
 
 def too_many(description: str, *, wait_s: int) -> JsonResponse:
@@ -51,13 +49,13 @@ def too_many(description: str, *, wait_s: int) -> JsonResponse:
     return JsonResponse(body, status=429, headers={"Retry-After": str(wait_s), "Cache-Control": "no-store"})
 
 
-def throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
+def _throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
     """Call `answer` unless the program or its address has to wait; checking a secret is slow on purpose, so this comes first.
 
     A program's failures lock that program at that address; only many failures together lock the whole address.
     """
     (own, shared), network = program_limits(), network_of(address_of(request))
-    program = claimed_client_id(request)
+    program = _claimed_client_id(request)
     if waits := max(wait_s(own, program, network), wait_s(shared, network)):
         return too_many("Too many requests from this address failed.", wait_s=waits)
     response = answer()
@@ -69,7 +67,7 @@ def throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) -
     return response
 
 
-def claimed_client_id(request: HttpRequest) -> str:
+def _claimed_client_id(request: HttpRequest) -> str:
     """The unverified client id from the form or from the Basic header; empty if neither has one."""
     client_id = request.POST.get("client_id", "")
     scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")

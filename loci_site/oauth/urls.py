@@ -1,11 +1,27 @@
-"""The addresses of OAuth, at the root as RFC 8414 and 9728 require; mounted only if the setting is on."""
+"""The addresses of OAuth, at the root as RFC 8414 and 9728 require, with the discovery documents; mounted only if the setting is on."""
 
+from django.http import HttpRequest
 from django.urls import path
+from oauth2_provider.views import OAuthProtectedResourceMetadataView, OAuthServerMetadataView
 
+from loci_site.oauth.audience import audience_of, origin_of
 from loci_site.oauth.client_registration import RegisteredView, RegistrationView
 from loci_site.oauth.consent import ConsentView
-from loci_site.oauth.metadata import ResourceView, ServerView
 from loci_site.oauth.token_endpoint import RevokeView, TradeView
+
+ServerView = OAuthServerMetadataView
+
+
+class ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  # the toolkit has no types
+    """Both of its addresses describe /mcp, the only protected resource."""
+
+    def get_resource(self, request: HttpRequest) -> str:
+        return audience_of(request)
+
+    def get_authorization_servers(self, request: HttpRequest) -> list[str]:
+        """Only this server."""
+        return [origin_of(request)]
+
 
 # The toolkit reverses names in this namespace.
 app_name = "oauth2_provider"

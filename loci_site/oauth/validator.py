@@ -32,7 +32,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
         """Find the code by its hash; it also needs a live consent. A code that was used before ends its tokens."""
         found: bool = super().validate_code(client_id, hash_code(code), client, request, *args, **kwargs)
         if not found:
-            end_tokens_of(code, client)
+            _end_tokens_of(code, client)
         return found and live_connection(request.user, client) is not None
 
     def invalidate_authorization_code(
@@ -42,25 +42,22 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
         try:
             super().invalidate_authorization_code(client_id, hash_code(code), request, *args, **kwargs)
         except InvalidGrantError:
-            end_tokens_of(code, request.client)
+            _end_tokens_of(code, request.client)
             raise
 
     def confirm_redirect_uri(
         self, client_id: str, code: str, redirect_uri: str, client: Any, *args: Any, **kwargs: Any
     ) -> bool:
-        """Find the code by its hash."""
         same: bool = super().confirm_redirect_uri(
             client_id, hash_code(code), redirect_uri, client, *args, **kwargs
         )
         return same
 
     def get_code_challenge(self, code: str, request: Request) -> str | None:
-        """Find the code by its hash."""
         challenge: str | None = super().get_code_challenge(hash_code(code), request)
         return challenge
 
     def get_code_challenge_method(self, code: str, request: Request) -> str | None:
-        """Find the code by its hash."""
         method: str | None = super().get_code_challenge_method(hash_code(code), request)
         return method
 
@@ -78,12 +75,12 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
             request, refresh_token_code, access_token, previous_refresh_token
         )
         if previous_refresh_token is None:  # the first of its family: name the family by the code
-            made.token_family = family_of(request.code)
+            made.token_family = _family_of(request.code)
             made.save(update_fields=["token_family"])
         return made
 
     def _check_and_set_request_resource(self, request: Request) -> None:
-        with hash_code_of(request):
+        with _hash_code_of(request):
             super()._check_and_set_request_resource(request)
         if request.resource != [audience_of(self.build_http_request(request))]:
             raise CustomOAuth2Error(
@@ -94,7 +91,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
 
 
 @contextmanager
-def hash_code_of(request: Request) -> Iterator[None]:
+def _hash_code_of(request: Request) -> Iterator[None]:
     """Replace the request's code by its hash during the block, so that the toolkit finds it."""
     code = getattr(request, "code", None)
     if code:
@@ -111,13 +108,13 @@ def hash_code(code: str) -> str:
     return hashlib.sha256(code.encode()).hexdigest()
 
 
-def family_of(code: str) -> uuid.UUID:
+def _family_of(code: str) -> uuid.UUID:
     """The family of all refresh tokens that come from a code; it outlives the code and does not reveal it."""
     return uuid.UUID(bytes=hashlib.sha256(f"family of {code}".encode()).digest()[:16])
 
 
-def end_tokens_of(code: str, client: Any) -> None:
+def _end_tokens_of(code: str, client: Any) -> None:
     """End every token that came from a code (OAuth 2.1, 4.1.3: a code used twice may have been stolen)."""
-    family = family_of(code)
+    family = _family_of(code)
     if RefreshToken.objects.filter(token_family=family, application=client).exists():
         RefreshToken.revoke_family(family)

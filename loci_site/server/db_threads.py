@@ -25,7 +25,7 @@ from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, Vect
 WRITE_THREADS = 2
 # A write lets the recalls that are under way end first, for so long: each of their statements would wait for its turns
 # of the interpreter.
-YIELD_S = 0.05
+_YIELD_S = 0.05
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -42,7 +42,7 @@ def in_db_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         with CURRENT.holding(deadline):
             return fn(*args, **kwargs)
 
-    queued = run_in_pool(work, lambda: partial(read_pool().submit, PERSON.get() or ""))
+    queued = _run_in_pool(work, lambda: partial(read_pool().submit, PERSON.get() or ""))
 
     @wraps(fn)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,10 +64,10 @@ def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     """
 
     def start(*args: P.args, **kwargs: P.kwargs) -> R:
-        CORES.wait_until_free(YIELD_S)
+        CORES.wait_until_free(_YIELD_S)
         return fn(*args, **kwargs)
 
-    started_once = run_in_pool(start, lambda: write_pool().submit)
+    started_once = _run_in_pool(start, lambda: write_pool().submit)
 
     @wraps(fn)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -83,7 +83,7 @@ def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     return run
 
 
-def run_in_pool(
+def _run_in_pool(
     fn: Callable[P, R], submit: Callable[[], Callable[[Callable[[], R]], "Future[R]"]]
 ) -> Callable[P, Coroutine[Any, Any, R]]:
     """`fn` as a coroutine function that runs in the thread that `submit()` finds."""
@@ -93,13 +93,13 @@ def run_in_pool(
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
         if getattr(settings, "LOCI_DB_THREADS", "pool") == "sensitive":
             return await in_test_thread(*args, **kwargs)
-        job = partial(copy_context().run, run_with_usable_connection, partial(fn, *args, **kwargs))
+        job = partial(copy_context().run, _run_with_usable_connection, partial(fn, *args, **kwargs))
         return await asyncio.wrap_future(submit()(job))
 
     return run
 
 
-def run_with_usable_connection(job: Callable[[], R]) -> R:
+def _run_with_usable_connection(job: Callable[[], R]) -> R:
     """Run `job` between two checks of the thread's connection, which Django's request signals do not reach.
 
     A check takes microseconds, and on SQLite it never closes a working connection.

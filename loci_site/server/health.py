@@ -24,7 +24,7 @@ from memories.embedding import model_status
 from memories.search.base import search_index
 
 WORKER_SILENT = timedelta(seconds=90)  # it reports every 20 s
-LEAST_FREE_BYTES = 200 * 1024**2
+_LEAST_FREE_BYTES = 200 * 1024**2
 MODEL_STATES = {
     "ready": (True, "loaded"),
     "installed": (True, "installed, loads on first use"),
@@ -33,7 +33,7 @@ MODEL_STATES = {
     "failed": (False, "does not load: recall works by keywords; run 'loci model install --force'"),
 }
 # If one of these fails, Loci is failing; if another one fails, it is degraded.
-VITAL = ("database", "last_write")
+_VITAL = ("database", "last_write")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ async def health(request: HttpRequest) -> HttpResponseBase:
         "database": database,
         "last_write": await last_write_check() if database.ok else HealthCheck(False, "not tried"),
     }
-    checks |= await check_lesser_parts(has_database=database.ok)
+    checks |= await _check_lesser_parts(has_database=database.ok)
     status = status_of(checks)
     body = {"status": status, "checks": {name: asdict(check) for name, check in checks.items()}}
     code = HTTPStatus.SERVICE_UNAVAILABLE if status == "failing" else HTTPStatus.OK
@@ -61,15 +61,13 @@ async def health(request: HttpRequest) -> HttpResponseBase:
 
 
 def status_of(checks: dict[str, HealthCheck]) -> str:
-    """The overall status: "ok", "degraded" or "failing"."""
     bad = {name for name, check in checks.items() if not check.ok}
-    if bad & set(VITAL):
+    if bad & set(_VITAL):
         return "failing"
     return "degraded" if bad else "ok"
 
 
 def database_check() -> HealthCheck:
-    """Whether the database can be read."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM memories_memory LIMIT 1")
@@ -82,7 +80,7 @@ def database_check() -> HealthCheck:
 async def last_write_check() -> HealthCheck:
     """Whether the last write succeeded; tries one if the last is too old."""
     try:
-        last = await asyncio.wait_for(asyncio.shield(probe_writes()), WRITE_WAIT_S)
+        last = await asyncio.wait_for(asyncio.shield(_probe_writes()), WRITE_WAIT_S)
     except TimeoutError:
         return HealthCheck(False, f"a write has waited for {WRITE_WAIT_S:g} s")
     return (
@@ -96,29 +94,27 @@ def lesser_checks(*, has_database: bool) -> dict[str, HealthCheck]:
     """The checks whose failure only degrades Loci."""
     unknown = HealthCheck(False, "unknown without the database")
     return {
-        "indexes": catch_errors(indexes_check) if has_database else unknown,
-        "model": model_check(),
-        "worker": catch_errors(worker_check) if has_database else unknown,
-        "schedule": catch_errors(schedule_check) if has_database else unknown,
-        "disk": disk_check(),
+        "indexes": _catch_errors(_indexes_check) if has_database else unknown,
+        "model": _model_check(),
+        "worker": _catch_errors(_worker_check) if has_database else unknown,
+        "schedule": _catch_errors(schedule_check) if has_database else unknown,
+        "disk": _disk_check(),
     }
 
 
-def indexes_check() -> HealthCheck:
-    """Whether the search indexes and their triggers exist."""
+def _indexes_check() -> HealthCheck:
     missing = search_index().missing_objects()
     if missing:
         return HealthCheck(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
     return HealthCheck(True, "complete")
 
 
-def model_check() -> HealthCheck:
+def _model_check() -> HealthCheck:
     """Whether the embedding model is available; "ready" describes this process only."""
     return HealthCheck(*MODEL_STATES[model_status().state])
 
 
-def worker_check() -> HealthCheck:
-    """Whether a worker has reported recently."""
+def _worker_check() -> HealthCheck:
     seen = last_finished(HEARTBEAT)
     if seen is None:
         return HealthCheck(False, "no worker has reported yet")
@@ -138,13 +134,12 @@ def schedule_check() -> HealthCheck:
     return HealthCheck(True, f"on time; paused: {', '.join(paused)}" if paused else "on time")
 
 
-def disk_check() -> HealthCheck:
-    """Whether the disk has space for writes."""
+def _disk_check() -> HealthCheck:
     free = shutil.disk_usage(settings.LOCI.home).free
-    return HealthCheck(free >= LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
+    return HealthCheck(free >= _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
 
 
-def catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:
+def _catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:
     """Run a check; an error makes it fail with the name of the error."""
     try:
         return check()
@@ -153,5 +148,5 @@ def catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:
 
 
 check_database = in_db_thread(database_check)
-probe_writes = in_db_thread(WATCH.probe)
-check_lesser_parts = in_db_thread(lesser_checks)
+_probe_writes = in_db_thread(WATCH.probe)
+_check_lesser_parts = in_db_thread(lesser_checks)

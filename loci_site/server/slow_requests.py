@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from access.sign_in.client_address import PEER
 
 SILENT_S: Final = 10.0
-TOO_SLOW: Final = (
+_TOO_SLOW: Final = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 26\r\n"
     b"connection: close\r\n\r\nThe request took too long."
 )
@@ -29,7 +29,6 @@ class PatientProtocol(HttpToolsProtocol):
         self._is_in_headers = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
-        """Expect the first request."""
         super().connection_made(transport)
         self._expect_more()
 
@@ -40,15 +39,13 @@ class PatientProtocol(HttpToolsProtocol):
             self._expect_more()
 
     def on_message_begin(self) -> None:
-        """Expect the rest of the headers."""
         super().on_message_begin()
-        scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # ours is no key that ASGI knows
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # our key is unknown to ASGI
         scope[PEER] = self.client  # stays when a proxy's headers change "client"
         self._is_in_headers = True
         self._expect_more()
 
     def on_headers_complete(self) -> None:
-        """Expect the body, if there is one."""
         super().on_headers_complete()
         self._is_in_headers = False
         self._expect_more()
@@ -59,7 +56,6 @@ class PatientProtocol(HttpToolsProtocol):
         self._expect_nothing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self._expect_nothing()
         super().connection_lost(exc)
 
@@ -82,7 +78,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._expect_more()
             return
         if self._is_in_headers or (self._is_in_body() and not self.cycle.response_started):
-            self.transport.write(TOO_SLOW)
+            self.transport.write(_TOO_SLOW)
         self.transport.close()
 
     def _is_silence_ours(self) -> bool:

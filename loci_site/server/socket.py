@@ -12,7 +12,7 @@ from pathlib import Path
 from access.connect import command_line
 from access.errors import Conflict, Unavailable
 
-ORPHANS_S = 2.5  # longer than a web process outlives its supervisor (loci_site.server.web.ORPHAN_S)
+_ORPHANS_S = 2.5  # longer than a web process outlives its supervisor (loci_site.server.web.ORPHAN_S)
 CHECK_EVERY_S = 0.1
 
 
@@ -51,17 +51,17 @@ def bound_socket(host: str, port: int) -> socket.socket:
     # Allow a port whose last connections are still in TIME_WAIT.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bind_patiently(sock, host, port)
+        _bind_patiently(sock, host, port)
     except OSError as error:
         sock.close()
-        raise explain_bind_error(host, port, error) from error
+        raise _explain_bind_error(host, port, error) from error
     sock.set_inheritable(True)
     return sock
 
 
-def bind_patiently(sock: socket.socket, host: str, port: int) -> None:
+def _bind_patiently(sock: socket.socket, host: str, port: int) -> None:
     """Bind the socket; a port that is in use may be held by web processes of a Loci that was killed, which end soon."""
-    deadline = time.monotonic() + ORPHANS_S
+    deadline = time.monotonic() + _ORPHANS_S
     while True:
         try:
             sock.bind((host, port))
@@ -84,7 +84,7 @@ def is_answering(sock: socket.socket) -> bool:
         return False
 
 
-def explain_bind_error(host: str, port: int, error: OSError) -> Unavailable:
+def _explain_bind_error(host: str, port: int, error: OSError) -> Unavailable:
     """The error of a failed bind: port in use, no permission, or no such address."""
     other = command_line(f"up --port {port + 1 if port < 65_535 else 8000}")
     if error.errno == errno.EADDRINUSE:

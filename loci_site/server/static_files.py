@@ -18,7 +18,7 @@ Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]
 
 # The files found, by the settings that determine their addresses and headers. Packages do not change while a process runs,
 # and scanning the two hundred files takes longer than most requests.
-FILES_BY_SETTINGS: dict[tuple[str, int | None, bool], dict[str, StaticFile]] = {}
+_FILES_BY_SETTINGS: dict[tuple[str, int | None, bool], dict[str, StaticFile]] = {}
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise has no types
@@ -36,10 +36,10 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # Whit
     def add_files_from_finders(self) -> None:
         """Scan the packages once per process, although each test client has a handler of its own."""
         key = (self.static_prefix, self.max_age, self.allow_all_origins)
-        if key not in FILES_BY_SETTINGS:
+        if key not in _FILES_BY_SETTINGS:
             super().add_files_from_finders()
-            FILES_BY_SETTINGS[key] = dict(self.files)
-        self.files.update(FILES_BY_SETTINGS[key])
+            _FILES_BY_SETTINGS[key] = dict(self.files)
+        self.files.update(_FILES_BY_SETTINGS[key])
 
     def __call__(self, request: HttpRequest) -> Any:
         """The response, or inside the event loop a coroutine that returns it."""

@@ -1,4 +1,4 @@
-"""Starts processes, restarts those that end, and stops them all together."""
+"""Starts as many web processes as fit this machine, restarts processes that end, and stops them all together."""
 
 import logging
 import os
@@ -12,16 +12,45 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from memories.embedding.concurrency import available_cores
+
+_DEFAULT_MAX = 2  # more processes would take memory that the user did not ask Loci to take
+# A process needs 300 to 500 MB for up to a million memories; the rest is for the database and other programs. The kernel
+# reports about 3.8 of 4 GiB.
+_BYTES_PER_PROCESS = 7 * 1024**3 // 4
+# A container's memory limit, in cgroup v2 and v1.
+_LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def count_web_processes(configured: int) -> int:
+    """The number of web processes to run: the configured one, or for 0 what cores and memory allow, at most two.
+
+    One process nearly uses up one core, since Python runs one thread at a time.
+    """
+    if configured:
+        return configured
+    return max(1, min(available_cores(), memory_bytes() // _BYTES_PER_PROCESS, _DEFAULT_MAX))
+
+
+def memory_bytes(limit_files: Sequence[Path] = _LIMIT_FILES) -> int:
+    """The memory of this machine, or the limit of this container if that is lower."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for file in limit_files:
+        with suppress(OSError, ValueError):  # not a container, or one without a limit ("max")
+            memory = min(memory, int(file.read_text(encoding="ascii")))
+    return memory
+
+
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT_S = 1.0  # before a restart; doubles with each death in a row
-LONGEST_WAIT_S = 30.0
-STEADY_S = 60.0  # after this time, a death starts a new row
+_LONGEST_WAIT_S = 30.0
+_STEADY_S = 60.0  # after this time, a death starts a new row
 DEATHS_IN_A_ROW = 5
 STOP_S = 15.0  # for a graceful end; after that, processes are killed
 CHECK_EVERY_S = 0.2
-CHECK_EAGERLY_S = 0.03  # until everything is ready
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_CHECK_EAGERLY_S = 0.03  # until everything is ready
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -30,7 +59,7 @@ class ServerPart:
 
     `is_vital`: the supervisor gives up once all vital parts keep dying. `is_first`: starts at once; the other parts start
     when those are ready. `fds`: file descriptors that the process inherits. `wanted`: a file that is there while the process
-    is needed; without it, an end is no death, and it does not start again.
+    is needed; without it, an end does not count as a death, and it does not start again.
     """
 
     name: str
@@ -42,12 +71,11 @@ class ServerPart:
 
     @property
     def is_wanted(self) -> bool:
-        """True if the process should run now."""
         return self.wanted is None or self.wanted.exists()
 
 
 @dataclass
-class RunningPart:
+class _RunningPart:
     """A part with its current process, or the time of its next start (monotonic seconds)."""
 
     part: ServerPart
@@ -72,7 +100,7 @@ class RunningPart:
         now = time.monotonic()
         self.kill_group()
         self.process = None
-        self.deaths = 1 if now - self.started_at >= STEADY_S else self.deaths + 1
+        self.deaths = 1 if now - self.started_at >= _STEADY_S else self.deaths + 1
         wait = restart_wait_s(self.deaths)
         self.start_at = now + wait
         logger.warning(
@@ -84,7 +112,6 @@ class RunningPart:
         )
 
     def kill_group(self) -> None:
-        """Kill the process and its children."""
         if self.process is None:
             return
         # The group is gone; macOS raises PermissionError for a process that ended but was not waited for.
@@ -107,7 +134,7 @@ class Supervisor:
         is_ready: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
-        self._children = [RunningPart(part) for part in parts]
+        self._children = [_RunningPart(part) for part in parts]
         self._env = env
         self._is_ready = is_ready
         self._on_ready = on_ready
@@ -116,7 +143,7 @@ class Supervisor:
 
     def run(self) -> bool:
         """Keep all parts running. True if a signal ended it, False if the vital parts kept dying."""
-        previous = {number: signal.signal(number, self._stop) for number in SIGNALS}
+        previous = {number: signal.signal(number, self._stop) for number in _SIGNALS}
         try:
             return self._watch()
         finally:
@@ -135,7 +162,7 @@ class Supervisor:
             if not was_ready and self._is_ready():
                 was_ready = True
                 self._on_ready()
-            self._wake.wait(CHECK_EVERY_S if was_ready else CHECK_EAGERLY_S)
+            self._wake.wait(CHECK_EVERY_S if was_ready else _CHECK_EAGERLY_S)
         return True
 
     def _is_hopeless(self, *, was_ready: bool) -> bool:
@@ -143,7 +170,7 @@ class Supervisor:
         vital = [c for c in self._children if c.part.is_vital and (c.part.is_first or was_ready)]
         return bool(vital) and all(child.deaths >= DEATHS_IN_A_ROW for child in vital)
 
-    def _look_after(self, child: RunningPart) -> None:
+    def _look_after(self, child: _RunningPart) -> None:
         if child.process is None:
             if time.monotonic() >= child.start_at and child.part.is_wanted:
                 child.start(self._env)
@@ -166,7 +193,7 @@ class Supervisor:
         while self._stops <= max(stops_before, 1) and time.monotonic() < deadline:
             if all(child.process is None or child.process.poll() is not None for child in running):
                 break
-            time.sleep(CHECK_EAGERLY_S)
+            time.sleep(_CHECK_EAGERLY_S)
         for child in running:
             child.kill_group()
             if child.process is not None:
@@ -175,7 +202,7 @@ class Supervisor:
 
 def restart_wait_s(deaths: int) -> float:
     """Seconds before a restart after that many deaths in a row: 1, 2, 4, 8, 16, then 30."""
-    return min(FIRST_WAIT_S * 2.0 ** min(deaths - 1, 10), LONGEST_WAIT_S)
+    return min(FIRST_WAIT_S * 2.0 ** min(deaths - 1, 10), _LONGEST_WAIT_S)
 
 
 def describe_exit(code: int) -> str:

@@ -15,15 +15,15 @@ from uvicorn import Config, Server
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import ChangeReload
 
-from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.process import end_with_parent
 from loci_site.server.slow_requests import PatientProtocol
 from memories.embedding import warm_up
 
-APPLICATION = "loci_site.asgi:application"
+_APPLICATION = "loci_site.asgi:application"
 # Lifetime of an idle keep-alive connection. Usual clients keep one for 5 s, as uvicorn does by default: now and then a
 # request was under way while the server closed.
 IDLE_S = 75
-GRACEFUL_S = 10  # for open streams; shorter than `up` waits before it kills
+_GRACEFUL_S = 10  # for open streams; shorter than `up` waits before it kills
 ORPHAN_S = 1.0  # for open requests after `up` was killed: the next one waits for the port
 # Set for the child process that uvicorn starts with --reload.
 PARENT_VARIABLE = "LOCI_WEB_PARENT"
@@ -61,7 +61,7 @@ def server_config(*, is_reloading: bool = False) -> Config:
     """Uvicorn's configuration from Loci's settings."""
     server = settings.LOCI.server
     return Config(
-        APPLICATION,
+        _APPLICATION,
         host=server.host,
         port=server.port,
         reload=is_reloading,
@@ -76,7 +76,7 @@ def server_config(*, is_reloading: bool = False) -> Config:
         proxy_headers=bool(server.public_url),
         server_header=False,
         timeout_keep_alive=IDLE_S,
-        timeout_graceful_shutdown=GRACEFUL_S,
+        timeout_graceful_shutdown=_GRACEFUL_S,
     )
 
 

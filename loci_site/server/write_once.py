@@ -100,7 +100,7 @@ def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswe
     raise refusal
 
 
-def is_logged() -> bool:
+def _is_logged() -> bool:
     """True if a log row of the current work is there: a transaction that was rolled back took its rows along."""
     return AuditEntry.objects.filter(key__in=[row.key for row in current_work().rows]).exists()
 
@@ -116,7 +116,7 @@ def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) ->
         try:
             answer = job()
         except LociError as error:
-            if is_logged():  # a refusal that was logged: the retry gets it too, and logs nothing
+            if _is_logged():  # a refusal that was logged: the retry gets it too, and logs nothing
                 keep_answer(actor, write, status=error.status, answer=error.as_dict())
             raise
     keep_answer(actor, write, status=answer.status, answer=answer.body)

@@ -16,15 +16,15 @@ from django.utils import timezone
 from maintenance.models import JobLock
 from storage.faults import find_storage_fault
 
-PROBE_EVERY_S = 10.0
+_PROBE_EVERY_S = 10.0
 # A write that waits longer than this counts as failed, though it may still succeed.
 WRITE_WAIT_S = 3.0
 PROBE = "health"
 # After a failure: on a disk that is nearly full a small row is written where a memory is not.
-PROBE_CHARS = 512 * 1024
+_PROBE_CHARS = 512 * 1024
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 # Errors of a single statement, which say nothing about the database.
-STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)
+_STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class WriteWatch:
         try:
             self._probing_since = time.monotonic()
             last = self.last
-            if last is not None and not last.error and time.monotonic() - last.at < PROBE_EVERY_S:
+            if last is not None and not last.error and time.monotonic() - last.at < _PROBE_EVERY_S:
                 return last
             try:
-                write_probe(PROBE_CHARS if last is not None and last.error else 0)
+                write_probe(_PROBE_CHARS if last is not None and last.error else 0)
             except DatabaseError as error:
                 self.note_failure(error)
             else:
@@ -82,7 +82,7 @@ class WriteWatch:
             return execute(sql, params, many, context)
         try:
             result = execute(sql, params, many, context)
-        except STATEMENT_ERRORS:
+        except _STATEMENT_ERRORS:
             raise
         except DatabaseError as error:
             self.note_failure(error)

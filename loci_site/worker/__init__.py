@@ -15,16 +15,15 @@ from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 # Seconds between two looks at the messages in memory; with Celery's default of 1 s, 33 of 50 messages took more than 4 s.
-POLLING_S = 0.2
+_POLLING_S = 0.2
 QUEUE = "loci"
 THREADS = 2
 
 
 def broker_settings(redis_url: str) -> dict[str, Any]:
-    """Celery's settings for the broker."""
     if redis_url:
         return {"broker_url": redis_url}
-    return {"broker_url": "memory://", "broker_transport_options": {"polling_interval": POLLING_S}}
+    return {"broker_url": "memory://", "broker_transport_options": {"polling_interval": _POLLING_S}}
 
 
 # Celery's fixup for Django would put the current folder first among the places of modules.

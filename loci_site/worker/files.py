@@ -9,7 +9,7 @@ from types import FrameType
 
 import django
 
-from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.process import end_with_parent, prefer_other_processes
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -21,7 +21,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         end_with_parent(parent)
     django.setup()
     # These need the apps.
-    from loci_site.server.runtime_tuning import prefer_other_processes  # noqa: PLC0415
     from memories.embedding.concurrency import spare_a_core  # noqa: PLC0415
     from sources.rooms.room import refresh_rooms  # noqa: PLC0415
     from sources.watching.loop import WatchLoop  # noqa: PLC0415

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.process import end_with_parent
 from loci_site.worker import app
 from storage.home import ensure_home
 
@@ -23,11 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
-    app.worker_main(worker_options())
+    app.worker_main(_worker_options())
 
 
-def worker_options() -> list[str]:
-    """The arguments of the `celery` command."""
+def _worker_options() -> list[str]:
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return ["--quiet", "worker", "-l", settings.LOCI.server.log_level, *quiet]
 

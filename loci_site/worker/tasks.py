@@ -1,4 +1,4 @@
-"""The worker's only task, which runs a job of maintenance.schedule if it is due, and what the worker starts beside its pool."""
+"""The worker's only task, which runs a job of maintenance.schedule if it is due, and what the worker starts besides its pool."""
 
 import logging
 import threading
@@ -12,8 +12,7 @@ from celery.signals import worker_init, worker_ready, worker_shutting_down
 from celery.worker import state
 from django.db import DatabaseError, connections
 
-from loci_site.server.parent_watch import end_with_thread
-from loci_site.server.runtime_tuning import prefer_other_processes, take_short_turns
+from loci_site.server.process import end_with_thread, prefer_other_processes, take_short_turns
 from loci_site.worker import app
 from maintenance.jobs import HEARTBEAT, Job, run_job
 from maintenance.schedule import JOBS
@@ -22,25 +21,24 @@ from memories.embedding.concurrency import ENDING, spare_a_core
 log = logging.getLogger(__name__)
 
 # A message expires before the next one is sent, so that no backlog builds up.
-EXPIRES_SHARE = 0.9
+_EXPIRES_SHARE = 0.9
 
-JOB_BY_NAME = {job.name: job for job in JOBS}
+_JOB_BY_NAME = {job.name: job for job in JOBS}
 QUEUED = [job for job in JOBS if job.name != HEARTBEAT]
 
 
 @app.task(name="loci.run")  # type: ignore[untyped-decorator]  # Celery has no types
 def run(name: str) -> None:
-    """Run the job of this name if it is due."""
     try:
-        run_job(JOB_BY_NAME[name])
+        run_job(_JOB_BY_NAME[name])
     finally:
         connections.close_all()
 
 
-def send_all() -> None:
+def _send_all() -> None:
     """Queue every job now instead of at its next tick, so that missed ones run at once."""
     for job in QUEUED:
-        run.apply_async(args=[job.name], **message_options(job))
+        run.apply_async(args=[job.name], **_message_options(job))
 
 
 def schedule_of(job: Job) -> dict[str, Any]:
@@ -49,13 +47,13 @@ def schedule_of(job: Job) -> dict[str, Any]:
         "task": run.name,
         "args": [job.name],
         "schedule": job.tick.total_seconds(),
-        "options": message_options(job),
+        "options": _message_options(job),
     }
 
 
-def message_options(job: Job) -> dict[str, float]:
+def _message_options(job: Job) -> dict[str, float]:
     """Celery's options for a job's messages: the seconds after which they expire."""
-    return {"expires": (job.tick / timedelta(seconds=1)) * EXPIRES_SHARE}
+    return {"expires": (job.tick / timedelta(seconds=1)) * _EXPIRES_SHARE}
 
 
 app.conf.beat_schedule = {job.name: schedule_of(job) for job in QUEUED}
@@ -77,15 +75,15 @@ def begin(**_: Any) -> None:
     warnings.filterwarnings("ignore", message="\\s*In Celery 5.1 we introduced an optional breaking change")
     clock = EmbeddedService(app, thread=True)
     clock.start()
-    end_with_thread(clock, is_ending=is_stopping)
+    end_with_thread(clock, is_ending=_is_stopping)
     for job in set(JOBS) - set(QUEUED):
-        threading.Thread(target=keep_running, args=(job,), name=f"loci-{job.name}", daemon=True).start()
-    send_all()
+        threading.Thread(target=_keep_running, args=(job,), name=f"loci-{job.name}", daemon=True).start()
+    _send_all()
 
 
-def keep_running(job: Job) -> None:
+def _keep_running(job: Job) -> None:
     """Run a short job at each of its ticks, however long the jobs in the pool take."""
-    while not is_stopping():
+    while not _is_stopping():
         try:
             run_job(job)
         except DatabaseError as error:  # the next tick tries again
@@ -101,6 +99,5 @@ def stop_embedding(**_: Any) -> None:
     ENDING.set()
 
 
-def is_stopping() -> bool:
-    """True if Celery has begun to shut down."""
+def _is_stopping() -> bool:
     return any(flag is not None and flag is not False for flag in (state.should_stop, state.should_terminate))

@@ -67,6 +67,7 @@ class BackupsPurged:
 class ManagedBackups:
     """The backups in LOCI_HOME/backups as copies of the store that a purge has to reach."""
 
+    name = "backups"
     files = ("backups",)
 
     def note(self) -> str:

@@ -59,6 +59,7 @@ class ScannedFiles:
     Only the purge itself knows the texts: nothing is stored from which a later scan could learn them.
     """
 
+    name = "scan"
     files = (DATABASE, f"{DATABASE}-wal", *FOLDERS)
 
     def note(self) -> str:

@@ -14,12 +14,12 @@ from django.db import transaction
 
 from access import audit
 from access.actor import Actor
+from access.additions import additions
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups.guarding import find_all, policy_of
 from guard import Door, GuardTreatment, Policy
 from guard.policy import STRICTNESS
-from maintenance.extensions import OTHER_SCANS
 from memories.draft.guarding import stored_door
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.large import in_parts
@@ -102,7 +102,7 @@ def scan_from(actor: Actor, scan: ScanReport, last: int, *, dry_run: bool, repor
                 write_cursor(scan, last)
         report(scan.looked_at, total)
     scan_checkpoints(scan)
-    for scan_others in OTHER_SCANS.values():
+    for scan_others in additions("scans"):
         found = scan_others(actor, dry_run)
         scan.kinds += found
         scan.held_elsewhere += found.total()

@@ -11,50 +11,65 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.additions import additions, late
 from access.audit.links import has_unlinked, link_heads
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
 from access.sign_in.expired_rows import tidy_access
-from maintenance.backups import backup_job
-from maintenance.backups.purge import is_purge_owed, purge_backups
-from maintenance.cycle.job import run_scheduled_cycle
-from maintenance.doctor.guard_scan import scan_stored
-from maintenance.embeddings.backfill import embed_owed, is_owed
-from maintenance.extensions import do_registered_work, has_registered_work
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
-from maintenance.retention import enforce_retention
+
+
+def _added_waits(name: str) -> bool:
+    return bool(additions(name)[0]())
+
+
+def _do_added(name: str, actor: Actor) -> str | None:
+    done: str | None = additions(name)[1](actor)
+    return done
+
 
 LATE_PERIODS = 2  # a job is overdue after that many periods without a run
 
 # A new job is one line. `every` zero: the job runs only on request.
+# What a job does is imported when it runs: a list of jobs needs none of it.
 JOBS: tuple[Job, ...] = (
     Job(HEARTBEAT, every=timedelta(seconds=20), work=lambda actor: None),
-    Job("embed_owed", every=timedelta(seconds=30), work=partial(embed_owed, seconds=60), is_due=is_owed),
-    Job("backup", every=timedelta(days=settings.LOCI.maintenance.backup_days), work=backup_job),
-    Job("purge_backups", every=timedelta(minutes=5), work=purge_backups, is_due=is_purge_owed),
-    Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=run_scheduled_cycle),
-    Job("retention", every=timedelta(days=1), work=enforce_retention),
+    Job(
+        "embed_owed",
+        every=timedelta(seconds=30),
+        work=late("maintenance.embeddings.backfill.embed_owed", seconds=60),
+        is_due=late("maintenance.embeddings.backfill.is_owed"),
+    ),
+    Job(
+        "backup",
+        every=timedelta(days=settings.LOCI.maintenance.backup_days),
+        work=late("maintenance.backups.backup_job"),
+    ),
+    Job(
+        "purge_backups",
+        every=timedelta(minutes=5),
+        work=late("maintenance.backups.purge.purge_backups"),
+        is_due=late("maintenance.backups.purge.is_purge_owed"),
+    ),
+    Job(
+        "cycle",
+        every=timedelta(hours=settings.LOCI.maintenance.cycle_hours),
+        work=late("maintenance.cycle.job.run_scheduled_cycle"),
+    ),
+    Job("retention", every=timedelta(days=1), work=late("maintenance.retention.enforce_retention")),
     Job("link_heads", every=timedelta(minutes=1), work=link_heads, is_due=has_unlinked),
-    Job("guard_scan", every=timedelta(0), work=scan_stored),
+    Job("guard_scan", every=timedelta(0), work=late("maintenance.doctor.guard_scan.scan_stored")),
     Job("tidy_access", every=timedelta(days=1), work=tidy_access),
-    Job(
-        "import",
-        every=timedelta(seconds=10),
-        work=lambda actor: do_registered_work("import", actor),
-        is_due=lambda: has_registered_work("import"),
-    ),
-    Job(
-        "notify",
-        every=timedelta(seconds=20),
-        work=lambda actor: do_registered_work("notify", actor),
-        is_due=lambda: has_registered_work("notify"),
-    ),
-    Job(
-        "embed_chunks",
-        every=timedelta(seconds=10),
-        work=lambda actor: do_registered_work("embed_chunks", actor),
-        is_due=lambda: has_registered_work("embed_chunks"),
+    # Of apps above: whether work waits, and the work.
+    *(
+        Job(
+            name,
+            every=timedelta(seconds=seconds),
+            work=partial(_do_added, name),
+            is_due=partial(_added_waits, name),
+        )
+        for name, seconds in (("import", 10), ("notify", 20), ("embed_chunks", 10))
     ),
 )
 

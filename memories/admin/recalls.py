@@ -17,7 +17,7 @@ from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
 from memories.browse.recalls import visible_recalls, with_hits
 from memories.models import RecallLog
-from memories.recall.recall_log import unpack_hits
+from memories.recall_log import unpack_hits
 
 
 @admin.register(RecallLog)

@@ -1,7 +1,7 @@
 """Everything stored that names somebody, for a purge: texts in every state, names of entities, relations, checkpoints."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from access.actor import READ, Actor
+from access.additions import additions
 from access.errors import InvalidInput
 from memories.language.cleaning import clean_line, fold
 from memories.models import Checkpoint, Memory
@@ -34,10 +35,6 @@ class PersonMentions:
     memories: tuple[PersonMention, ...]
     checkpoints: tuple[Checkpoint, ...]
     others: tuple[str, ...] = ()
-
-
-# What packages above this one hold beside memories: the places that match a pattern on folded text. For AppConfig.ready.
-OTHER_PLACES: Final[dict[str, Callable[[Actor, re.Pattern[str]], list[str]]]] = {}
 
 
 def find_person(actor: Actor, name: str) -> PersonMentions:
@@ -67,7 +64,7 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
             where.append("relation")
         if where:
             mentions.append(PersonMention(memory, tuple(where)))
-    others = tuple(place for find in OTHER_PLACES.values() for place in find(actor, pattern))
+    others = tuple(place for find in additions("mentions") for place in find(actor, pattern))
     return PersonMentions(tuple(mentions), tuple(find_checkpoints(actor, pattern)), others)
 
 

@@ -1,12 +1,13 @@
 """Proposals: a change that waits for a curator is recorded here, with everything needed to carry it out later.
 
-Each verb that may wait registers a `ProposalKind`. `memories.review.proposals` lists and decides proposals.
+Each verb that may wait is a `ProposalKind` that an app adds. `memories.review.proposals` lists and decides proposals.
 """
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor
+from access.additions import additions
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
 from access.errors import Conflict
@@ -61,12 +63,10 @@ class ProposalKind:
     name: Callable[[Proposal], str] | None = None
 
 
-KINDS: Final[dict[str, ProposalKind]] = {}
-
-
-def register_kind(kind: ProposalKind) -> None:
-    """Register what a proposal's verb does. A package above this one calls it in AppConfig.ready."""
-    KINDS[kind.verb] = kind
+@cache
+def proposal_kinds() -> dict[str, ProposalKind]:
+    """What the apps can propose, by verb."""
+    return {kind.verb: kind for kind in additions("proposals")}
 
 
 def change_or_propose(
@@ -209,5 +209,5 @@ def memory_version_now(proposal: Proposal) -> str:
 
 def is_stale(proposal: Proposal) -> bool:
     """True if the target has changed since it was proposed, or nobody knows the verb any more."""
-    kind = KINDS.get(proposal.verb)
+    kind = proposal_kinds().get(proposal.verb)
     return kind is None or kind.version(proposal) != proposal.version

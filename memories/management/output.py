@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from access.errors import InvalidInput, TooLarge
 from access.management.command import LociCommand
 from memories.embedding import ModelUnavailable, get_encoder
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from storage.faults import find_storage_fault
 
 NOTHING_FOUND = 3  # exit status of a recall without an answer

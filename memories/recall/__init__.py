@@ -42,10 +42,10 @@ from memories.recall.question import (
     choose_encoder,
     understand,
 )
-from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.shown.choosing import read_visible
 from memories.recall.shown.second_hop import find_ranking
 from memories.recall.trace import Trace
+from memories.recall_log import COUNTER, PendingRecall
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
 from storage.postgresql.replica import database_of, leave_alone, reading_from

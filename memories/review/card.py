@@ -16,7 +16,7 @@ from access.visibility import Narrowing
 from memories.browse.feedback import FeedbackCounts, feedback_on
 from memories.entities.statements import visible_keys
 from memories.language.word_diff import SAME, DiffPart, diff_words
-from memories.lifecycle.propose import KINDS
+from memories.lifecycle.propose import proposal_kinds
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
 from memories.queries.labels import doubts_of
@@ -191,7 +191,7 @@ def proposal_card(actor: Actor, id_: UUID) -> Card:
     proposal = find_proposal(actor, id_, right=CURATE)
     token = ApiToken.objects.filter(id=proposal.token).first() if proposal.token else None
     origin = Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
-    if KINDS[proposal.verb].compare is not None:
+    if proposal_kinds()[proposal.verb].compare is not None:
         return Card(
             CardKind.PROPOSAL, proposal.id, None, origin, (), proposal_choices(proposal, is_recalled=False),
             reason=proposal.reason, proposed=proposed_text(actor, proposal),
@@ -219,7 +219,7 @@ def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> Propose
 
 def proposed_text(actor: Actor, proposal: Proposal) -> ProposedChange:
     """What approving a proposal about no memory would do."""
-    compare, name = KINDS[proposal.verb].compare, KINDS[proposal.verb].name
+    compare, name = proposal_kinds()[proposal.verb].compare, proposal_kinds()[proposal.verb].name
     now, then = compare(proposal) if compare is not None else ("", "")
     change = tried(actor, proposal, then, diff_words(now, then))
     return replace(change, name=name(proposal) if name is not None else "")
@@ -227,7 +227,7 @@ def proposed_text(actor: Actor, proposal: Proposal) -> ProposedChange:
 
 def tried(actor: Actor, proposal: Proposal, text: str, parts: tuple[DiffPart, ...]) -> ProposedChange:
     """A proposal with the consequences of approving it, tried and rolled back."""
-    kind = KINDS[proposal.verb]
+    kind = proposal_kinds()[proposal.verb]
     try:
         would = decide(actor, ReviewDecision("approve", proposal=proposal.id), dry_run=True)
     except LociError as refusal:
@@ -241,7 +241,9 @@ def proposal_choices(proposal: Proposal, *, is_recalled: bool = True) -> tuple[C
     `is_recalled`: it is about a memory, so that its effect on recall can be shown.
     """
     undo = (
-        gettext("it is as before, and the proposal waits again") if KINDS[proposal.verb].undone_from else ""
+        gettext("it is as before, and the proposal waits again")
+        if proposal_kinds()[proposal.verb].undone_from
+        else ""
     )
     again = gettext("the proposal waits again")
     return (

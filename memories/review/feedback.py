@@ -19,7 +19,7 @@ from access.errors import InvalidInput
 from memories.browse.recalls import find_recall, recall_id
 from memories.models import Feedback, FeedbackVerdict, Memory, RecallLog
 from memories.queries.versions import find_memory
-from memories.recall.recall_log import COUNTER, unpack_hits
+from memories.recall_log import COUNTER, unpack_hits
 
 MAX_IDS: Final = 100
 LOOKED_BACK: Final = timedelta(days=1)  # for the recall that a memory came from

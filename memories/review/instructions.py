@@ -16,7 +16,7 @@ from access.groups import GroupChange, check_texts, update_group
 from access.groups.guarding import OnHold, admit
 from access.models import Group
 from guard import Door
-from memories.lifecycle.propose import ProposalKind, log_proposal, propose, register_kind
+from memories.lifecycle.propose import ProposalKind, log_proposal, propose
 from memories.lifecycle.target import ChangeResult
 from memories.models import Proposal, ProposalStatus
 
@@ -134,14 +134,12 @@ def name_of(proposal: Proposal) -> str:
     )
 
 
-register_kind(
-    ProposalKind(
-        INSTRUCTIONS,
-        gettext_noop("Take the file into the group's instructions"),
-        accept,
-        version_now,
-        Operation.GROUP,
-        compare=compare,
-        name=name_of,
-    )
+INSTRUCTIONS_PROPOSAL: Final = ProposalKind(
+    INSTRUCTIONS,
+    gettext_noop("Take the file into the group's instructions"),
+    accept,
+    version_now,
+    Operation.GROUP,
+    compare=compare,
+    name=name_of,
 )

@@ -23,12 +23,11 @@ from memories.draft import MAX_REASON_CHARS
 from memories.lifecycle.edit import EDIT_FIELDS, edit, proposed_fields
 from memories.lifecycle.propose import (
     FILE_TEXT,
-    KINDS,
     ProposalKind,
     is_stale,
     log_proposal,
     memory_version_now,
-    register_kind,
+    proposal_kinds,
     waiting_proposals,
 )
 from memories.lifecycle.restore import carry_out as carry_out_restore
@@ -92,7 +91,7 @@ def approve_proposal(
     proposal = find_open(actor, id_)
     name = close(actor, proposal, ProposalStatus.APPROVED, reason=reason)
     why = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
-    done = KINDS[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
+    done = proposal_kinds()[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
     entries = undoing_entries(proposal, done)
     return done, (name, *entries) if entries else ()
@@ -148,7 +147,7 @@ def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
 
 def undoing_entries(proposal: Proposal, done: ChangeResult) -> tuple[str, ...]:
     """The names of the audit rows from which the Review undoes a change."""
-    operation = KINDS[proposal.verb].undone_from
+    operation = proposal_kinds()[proposal.verb].undone_from
     about = {"memory_id": done.id} if proposal.memory is not None else {"group": proposal.group.id}
     rows = AuditEntry.objects.filter(origin=OWN, operation=operation, **about)
     return tuple(row.name for row in rows.order_by("-key")[:1]) if operation else ()
@@ -233,7 +232,13 @@ def in_words(value: object) -> str:
     return gettext(", ").join(map(str, value)) if isinstance(value, list) else pgettext("word", str(value))
 
 
-for _verb, _label, _run, _operation in (
+def chain_now(proposal: Proposal) -> str:
+    """The chain of the memory, as the version of a file's text: later edits of the memory do not make it stale."""
+    head = head_of(proposal.memory) if proposal.memory is not None else None
+    return str(head.root_key) if head is not None and head.state == State.LIVE else ""
+
+
+_VERBS: Final = (
     (Change.FORGET, gettext_noop("Forget it"), run_verb, Operation.FORGET),
     (Change.RETRACT, gettext_noop("Retract it"), run_retraction, Operation.RETRACT),
     (Change.SUPERSEDE, gettext_noop("Replace it by another memory"), run_verb, Operation.SUPERSEDE),
@@ -242,16 +247,11 @@ for _verb, _label, _run, _operation in (
     (Change.UNPIN, gettext_noop("Remove its pin"), run_verb, Operation.UNPIN),
     (Change.RESTORE_VERSION, gettext_noop("Make a former text current again"), run_restoring, Operation.EDIT),
     (EDIT_FIELDS, gettext_noop("Change its fields"), run_edit, Operation.EDIT),
-):
-    register_kind(ProposalKind(str(_verb), _label, _run, memory_version_now, _operation))
-
-
-def chain_now(proposal: Proposal) -> str:
-    """The chain of the memory, as the version of a file's text: later edits of the memory do not make it stale."""
-    head = head_of(proposal.memory) if proposal.memory is not None else None
-    return str(head.root_key) if head is not None and head.state == State.LIVE else ""
-
-
-register_kind(
-    ProposalKind(FILE_TEXT, gettext_noop("Take the text of the file"), run_edit, chain_now, Operation.EDIT)
+)
+MEMORY_PROPOSALS: Final = (
+    *(
+        ProposalKind(str(verb), label, run, memory_version_now, operation)
+        for verb, label, run, operation in _VERBS
+    ),
+    ProposalKind(FILE_TEXT, gettext_noop("Take the text of the file"), run_edit, chain_now, Operation.EDIT),
 )

@@ -21,7 +21,7 @@ from access.actor import CURATE, Actor
 from access.groups import find_group
 from access.models import Group
 from memories.entities.statements import visible_keys
-from memories.lifecycle.propose import KINDS, is_stale, waiting_proposals
+from memories.lifecycle.propose import is_stale, proposal_kinds, waiting_proposals
 from memories.models import Doubt, DoubtStatus, Link, LinkKind, LinkStatus, Memory, Proposal
 from memories.queries.versions import head_keys
 from memories.review.sensitive import find_sensitive
@@ -233,7 +233,7 @@ def find_stale_proposals(actor: Actor) -> list[UUID]:
 
 def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:
     """The proposals that have a card and are not expired, oldest first; at most CAP + 1."""
-    comparing = [kind.verb for kind in KINDS.values() if kind.compare is not None]
+    comparing = [kind.verb for kind in proposal_kinds().values() if kind.compare is not None]
     rows = waiting_proposals(timezone.now()).filter(Q(memory__isnull=False) | Q(verb__in=comparing))
     if groups is not None:
         rows = rows.filter(group__in=groups)
@@ -324,7 +324,7 @@ def link_entry(kind: CardKind, link: Link, source: Memory, target: Memory) -> De
 
 def proposal_entry(proposal: Proposal, memory: Memory | None) -> DeckEntry:
     """A proposal's entry."""
-    kind = KINDS[proposal.verb]
+    kind = proposal_kinds()[proposal.verb]
     return DeckEntry(
         CardKind.PROPOSAL, proposal.id, memory, proposal.created_at, proposal.group, verb=kind.label,
         about=kind.name(proposal) if kind.name is not None else "",

@@ -1,6 +1,5 @@
 """Exact counts of a group, or of everything visible to an actor."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, TypeVar
@@ -23,8 +22,6 @@ from memories.types import State
 from relations.models import Relation
 
 M = TypeVar("M", bound=Model)
-# Lines by name for operators, added by other packages; the site fills it when it is ready.
-EXTRA_LINES: dict[str, Callable[[], dict[str, str]]] = {}
 
 
 @dataclass(frozen=True)

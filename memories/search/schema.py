@@ -8,6 +8,7 @@ from typing import Protocol
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from access.additions import additions
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
@@ -62,10 +63,6 @@ class SchemaPart(Protocol):
 
     def apply(self, connection: BaseDatabaseWrapper) -> None:
         """Create what is missing. Idempotent; in the caller's transaction."""
-
-
-# Backups and `doctor` know them.
-OTHER_SCHEMAS: dict[str, SchemaPart] = {}
 
 
 @lru_cache
@@ -138,7 +135,7 @@ def renew_triggers(connection: BaseDatabaseWrapper) -> None:
             if made := _CODE.search(statement.sql):
                 cursor.execute(f"DROP {made[1]} IF EXISTS {made[2]}")
     apply_index_schema(connection)
-    for other in OTHER_SCHEMAS.values():
+    for other in _other_schemas():
         other.apply(connection)
 
 
@@ -197,5 +194,10 @@ def own_names(vendor: str) -> frozenset[str]:
 
 def all_statements(vendor: str) -> list[SqlStatement]:
     """Our statements and those of other packages."""
-    others = [statement for other in OTHER_SCHEMAS.values() for statement in other.statements(vendor)]
+    others = [statement for other in _other_schemas() for statement in other.statements(vendor)]
     return [*statements(vendor), *others]
+
+
+def _other_schemas() -> tuple[SchemaPart, ...]:
+    """Those of other packages, which backups and `doctor` know too."""
+    return additions("schemas")

@@ -1,9 +1,10 @@
-"""Sections of a context pack that packages above this one register, such as files."""
+"""Sections of a context pack that packages above this one add, such as files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from access.additions import additions
 from access.models import Group
 from memories.sessions.sections import WholePart
 
@@ -20,19 +21,12 @@ class OutsidePart:
     find: Callable[[Group, str, int], str]
 
 
-OUTSIDE_PARTS: Final[dict[str, OutsidePart]] = {}
-
-
-def register_outside_part(part: OutsidePart) -> None:
-    """Register a part. For AppConfig.ready."""
-    OUTSIDE_PARTS[part.kind] = part
-
-
 def find_outside_parts(group: Group, query: str, budget: int) -> list[WholePart]:
     """The registered parts with text for the query; none without a query."""
     if not query.strip():
         return []
     room = int(budget * OUTSIDE_SHARE)
     return [
-        WholePart(part.kind, part.title, part.find(group, query, room)) for part in OUTSIDE_PARTS.values()
+        WholePart(part.kind, part.title, part.find(group, query, room))
+        for part in additions("parts of a context pack")
     ]

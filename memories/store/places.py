@@ -3,14 +3,15 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
-from typing import IO, Any, Final, Protocol
+from typing import IO, Any, ClassVar, Final, Protocol
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
 from access.actor import Actor
+from access.additions import additions
 from access.models import Group
 from memories.language.cleaning import first_words
 from memories.language.dress.quotes import Quotes
@@ -166,6 +167,8 @@ class ClearedCopies:
 class OutsideCopies(Protocol):
     """A place that no transaction reaches, such as backups."""
 
+    name: ClassVar[str]
+
     @property
     def files(self) -> tuple[str, ...]:
         """The names or patterns of its files and folders in LOCI_HOME."""
@@ -183,18 +186,16 @@ class OutsideCopies(Protocol):
         """Remove what was purged from the copies, after the commit; raises nothing."""
 
 
-PLACES: dict[str, TextPlace] = {}
-OUTSIDE_COPIES: dict[str, OutsideCopies] = {}
+@cache
+def all_places() -> dict[str, TextPlace]:
+    """The places in the database, by name."""
+    return {place.name: place for place in additions("places")}
 
 
-def register_places(*places: TextPlace) -> None:
-    """Register places in the database, by name. For AppConfig.ready."""
-    PLACES.update({place.name: place for place in places})
-
-
-def register_outside_copies(name: str, copies: OutsideCopies) -> None:
-    """Register copies outside the database. For AppConfig.ready."""
-    OUTSIDE_COPIES[name] = copies
+@cache
+def outside_copies() -> dict[str, OutsideCopies]:
+    """The copies outside the database, by name."""
+    return {copies.name: copies() for copies in additions("outside copies")}
 
 
 def erase_copies(doomed: PurgedTexts) -> dict[str, int]:
@@ -213,24 +214,24 @@ def find_copies(actor: Actor, doomed: PurgedTexts, *, is_preview: bool = False) 
 
 def places_of(doomed: PurgedTexts) -> list[TextPlace]:
     """All places, or those whose rows belong to groups, if only one group's copies are meant."""
-    return [place for place in PLACES.values() if doomed.within is None or place.group]
+    return [place for place in all_places().values() if doomed.within is None or place.group]
 
 
 def note_outside_copies() -> dict[str, str]:
     """Call note() of all outside copies, inside the purge's transaction; their records, by name."""
-    return {name: copies.note() for name, copies in OUTSIDE_COPIES.items()}
+    return {name: copies.note() for name, copies in outside_copies().items()}
 
 
 def find_outside_copies(doomed: PurgedTexts) -> tuple[str, ...]:
     """A line for each outside copy of a memory or text."""
-    return tuple(line for copies in OUTSIDE_COPIES.values() for line in copies.find(doomed))
+    return tuple(line for copies in outside_copies().values() for line in copies.find(doomed))
 
 
 def clear_outside_copies(doomed: PurgedTexts, notes: dict[str, str]) -> ClearedCopies:
     """Clear all outside copies, after the commit, and ask each again; `notes` is from note_outside_copies()."""
     found = [
         (copies.clear(doomed, note=notes[name]), copies.find(doomed))
-        for name, copies in OUTSIDE_COPIES.items()
+        for name, copies in outside_copies().items()
     ]
     return ClearedCopies(
         tuple(line for one, _ in found for line in one.checked),

@@ -19,6 +19,7 @@ from memories.queries.quoting import Marked, wrap
 from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_request, recall
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall.question import choose_encoder, understand
+from memories.sessions.outside_parts import OutsidePart
 from memories.store.pieces import available_encoder
 from sources.artifacts.search import ChunkHit, find_chunks
 from sources.models import Chunk, ChunkProof
@@ -167,6 +168,9 @@ def evidence_text(group: Group, query: str, token_budget: int) -> str:
         return ""
     found = _evidence_in(group, query, most=3, token_budget=token_budget)
     return "\n".join(item.between_marks() for item in found.items)
+
+
+FILES_PART: Final = OutsidePart("files", "From files", evidence_text)
 
 
 def _read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:

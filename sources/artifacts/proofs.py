@@ -18,7 +18,6 @@ from memories.lifecycle.propose import (
     memory_version,
     memory_version_now,
     propose,
-    register_kind,
 )
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import VERBS
@@ -124,12 +123,10 @@ def _dispute_memory(actor: Actor, proposal: Proposal, reason: str) -> ChangeResu
 
 
 FILES: Final = Actor("files", Via.JOB)
-register_kind(
-    ProposalKind(
-        STALE,
-        "Dispute it: its evidence in a file has changed",
-        _dispute_memory,
-        memory_version_now,
-        Operation.DISPUTE,
-    )
+STALE_PROPOSAL: Final = ProposalKind(
+    STALE,
+    "Dispute it: its evidence in a file has changed",
+    _dispute_memory,
+    memory_version_now,
+    Operation.DISPUTE,
 )

@@ -83,6 +83,7 @@ CAPTURES_PLACE: Final = TextPlace("captured turns", "captured turns", CapturedTu
 class BrowserCopies:
     """Copies in paired browsers, deleted at the browser's next contact; a purge's certificate says so."""
 
+    name = "browsers"
     files = ()
 
     def note(self) -> str:

@@ -26,6 +26,7 @@ WATCHED_PLACES: Final = (
 class FilesOnDisk:
     """Rooms and watched files as copies that a purge must reach."""
 
+    name = "files"
     files = ("rooms",)
 
     def note(self) -> str:

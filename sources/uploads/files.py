@@ -67,6 +67,7 @@ UPLOADS_PLACE: Final = TextPlace(
 class UploadedFiles:
     """Uploaded files as copies that a purge has to reach: a file with a purged text is deleted and not imported."""
 
+    name = "uploads"
     files = (UPLOADS,)
 
     def note(self) -> str:

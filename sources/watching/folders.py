@@ -27,7 +27,7 @@ from storage.ids import new_id
 SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily log leaves these memories out
 NAME_CHARS: Final = 60
 ENCRYPTED: Final = "The store is encrypted, and files beside it would not be."
-ALLOW: Final = "Set files.beside_encryption = true if that is meant."
+ALLOW: Final = "To keep plain files next to an encrypted store, set files.beside_encryption = true."
 ONLY_READ: Final = "is only read now: changed memories are not written into its files"
 WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
 

@@ -26,7 +26,7 @@ from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.recall import RecallRequest, recall
 from memories.recall.fusion import MODES
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.sessions.context_pack import get_context
 from memories.store import store

@@ -17,7 +17,7 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.sessions.checkpoints import save_checkpoint
 from relations.models import Relation, RelationEvidence

@@ -24,7 +24,7 @@ from maintenance.retention import enforce_retention
 from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from sources.importing.formats.texts import import_lines
 from sources.importing.importer import LineRules

@@ -48,7 +48,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/lifecycle/purge/__init__.py": "destroying",
     "memories/store/search_columns.py": "the neighbours' words, which nobody reads",
     "memories/store/threads.py": "the same for a thread",
-    "memories/recall/recall_log.py": "how often it was recalled",
+    "memories/recall_log.py": "how often it was recalled",
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",
     "sources/importing/restoring/audit_chain.py": "the log of an export",

@@ -24,7 +24,7 @@ from access.visibility import Visibility
 from memories.embedding import get_encoder
 from memories.models import IndexState, Memory, Piece
 from memories.queries.visibility import RECALLED
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.search.in_memory.table import Nearest, PieceRow, VectorTable
 from memories.types import State

@@ -20,7 +20,7 @@ from maintenance.backups import backup_job
 from maintenance.jobs import job_actor
 from memories.draft import Draft
 from memories.models import Memory
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.review.decide import ReviewDecision, decide
 from memories.store.bulk import store_many
 from sources.artifacts.ingest import ingest_content

@@ -25,19 +25,16 @@ examples:
   loci group create ledger --title "The ledger service" --member ann=admin
   loci group list --archived                               with archived groups
   loci group show ledger
-  loci group rename ledger "Ledger and invoices"           the title; agents keep using the name
-  loci group describe ledger "Amounts are in cents."       instructions that every agent gets at the start
-  loci group describe ledger @rules.md                     from a file; - reads standard input
-  loci group policy ledger                                 which writes wait for a curator
-  loci group policy ledger below --confidence 0.6
+  loci group update ledger --title "Ledger and invoices"   agents keep using the name
+  loci group update ledger --instructions @rules.md        what every agent gets at the start; - reads standard input
+  loci group update ledger --policy below --policy-confidence 0.6
   loci group members ledger                                list the members
   loci group members ledger --set ann=curator --remove bob --dry-run
   loci group update ledger --private yes --dry-run
   loci group narrow ledger --dry-run                       its global memories become its own; --undo takes it back
   loci group move-memories ledger --to garden --tag roses --dry-run
   loci group purge-left-behind ledger --dry-run            what moved memories left in its log, recalls, checkpoints
-  loci group archive ledger --dry-run                      hidden and closed to new memories; nothing is deleted
-  loci group reopen ledger
+  loci group update ledger --archived yes                  hidden and closed to new memories; nothing is deleted
 """
 NO_DELETE: Final = (
     "Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."
@@ -80,7 +77,8 @@ def list_groups(options: dict[str, Any]) -> CommandAnswer:
 def show(options: dict[str, Any]) -> CommandAnswer:
     """One group with its settings and members."""
     group = find_group(operator(), options["slug"])
-    lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
+    policy = f"policy {group.policy}: {group.policy_words[:1].lower()}{group.policy_words[1:]}"
+    lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy]
     if group.default_scope:
         lines.append(f"default scope {group.get_default_scope_display()}")
     if group.captures != CaptureRule.REVIEW:
@@ -90,24 +88,6 @@ def show(options: dict[str, Any]) -> CommandAnswer:
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
     return CommandAnswer(group_row(group), "\n".join([*lines, *member_lines(group)]))
-
-
-def show_or_set_policy(options: dict[str, Any]) -> CommandAnswer:
-    """Show the policy, or change it if an option names a new value."""
-    if options["policy"] is None and options["policy_confidence"] is None:
-        group = find_group(operator(), options["slug"])
-        return CommandAnswer(group_row(group), policy_line(group))
-    return update(options)
-
-
-def archive(options: dict[str, Any]) -> CommandAnswer:
-    """Archive the group."""
-    return update(options | {"archived": "yes"})
-
-
-def reopen(options: dict[str, Any]) -> CommandAnswer:
-    """Reopen an archived group."""
-    return update(options | {"archived": "no"})
 
 
 def update(options: dict[str, Any]) -> CommandAnswer:
@@ -206,11 +186,6 @@ def narrowed_line(done: ScopeChange) -> str:
     return f"{count} {'is' if done.changed == 1 else 'are'} now {result}.{more}"
 
 
-def policy_line(group: Group) -> str:
-    """The group's policy and its meaning."""
-    return f"policy {group.policy}: {group.policy_words[:1].lower()}{group.policy_words[1:]}"
-
-
 def member_lines(group: Group) -> list[str]:
     """The members with their roles, one per line."""
     members = group.memberships.select_related("user")
@@ -258,12 +233,6 @@ def _marks(group: Group) -> str:
 
 
 TITLE = "the title that people read"
-INSTRUCTIONS: Final[dict[str, Any]] = {
-    "metavar": "TEXT|@FILE|-",
-    "help": "instructions that every agent gets at the start",
-}
-POLICY: Final[dict[str, Any]] = {"choices": CandidatePolicy.values, "help": "which writes wait for a curator"}
-CONFIDENCE: Final[dict[str, Any]] = {"type": float, "metavar": "0-1", "help": "for the policy 'below'"}
 PRIVATE: Final[dict[str, Any]] = {"choices": YES_NO, "help": "allow no global memories in the group"}
 
 
@@ -280,23 +249,12 @@ class Command(LociCommand):
         ),
         "list": CommandVerb(list_groups, "list all groups", (flag("--archived", "include archived groups"),)),
         "show": CommandVerb(show, "show one group with its members", (SLUG,)),
-        "rename": CommandVerb(
-            update, "change the title",
-            (SLUG, option("title", help=f"{TITLE}; the name that agents use does not change"), DRY_RUN),
-        ),
-        "describe": CommandVerb(
-            update, "set the instructions that every agent gets at the start",
-            (SLUG, option("instructions", **INSTRUCTIONS), DRY_RUN),
-        ),
-        "policy": CommandVerb(
-            show_or_set_policy, "show or set which writes wait for a curator",
-            (SLUG, option("policy", nargs="?", **POLICY),
-             option("--confidence", dest="policy_confidence", **CONFIDENCE), DRY_RUN),
-        ),
         "update": CommandVerb(
             update, "change the named values",
-            (SLUG, option("--title", help=TITLE), option("--instructions", **INSTRUCTIONS),
-             option("--policy", **POLICY), option("--policy-confidence", **CONFIDENCE),
+            (SLUG, option("--title", help=f"{TITLE}; the name that agents use does not change"),
+             option("--instructions", metavar="TEXT|@FILE|-", help="instructions that every agent gets at the start"),
+             option("--policy", choices=CandidatePolicy.values, help="which writes wait for a curator"),
+             option("--policy-confidence", type=float, metavar="0-1", help="for the policy 'below'"),
              option("--private", **PRIVATE),
              option("--archived", choices=YES_NO, help="hide the group and close it to new memories; its memories stay"),
              option("--default-scope", choices=[INSTANCE, *ScopeRule.values],
@@ -316,6 +274,4 @@ class Command(LociCommand):
             (SLUG, many("--set", "USER=ROLE", f"add a member or change the role: {', '.join(Role.values)}"),
              many("--remove", "USER", "remove this member"), DRY_RUN),
         ),
-        "archive": CommandVerb(archive, "hide the group and close it to new memories; its memories stay", (SLUG, DRY_RUN)),
-        "reopen": CommandVerb(reopen, "reopen an archived group", (SLUG, DRY_RUN)),
     }  # fmt: skip

@@ -30,7 +30,7 @@ from access.groups import find_or_create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.proof.cycle.year_texts import Said, said_in_week  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
-from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
+from loci_site.server.process import take_short_turns  # noqa: E402
 from maintenance.cycle import RunPlan, run_cycle  # noqa: E402
 from maintenance.cycle.undo import standing_changes, undo_run  # noqa: E402
 from maintenance.models import Run, RunStatus  # noqa: E402
@@ -38,7 +38,7 @@ from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Link, LinkKind, Memory, Piece  # noqa: E402
 from memories.recall import RecallRequest, recall  # noqa: E402
-from memories.recall.recall_log import COUNTER  # noqa: E402
+from memories.recall_log import COUNTER  # noqa: E402
 from memories.store import store  # noqa: E402
 from relations.models import EntityAlias, Relation, RelationEvidence  # noqa: E402
 

@@ -50,19 +50,19 @@ from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State, Trust, Type
 
-LAST_WRITES = 8
-MAX_GROUPS = 10
-CYCLE_WEEKS = 12
-MAX_RUNS = 2_000  # read for the maintenance chart, newest first
+_LAST_WRITES = 8
+_MAX_GROUPS = 10
+_CYCLE_WEEKS = 12
+_MAX_RUNS = 2_000  # read for the maintenance chart, newest first
 # A run's counts, by what they mean for memories.
 RETIRED = ("expired", "forgotten", "compacted")
 CREATED = ("promoted", "summaries")
-TO_REVIEW = ("duplicates_found", "conflicts_found")
+_TO_REVIEW = ("duplicates_found", "conflicts_found")
 DECAYED = ("decayed",)
 
 
 @dataclass(frozen=True)
-class Share:
+class _Share:
     """A part of a whole, with its percentage for the bar."""
 
     label: str
@@ -91,33 +91,31 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         "steps": first_steps(actor, seen) if group is None else [],
         "health": [(name, check.ok, check.detail) for name, check in checks.items()],
         "model": model_status(),
-        "cycle": maintenance_chart(actor, group),
+        "cycle": _maintenance_chart(actor, group),
         "hooks": card_stats(actor, chosen),
         "writes": last_writes(actor, group),
         "log_url": reverse("admin:access_auditentry_changelist"),
         "token_url": reverse("admin:access_apitoken_add"),
         "add_url": reverse("admin:memories_memory_add"),
         "server": base_url(),
-        **(counted_context(seen, groups, chosen) if seen else {}),
+        **(_counted_context(seen, groups, chosen) if seen else {}),
     }
 
 
-def counted_context(seen: VisibleCensus, groups: Mapping[str, Group], chosen: str) -> dict[str, Any]:
-    """The part of the context that needs the counts."""
+def _counted_context(seen: VisibleCensus, groups: Mapping[str, Group], chosen: str) -> dict[str, Any]:
     return {
         "is_empty": not seen.sum(),
-        "figures": headline_figures(seen, chosen, len(groups)),
-        "charts": [growth_chart(seen, chosen), recall_chart(seen, chosen)],
-        "types": list_shares(seen, "type", Type.values, chosen),
-        "trusts": list_shares(seen, "trust", Trust.values, chosen),
-        "states": list_shares(seen, "state", State.values, chosen),
-        "group_rows": list_group_rows(seen, groups),
-        "more_groups": max(0, len(groups) - MAX_GROUPS),
+        "figures": _headline_figures(seen, chosen, len(groups)),
+        "charts": [_growth_chart(seen, chosen), _recall_chart(seen, chosen)],
+        "types": _list_shares(seen, "type", Type.values, chosen),
+        "trusts": _list_shares(seen, "trust", Trust.values, chosen),
+        "states": _list_shares(seen, "state", State.values, chosen),
+        "group_rows": _list_group_rows(seen, groups),
+        "more_groups": max(0, len(groups) - _MAX_GROUPS),
     }
 
 
-def headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list[Figure]:
-    """The figures at the top of the page."""
+def _headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list[Figure]:
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
     answered, empty = (sum(seen.recalls(abstained=abstained).values()) for abstained in (False, True))
     recalls = answered + empty
@@ -135,13 +133,12 @@ def headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list[
     ]  # fmt: skip
 
 
-def growth_chart(seen: VisibleCensus, group: str) -> Chart:
-    """Memories stored per week."""
+def _growth_chart(seen: VisibleCensus, group: str) -> Chart:
     mondays = last_weeks(timezone.now().date(), GROWTH_WEEKS)
     stored = sum_by_week(seen.stored(), mondays)
     # Bars link to the audit log, which is indexed by time; memories would have to be read one by one.
     columns = [
-        Column(short_date(day), list_url_between("access_auditentry", day, 6, operation=Operation.STORE))
+        Column(_short_date(day), _list_url_between("access_auditentry", day, 6, operation=Operation.STORE))
         for day in mondays
     ]
     return draw_chart(
@@ -156,7 +153,7 @@ def growth_chart(seen: VisibleCensus, group: str) -> Chart:
     )
 
 
-def recall_chart(seen: VisibleCensus, group: str) -> Chart:
+def _recall_chart(seen: VisibleCensus, group: str) -> Chart:
     """Recalls per day, by whether they found something relevant."""
     days = last_days(timezone.now().date(), RECALL_DAYS)
     answered, empty = seen.recalls(abstained=False), seen.recalls(abstained=True)
@@ -171,7 +168,7 @@ def recall_chart(seen: VisibleCensus, group: str) -> Chart:
         gettext("Recalls per day"),
         series,
         [
-            Column(short_date(day), list_url_between("memories_recalllog", day, 0, group=group))
+            Column(_short_date(day), _list_url_between("memories_recalllog", day, 0, group=group))
             for day in days
         ],
         summary=gettext(
@@ -181,29 +178,29 @@ def recall_chart(seen: VisibleCensus, group: str) -> Chart:
     )
 
 
-def maintenance_chart(actor: Actor, group: Group | None) -> Chart:
+def _maintenance_chart(actor: Actor, group: Group | None) -> Chart:
     """What maintenance runs did per week."""
-    mondays = last_weeks(timezone.now().date(), CYCLE_WEEKS)
-    since = timezone.now() - timedelta(weeks=CYCLE_WEEKS)
+    mondays = last_weeks(timezone.now().date(), _CYCLE_WEEKS)
+    since = timezone.now() - timedelta(weeks=_CYCLE_WEEKS)
     runs = Run.objects.filter(started_at__gte=since, dry_run=False)
     if group is not None:
         runs = runs.filter(group=group)
     elif not actor.all_groups:
         runs = runs.filter(group__in=list(actor.roles))
-    rows = list(runs.order_by("-key").values_list("started_at", "counts")[:MAX_RUNS])
+    rows = list(runs.order_by("-key").values_list("started_at", "counts")[:_MAX_RUNS])
     named = (
         (gettext("retired"), "amber", RETIRED),
         (gettext("created"), "green", CREATED),
-        (gettext("to review"), "blue", TO_REVIEW),
+        (gettext("to review"), "blue", _TO_REVIEW),
     )
-    series = [Series(name, tone, sum_runs_by_week(rows, kinds, mondays)) for name, tone, kinds in named]
+    series = [Series(name, tone, _sum_runs_by_week(rows, kinds, mondays)) for name, tone, kinds in named]
     retired, created, to_review = (sum(each.values) for each in series)
-    decayed = sum(sum_runs_by_week(rows, DECAYED, mondays))
+    decayed = sum(_sum_runs_by_week(rows, DECAYED, mondays))
     return draw_chart(
         "cycle",
         gettext("Maintenance per week"),
         series,
-        [Column(short_date(day), list_url("maintenance_run")) for day in mondays],
+        [Column(_short_date(day), list_url("maintenance_run")) for day in mondays],
         summary=ngettext(
             "{runs:,} run in {weeks} weeks: {retired:,} retired, {created:,} created, {to_review:,} links to review,"
             " {decayed:,} lost confidence.",
@@ -212,7 +209,7 @@ def maintenance_chart(actor: Actor, group: Group | None) -> Chart:
             len(rows),
         ).format(
             runs=len(rows),
-            weeks=CYCLE_WEEKS,
+            weeks=_CYCLE_WEEKS,
             retired=retired,
             created=created,
             to_review=to_review,
@@ -222,7 +219,7 @@ def maintenance_chart(actor: Actor, group: Group | None) -> Chart:
     )
 
 
-def sum_runs_by_week(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], mondays: list[date]) -> list[int]:
+def _sum_runs_by_week(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], mondays: list[date]) -> list[int]:
     """Weekly sums of some of the runs' counts; `rows` are (started_at, counts)."""
     by_day: dict[date, int] = {}
     for started_at, counts in rows:
@@ -231,36 +228,36 @@ def sum_runs_by_week(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], monday
     return sum_by_week(by_day, mondays)
 
 
-def list_url_between(page: str, day: date, more_days: int, **filters: str) -> str:
+def _list_url_between(page: str, day: date, more_days: int, **filters: str) -> str:
     """URL of an admin list narrowed to the rows from `day` to `more_days` later: days of UTC, which the census counts."""
     last = day + timedelta(days=more_days)
     return list_url(page, at_from=f"{day}", at_to=f"{last}", at_zone=UTC_DAYS, **filters)
 
 
-def short_date(day: date) -> str:
+def _short_date(day: date) -> str:
     """A date without its year: 3 Nov."""
     return date_format(day, gettext("j M"))
 
 
-def list_shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[Share]:
+def _list_shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[_Share]:
     """The shares of a column's values, in this order: of live memories, or of all if the column is the state."""
     live = {"state": State.LIVE} if column != "state" else {}
     counts = seen.by(column, **live)
     whole = sum(counts.values())
     extra = {"state__exact": "live"} if live else {}
     return [
-        Share(name, counts[name], round(100 * counts[name] / whole, 1),
+        _Share(name, counts[name], round(100 * counts[name] / whole, 1),
               list_url("memories_memory", group=group, **{f"{column}__exact": name}, **extra))
         for name in order
         if counts.get(name)
     ]  # fmt: skip
 
 
-def list_group_rows(seen: VisibleCensus, groups: Mapping[str, Group]) -> list[dict[str, Any]]:
+def _list_group_rows(seen: VisibleCensus, groups: Mapping[str, Group]) -> list[dict[str, Any]]:
     """The largest groups with their live memories, those waiting for approval, and the slices of their types."""
     counts = live_by_group(seen.census)
     pairs = [(group, counts.get(group.key, Counter[str]())) for group in groups.values()]
-    shown = sorted(pairs, key=lambda pair: (-sum(pair[1].values()), pair[0].slug))[:MAX_GROUPS]
+    shown = sorted(pairs, key=lambda pair: (-sum(pair[1].values()), pair[0].slug))[:_MAX_GROUPS]
     live = {group.slug: sum(own[name] for name in Type.values) for group, own in shown}
     most = max(live.values(), default=0)
     return [
@@ -281,7 +278,7 @@ def last_writes(actor: Actor, group: Group | None) -> list[dict[str, Any]]:
     rows = visible_log(actor, AuditEntry.objects.order_by("-key").exclude(memory_id=None))
     if group is not None:
         rows = rows.filter(group=group.id)
-    entries = list(rows[:LAST_WRITES])
+    entries = list(rows[:_LAST_WRITES])
     ids = {entry.memory_id for entry in entries if entry.memory_id}
     visible = Memory.objects.filter(as_q(listed_by(actor, None)) & Q(id__in=ids)).select_related("group")
     memories: dict[UUID | None, Memory] = {memory.id: memory for memory in visible}

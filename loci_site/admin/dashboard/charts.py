@@ -11,12 +11,12 @@ from access.admin.columns import join_list
 
 WIDTH, HEIGHT = 640, 150
 LEFT, BOTTOM, TOP = 44, 20, 8  # margins for the scale, the dates and above the tallest bar
-BAR_SHARE = 0.7  # of a column's width
-DATES_SHOWN = 6
+_BAR_SHARE = 0.7  # of a column's width
+_DATES_SHOWN = 6
 
 
 @dataclass(frozen=True)
-class BarSegment:
+class _BarSegment:
     """A segment of a stacked bar; `tone` is the class of its colour."""
 
     name: str
@@ -27,7 +27,7 @@ class BarSegment:
 
 
 @dataclass(frozen=True)
-class Bar:
+class _Bar:
     """A bar and its link; `description` is its tooltip and its text for screen readers."""
 
     label: str
@@ -35,7 +35,7 @@ class Bar:
     link: str
     x: float
     width: float
-    parts: tuple[BarSegment, ...]
+    parts: tuple[_BarSegment, ...]
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class AxisMark:
+class _AxisMark:
     """A line of the scale, or a date below a bar."""
 
     text: str
@@ -60,9 +60,9 @@ class Chart:
     summary: str
     link: str
     names: tuple[tuple[str, str], ...]
-    bars: tuple[Bar, ...]
-    scale: tuple[AxisMark, ...]
-    dates: tuple[AxisMark, ...]
+    bars: tuple[_Bar, ...]
+    scale: tuple[_AxisMark, ...]
+    dates: tuple[_AxisMark, ...]
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -70,7 +70,6 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """True if every value is zero."""
         return not any(value for bar in self.bars for value in bar.values)
 
 
@@ -94,11 +93,10 @@ class Column:
 def draw_chart(
     id_: str, title: str, series: Sequence[Series], columns: Sequence[Column], *, summary: str, link: str
 ) -> Chart:
-    """A chart with one bar per column, the series stacked."""
     highest = max((sum(values) for values in zip(*(s.values for s in series), strict=True)), default=0)
-    top = round_up(highest)
+    top = _round_up(highest)
     column_width = (WIDTH - LEFT) / max(len(columns), 1)
-    bars = tuple(draw_bar(column, at, column_width, series, top) for at, column in enumerate(columns))
+    bars = tuple(_draw_bar(column, at, column_width, series, top) for at, column in enumerate(columns))
     floor = HEIGHT - BOTTOM
     steps = sorted({0, top // 2, top})
     return Chart(
@@ -108,38 +106,37 @@ def draw_chart(
         link=link,
         names=tuple((s.name, s.tone) for s in series),
         bars=bars,
-        scale=tuple(AxisMark(short_number(n), round(floor - bar_height(n, top), 1)) for n in steps),
+        scale=tuple(_AxisMark(_short_number(n), round(floor - _bar_height(n, top), 1)) for n in steps),
         dates=tuple(
-            AxisMark(bar.label, round(bar.x + bar.width / 2, 1))
-            for bar in bars[:: ceil(len(columns) / DATES_SHOWN)]
+            _AxisMark(bar.label, round(bar.x + bar.width / 2, 1))
+            for bar in bars[:: ceil(len(columns) / _DATES_SHOWN)]
         ),
     )
 
 
-def draw_bar(column: Column, at: int, column_width: float, series: Sequence[Series], top: int) -> Bar:
+def _draw_bar(column: Column, at: int, column_width: float, series: Sequence[Series], top: int) -> _Bar:
     """The stacked bar of column number `at`; `top` is the value at the upper end of the scale."""
-    parts, y = list[BarSegment](), float(HEIGHT - BOTTOM)
+    parts, y = list[_BarSegment](), float(HEIGHT - BOTTOM)
     for each in series:
-        height = bar_height(each.values[at], top)
+        height = _bar_height(each.values[at], top)
         y -= height
-        parts.append(BarSegment(each.name, each.tone, each.values[at], round(y, 1), round(height, 1)))
+        parts.append(_BarSegment(each.name, each.tone, each.values[at], round(y, 1), round(height, 1)))
     values = join_list(f"{part.value:,} {part.name}" for part in parts)
-    return Bar(
+    return _Bar(
         column.label,
         gettext("{label}: {text}").format(label=column.label, text=values),
         column.link,
-        round(LEFT + column_width * (at + (1 - BAR_SHARE) / 2), 1),
-        round(column_width * BAR_SHARE, 1),
+        round(LEFT + column_width * (at + (1 - _BAR_SHARE) / 2), 1),
+        round(column_width * _BAR_SHARE, 1),
         tuple(parts),
     )
 
 
-def bar_height(value: int, top: int) -> float:
-    """Height of a value on a scale from 0 to `top`."""
+def _bar_height(value: int, top: int) -> float:
     return (HEIGHT - BOTTOM - TOP) * value / top
 
 
-def round_up(value: int) -> int:
+def _round_up(value: int) -> int:
     """The next round number for the end of a scale: at least 4, and half of it whole."""
     if value <= 4:
         return 4
@@ -147,7 +144,7 @@ def round_up(value: int) -> int:
     return next(unit * n for n in (1, 2, 4, 6, 8, 10) if unit * n >= value)
 
 
-def short_number(number: int) -> str:
+def _short_number(number: int) -> str:
     """A number in few characters: 9,999, 12k, 3M."""
     if number >= 1_000_000:
         return f"{number / 1_000_000:g}M"

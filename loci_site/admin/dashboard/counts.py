@@ -27,17 +27,15 @@ from relations.models import Relation
 
 log = logging.getLogger(__name__)
 SMALL_STORE = 5_000  # memories; counting that many takes about 20 ms
-MIN_AGE_S = 30.0  # a count is cached at least this long, and AGE_FACTOR times as long as it took
-AGE_FACTOR = 20.0
-FIRST_COUNT_WAIT_S = 0.1  # the longest that a page waits for the first count
+_MIN_AGE_S = 30.0  # a count is cached at least this long, and AGE_FACTOR times as long as it took
+_AGE_FACTOR = 20.0
+_FIRST_COUNT_WAIT_S = 0.1  # the longest that a page waits for the first count
 RECALL_DAYS = 30
 GROWTH_WEEKS = 26
 CACHE_KEY = "loci-census"
 
 
-class MemoryCount(NamedTuple):
-    """The number of memories with these values."""
-
+class _MemoryCount(NamedTuple):
     group: int
     scope: str
     type: str
@@ -47,16 +45,14 @@ class MemoryCount(NamedTuple):
     amount: int
 
 
-class StoreCount(NamedTuple):
-    """The number of memories stored in a group on a day."""
-
+class _StoreCount(NamedTuple):
     group: int
     scope: str
     day: str
     amount: int
 
 
-class RecallCount(NamedTuple):
+class _RecallCount(NamedTuple):
     """The number of recalls in a group on a day, by whether they abstained. `group` None: recalls outside any group."""
 
     group: int | None
@@ -71,9 +67,9 @@ class Census:
 
     taken_at: datetime
     took_s: float
-    cells: tuple[MemoryCount, ...]
-    days: tuple[StoreCount, ...]
-    recalls: tuple[RecallCount, ...]
+    cells: tuple[_MemoryCount, ...]
+    days: tuple[_StoreCount, ...]
+    recalls: tuple[_RecallCount, ...]
     relations: dict[int, int]
     owed: dict[tuple[int, str], int]
 
@@ -81,7 +77,7 @@ class Census:
     def is_old(self) -> bool:
         """True if the counts are due to be taken again."""
         age_s = (timezone.now() - self.taken_at).total_seconds()
-        return age_s > max(MIN_AGE_S, self.took_s * AGE_FACTOR)
+        return age_s > max(_MIN_AGE_S, self.took_s * _AGE_FACTOR)
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ class VisibleCensus:
         return self.groups is None or scope == Scope.GLOBAL or group in self.groups
 
     @cached_property
-    def cells(self) -> list[MemoryCount]:
+    def cells(self) -> list[_MemoryCount]:
         """The memory counts that are visible."""
         return [cell for cell in self.census.cells if self.has(cell.group, cell.scope)]
 
@@ -119,19 +115,19 @@ class VisibleCensus:
 
     def stored(self) -> dict[date, int]:
         """The number of memories stored, by day."""
-        return sum_by_day((row.day, row.amount) for row in self.census.days if self.has(row.group, row.scope))
+        return _sum_by_day(
+            (row.day, row.amount) for row in self.census.days if self.has(row.group, row.scope)
+        )
 
     def recalls(self, *, abstained: bool) -> dict[date, int]:
         """The number of recalls by day: those that abstained, or the others."""
         rows = (row for row in self.census.recalls if row.abstained == abstained)
-        return sum_by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
+        return _sum_by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
 
     def relations(self) -> int:
-        """Count the relations that are not retired."""
         return sum(n for group, n in self.census.relations.items() if self.has(group, Scope.GROUP))
 
     def owed(self) -> int:
-        """Count the pieces without a vector."""
         return sum(n for (group, scope), n in self.census.owed.items() if self.has(group, scope))
 
 
@@ -161,9 +157,9 @@ def current_census() -> Census | None:
         return take_census()
     cached: Census | None = cache.get(CACHE_KEY)
     if cached is None or cached.is_old:
-        COUNTER.start(cache_census)
+        COUNTER.start(_cache_census)
     if cached is None:
-        COUNTER.wait(FIRST_COUNT_WAIT_S)
+        COUNTER.wait(_FIRST_COUNT_WAIT_S)
         cached = cache.get(CACHE_KEY)
     return cached
 
@@ -177,9 +173,9 @@ def take_census() -> Census:
     recalls = RecallLog.objects.filter(at__gte=now - timedelta(days=RECALL_DAYS)).annotate(day=_day("at"))
     return Census(
         taken_at=now,
-        cells=tuple(MemoryCount(*row) for row in count_by(rows, *kinds)),
-        days=tuple(StoreCount(*row) for row in count_by(days, "group_id", "scope", "day")),
-        recalls=tuple(RecallCount(*row) for row in count_by(recalls, "group_id", "day", "abstained")),
+        cells=tuple(_MemoryCount(*row) for row in count_by(rows, *kinds)),
+        days=tuple(_StoreCount(*row) for row in count_by(days, "group_id", "scope", "day")),
+        recalls=tuple(_RecallCount(*row) for row in count_by(recalls, "group_id", "day", "abstained")),
         relations=dict(count_by(Relation.objects.filter(retired_at=None), "group_id")),
         owed={
             (group, scope): amount
@@ -202,20 +198,19 @@ def _day(column: str) -> Substr:
     return Substr(Cast(F(column), TextField()), 1, 10)
 
 
-def sum_by_day(rows: Iterable[tuple[str, int]]) -> dict[date, int]:
-    """Sum counts by ISO date."""
+def _sum_by_day(rows: Iterable[tuple[str, int]]) -> dict[date, int]:
     counts: dict[date, int] = {}
     for day, count in rows:
         counts[date.fromisoformat(day)] = counts.get(date.fromisoformat(day), 0) + count
     return counts
 
 
-def cache_census() -> None:
+def _cache_census() -> None:
     """Take the census and cache it until the next one replaces it."""
     cache.set(CACHE_KEY, take_census(), timeout=None)
 
 
-class BackgroundCounter:
+class _BackgroundCounter:
     """Runs the count in a background thread, one at a time."""
 
     def __init__(self) -> None:
@@ -244,4 +239,4 @@ def _run(work: Callable[[], None]) -> None:
         connection.close()
 
 
-COUNTER = BackgroundCounter()
+COUNTER = _BackgroundCounter()

@@ -28,7 +28,7 @@ from memories.review.queue import (
 from memories.review.sensitive import find_sensitive
 from memories.types import State, Trust
 
-RECENT_RUNS = timedelta(days=14)
+_RECENT_RUNS = timedelta(days=14)
 SINGULAR = {
     "proposed changes": gettext_noop("proposed change"),
     "open conflicts": gettext_noop("open conflict"),
@@ -39,7 +39,7 @@ SINGULAR = {
     "runs stopped at their cap": gettext_noop("run stopped at its cap"),
     "days since the last backup": gettext_noop("day since the last backup"),
 }
-LATE_BACKUPS = 2  # a backup is late after this many periods
+_LATE_BACKUPS = 2  # a backup is late after this many periods
 
 
 @dataclass(frozen=True)
@@ -69,25 +69,24 @@ def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | Non
     slug = group.slug if group is not None else ""
     is_operator = actor.is_admin_of_all
     figures = [
-        *([job_figure()] if is_operator else []),
-        *run_figures(actor),
-        *(backup_figures() if is_operator else []),
-        *(memory_figures(seen, slug) if seen else []),
-        *review_figures(actor, group),
-        *([owed_figure(seen)] if seen else []),
+        *([_job_figure()] if is_operator else []),
+        *_run_figures(actor),
+        *(_backup_figures() if is_operator else []),
+        *(_memory_figures(seen, slug) if seen else []),
+        *_review_figures(actor, group),
+        *([_owed_figure(seen)] if seen else []),
     ]
     return [figure for figure in figures if figure.value]
 
 
-def job_figure() -> Figure:
-    """Scheduled jobs that failed or are overdue."""
+def _job_figure() -> Figure:
     count = sum(job.needs_care for job in job_statuses())
     return Figure(gettext_noop("failed or overdue jobs"), count, list_url("maintenance_joblock"), "schedule")
 
 
-def run_figures(actor: Actor) -> list[Figure]:
+def _run_figures(actor: Actor) -> list[Figure]:
     """Runs of the last two weeks that failed or were stopped, in the actor's groups."""
-    rows = Run.objects.filter(started_at__gte=timezone.now() - RECENT_RUNS).order_by()
+    rows = Run.objects.filter(started_at__gte=timezone.now() - _RECENT_RUNS).order_by()
     if not actor.all_groups:
         rows = rows.filter(group__in=list(actor.roles))
     counts = dict(rows.values_list("status").annotate(count=Count("key")))
@@ -100,7 +99,7 @@ def run_figures(actor: Actor) -> list[Figure]:
     ]
 
 
-def backup_figures() -> list[Figure]:
+def _backup_figures() -> list[Figure]:
     """Age of the newest backup in days, if it is late. Without any backup the overdue job says so already."""
     every = settings.LOCI.maintenance.backup_days
     if not every:
@@ -109,7 +108,7 @@ def backup_figures() -> list[Figure]:
     if newest is None:
         return []
     age = timezone.now() - datetime.fromtimestamp(newest, tz=timezone.now().tzinfo)
-    late = age.days if age > timedelta(days=every * LATE_BACKUPS) else 0
+    late = age.days if age > timedelta(days=every * _LATE_BACKUPS) else 0
     try:
         url = reverse("admin:maintenance_joblock_backups")
     except NoReverseMatch:
@@ -117,8 +116,7 @@ def backup_figures() -> list[Figure]:
     return [Figure(gettext_noop("days since the last backup"), late, url, "backup")]
 
 
-def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
-    """Memories that wait for a curator."""
+def _memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
 
     def trust_figure(label: str, trust: Trust, icon: str) -> Figure:
         count = seen.sum(state=State.LIVE, trust=trust)
@@ -131,12 +129,12 @@ def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
     ]
 
 
-def owed_figure(seen: VisibleCensus) -> Figure:
+def _owed_figure(seen: VisibleCensus) -> Figure:
     """Pieces that wait for the model."""
     return Figure(gettext_noop("pieces without a vector yet"), seen.owed(), "", "pending")
 
 
-def review_figures(actor: Actor, group: Group | None) -> list[Figure]:
+def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
     """Proposals and links as the Review counts them: for a curator of the groups that they curate, else of those they enter."""
     curated = curated_keys(actor) if may_review(actor) else []
     if group is not None:

@@ -59,13 +59,11 @@ def export_list(request: HttpRequest, form: str) -> HttpResponse:
     return HttpResponse(body, content_type=f"{kind}; charset=utf-8", headers=headers)
 
 
-def write_jsonl(rows: Rows) -> str:
-    """One JSON object per line."""
+def _write_jsonl(rows: Rows) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def write_csv(rows: Rows) -> str:
-    """CSV with a header line."""
+def _write_csv(rows: Rows) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([*rows[0]] if rows else ["id", "content"])
@@ -74,6 +72,6 @@ def write_csv(rows: Rows) -> str:
 
 
 FORMS: dict[str, tuple[str, Callable[[Rows], str]]] = {
-    "jsonl": ("application/x-ndjson", write_jsonl),
-    "csv": ("text/csv", write_csv),
+    "jsonl": ("application/x-ndjson", _write_jsonl),
+    "csv": ("text/csv", _write_csv),
 }

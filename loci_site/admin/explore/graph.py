@@ -36,9 +36,9 @@ from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
 DEFAULT_LIMIT, MAX_LIMIT = 60, 300
-OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
-NODE_CHARS = 80
-MAX_PREDICATES = 40
+_OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
+_NODE_CHARS = 80
+_MAX_PREDICATES = 40
 MAX_BODY = 4_000  # bytes
 FIELDS = ("group", "of", "predicate", "depth", "limit", "memories")
 
@@ -55,7 +55,7 @@ def show_graph(request: HttpRequest) -> HttpResponse:
         "depths": range(1, MAX_DEPTH + 1),
     }
     try:
-        start, statements = find_statements(actor, given)
+        start, statements = _find_statements(actor, given)
     except LociError as refusal:
         return render_page(request, "graph.html", context | {"refusal": refusal}, status=refusal.status)
     context |= {
@@ -63,7 +63,7 @@ def show_graph(request: HttpRequest) -> HttpResponse:
         "rows": [(each, shown_text(each.subject), shown_text(each.object)) for each in statements],
         "around": shown_text(start) if start is not None else "",
         "data": graph_json(statements, start),
-        "predicates": sorted({each.relation.predicate for each in statements})[:MAX_PREDICATES],
+        "predicates": sorted({each.relation.predicate for each in statements})[:_MAX_PREDICATES],
         "may_merge": actor.all_groups or any(actor.may(CURATE, key) for key in actor.roles),
     }
     return render_page(request, "graph.html", context)
@@ -80,8 +80,8 @@ def expand_node(request: HttpRequest) -> HttpResponse:
             )
         if given["memories"]:
             memory = find_memory(actor, given["of"], field="of")
-            return json_response(behind_json(memory, memories_behind(actor, memory)))
-        start, statements = find_statements(actor, given)
+            return json_response(_behind_json(memory, memories_behind(actor, memory)))
+        start, statements = _find_statements(actor, given)
     except LociError as refusal:
         return refusal_response(refusal)
     return json_response(graph_json(statements, start))
@@ -92,7 +92,7 @@ def merge_entities(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     try:
-        return json_response(run_merge(actor_of(request), parse_body(request)))
+        return json_response(_run_merge(actor_of(request), parse_body(request)))
     except LociError as refusal:
         return refusal_response(refusal)
 
@@ -103,7 +103,7 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
     if start is not None:
         ends.setdefault(start.id, start)
     return {
-        "nodes": [node_json(end, is_main=start is not None and end.id == start.id) for end in ends.values()],
+        "nodes": [_node_json(end, is_main=start is not None and end.id == start.id) for end in ends.values()],
         "edges": [
             {
                 "id": str(each.relation.id),
@@ -121,11 +121,11 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
     }
 
 
-def behind_json(memory: Memory, behind: Sequence[Behind]) -> dict[str, Any]:
+def _behind_json(memory: Memory, behind: Sequence[Behind]) -> dict[str, Any]:
     """Nodes and edges of the memories behind a node, in the same form."""
-    others = [node_json(each.memory, is_main=False) for each in behind]
+    others = [_node_json(each.memory, is_main=False) for each in behind]
     return {
-        "nodes": [node_json(memory, is_main=False), *others],
+        "nodes": [_node_json(memory, is_main=False), *others],
         "edges": [
             {
                 "id": f"{node['id']}:{memory.id}",
@@ -148,11 +148,11 @@ def shown_text(memory: Memory) -> str:
     return gettext("[quarantined]") if memory.trust == Trust.QUARANTINED else memory.content
 
 
-def node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
+def _node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
     """A memory as a node of the graph; `faded` if it is not live."""
     return {
         "id": str(memory.id),
-        "label": Truncator(" ".join(shown_text(memory).split())).chars(NODE_CHARS),
+        "label": Truncator(" ".join(shown_text(memory).split())).chars(_NODE_CHARS),
         "kind": memory.type,
         "url": reverse("admin:memories_memory_change", args=[memory.id]),
         "faded": memory.state != State.LIVE,
@@ -160,22 +160,22 @@ def node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
     }
 
 
-def find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:
+def _find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:
     """The start node, if one was asked for, and the relations to show.
 
     The start is the version of the memory that occurs in the relations.
     """
-    limit = parse_number_in_range(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+    limit = _parse_number_in_range(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     group = find_group(actor, given["group"]) if given["group"] else None
     start: Memory | None = None
     if given["of"]:
         memory = find_memory(actor, given["of"], field="of")
-        depth = parse_number_in_range(given, "depth", 1, MAX_DEPTH)
+        depth = _parse_number_in_range(given, "depth", 1, MAX_DEPTH)
         found = statements_around(actor, memory, depth=depth, limit=limit)
         ends = (end for each in found for end in (each.subject, each.object))
         start = next((end for end in ends if end.root_key == memory.root_key), memory)
     else:
-        found = newest_statements(actor, group.key if group else None, given["predicate"], limit)
+        found = _newest_statements(actor, group.key if group else None, given["predicate"], limit)
     return start, [
         each
         for each in found
@@ -184,7 +184,9 @@ def find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None,
     ]
 
 
-def newest_statements(actor: Actor, group: int | None, predicate: str, limit: int) -> list[RelationStatement]:
+def _newest_statements(
+    actor: Actor, group: int | None, predicate: str, limit: int
+) -> list[RelationStatement]:
     """The newest visible relations of one group or of all the actor may enter."""
     rows = Relation.objects.filter(retired_at=None).select_related("group", "subject", "object")
     groups = listed_by(actor, None).groups
@@ -194,11 +196,11 @@ def newest_statements(actor: Actor, group: int | None, predicate: str, limit: in
         rows = rows.filter(group__in=groups)
     if predicate:
         rows = rows.filter(predicate=predicate)
-    edges = [Edge(relation, 1) for relation in rows.order_by("-key")[: limit * OVERSAMPLING]]
+    edges = [Edge(relation, 1) for relation in rows.order_by("-key")[: limit * _OVERSAMPLING]]
     return visible_statements(actor, edges)[:limit]
 
 
-def run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
+def _run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
     """Preview, do or undo a merge; the result for the page."""
     what = body.get("what", "preview")
     if what == "undo":
@@ -226,7 +228,7 @@ def merge_json(actor: Actor, changed: ChangeResult) -> dict[str, Any]:
         "done": bool(changed.changed),
         "consequences": list(changed.consequences),
         "changes": {name: [str(old), str(new)] for name, (old, new) in changed.changes.items()},
-        "survivor": node_json(survivor, is_main=True) if survivor else None,
+        "survivor": _node_json(survivor, is_main=True) if survivor else None,
         "graph_url": url_with_query(reverse("admin:explore_graph"), of=str(changed.successor or changed.id)),
     }
 
@@ -246,7 +248,7 @@ def parse_body(request: HttpRequest) -> dict[str, str]:
     return body
 
 
-def parse_number_in_range(given: dict[str, str], name: str, default: int, most: int) -> int:
+def _parse_number_in_range(given: dict[str, str], name: str, default: int, most: int) -> int:
     """A query parameter as a whole number from 1 to `most`; `default` if empty."""
     number = parse_number(given, name)
     if number is None:

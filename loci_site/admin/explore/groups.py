@@ -35,7 +35,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
     by_group = live_by_group(census) if census else {}
     groups = entered_groups(actor)
     members = Counter(Membership.objects.filter(group__in=groups).values_list("group_id", flat=True))
-    review, last_writes = review_by_group(actor, groups), find_last_writes(groups)
+    review, last_writes = _review_by_group(actor, groups), _find_last_writes(groups)
     rows = []
     for group in groups:
         own = by_group.get(group.key, Counter())
@@ -57,7 +57,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
     return render_page(request, "groups.html", context)
 
 
-def find_last_writes(groups: Sequence[Group]) -> dict[int, datetime]:
+def _find_last_writes(groups: Sequence[Group]) -> dict[int, datetime]:
     """When the newest live memory of each group was stored: one query, with one step into the index for each group."""
     newest = Memory.objects.filter(group=OuterRef("key"), state=State.LIVE).order_by("-key")
     keys = [group.key for group in groups]
@@ -65,7 +65,7 @@ def find_last_writes(groups: Sequence[Group]) -> dict[int, datetime]:
     return dict(rows.filter(last__isnull=False).order_by().values_list("key", "last"))
 
 
-def review_by_group(actor: Actor, groups: Sequence[Group]) -> Counter[tuple[int, CardKind]]:
+def _review_by_group(actor: Actor, groups: Sequence[Group]) -> Counter[tuple[int, CardKind]]:
     """The open proposals and conflicts by group, among the oldest that the Review shows; no query per group."""
     keys = [group.key for group in groups]
     found = Counter((row.group_id, CardKind.PROPOSAL) for row in find_open_proposals(keys))
@@ -82,7 +82,7 @@ def show_group(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
     group = find_group(actor, slug)
     if request.method == "POST":
-        return save_instructions(request, actor, group)
+        return _save_instructions(request, actor, group)
     pack = get_context(actor, group=group.slug, token_budget=DEFAULT_BUDGET)
     census = current_census()
     context = {
@@ -91,16 +91,16 @@ def show_group(request: HttpRequest, slug: str) -> HttpResponse:
         "pack": pack,
         "members": Membership.objects.filter(group=group).select_related("user").order_by("user__username"),
         "recent": list_memories(actor, ListFilter(group=group.slug), limit=RECENT).rows,
-        "counts": count_group(actor, census, group) if census else None,
+        "counts": _count_group(actor, census, group) if census else None,
         "may_administer": actor.may(ADMIN, group.key),
         "instructions": query_text(request, "instructions") or group.instructions,
-        "links": group_links(group),
+        "links": _group_links(group),
         "budget": DEFAULT_BUDGET,
     }
     return render_page(request, "group.html", context)
 
 
-def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
+def _save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
     """Save the posted instructions and redirect to the group's page."""
     instructions = request.POST.get("instructions", "").replace("\r\n", "\n").strip()
     try:
@@ -113,8 +113,7 @@ def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpR
     return HttpResponseRedirect(reverse("admin:explore_group", args=[group.slug]))
 
 
-def count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
-    """The counts of a group's page."""
+def _count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
     own, review = VisibleCensus(census, None, group.key), count_review(actor, [group.key])
     return {
         "live": own.sum(state=State.LIVE),
@@ -127,8 +126,7 @@ def count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
     }
 
 
-def group_links(group: Group) -> dict[str, str]:
-    """URLs of the lists and pages narrowed to a group."""
+def _group_links(group: Group) -> dict[str, str]:
     slug = group.slug
     return {
         "memories": list_url("memories_memory", group=slug, state__exact="live"),

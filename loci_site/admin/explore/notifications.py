@@ -37,9 +37,7 @@ SAID = {
 }
 
 
-class WebhookForm(forms.Form):
-    """A new webhook."""
-
+class _WebhookForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=80,
@@ -60,8 +58,7 @@ class WebhookForm(forms.Form):
     )
 
 
-def superuser_of(request: HttpRequest) -> Actor:
-    """The caller, who must be a superuser."""
+def _superuser_of(request: HttpRequest) -> Actor:
     actor = actor_of(request)
     if not actor.all_groups:
         raise PermissionDenied(gettext("Only superusers can see notifications and webhooks."))
@@ -70,7 +67,7 @@ def superuser_of(request: HttpRequest) -> Actor:
 
 def show_notifications(request: HttpRequest) -> HttpResponse:
     """The page with the state of mail, the webhooks and the newest deliveries."""
-    actor = superuser_of(request)
+    actor = _superuser_of(request)
     labels = dict(Event.choices)
     context = {
         "title": gettext("Notifications"),
@@ -89,15 +86,15 @@ def show_notifications(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def add_webhook(request: HttpRequest) -> HttpResponse:
     """The form for a webhook; then its secret, shown once."""
-    actor = superuser_of(request)
-    form = WebhookForm(request.POST or None)
+    actor = _superuser_of(request)
+    form = _WebhookForm(request.POST or None)
     if form.is_valid():
         try:
             made = create_webhook(actor, **form.cleaned_data)
         except LociError as refusal:
             show_error(form, refusal)
         else:
-            return show_secret(request, made, title=gettext("Webhook added"))
+            return _show_secret(request, made, title=gettext("Webhook added"))
     context: dict[str, Any] = {
         "title": gettext("New webhook"),
         "form": form,
@@ -110,7 +107,7 @@ def add_webhook(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse:
     """Switch a webhook on or off, test it, give it a new secret, or delete it."""
-    actor = superuser_of(request)
+    actor = _superuser_of(request)
     webhook = Webhook.objects.filter(id=id_).first()
     if webhook is None:
         raise NotFound(gettext("There is no such webhook."), hint=gettext("It may have been deleted."))
@@ -120,12 +117,11 @@ def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse
         messages.error(request, str(refusal))
     else:
         if action == "secret":
-            return show_secret(request, webhook, title=gettext("New secret"))
+            return _show_secret(request, webhook, title=gettext("New secret"))
         messages.success(request, SAID[action].format(webhook.name))
     return HttpResponseRedirect(reverse("admin:explore_notifications"))
 
 
-def show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
-    """The page with the secret."""
+def _show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
     context = {"title": title, "webhook": webhook, "secret": secret_of(webhook)}
     return render_page(request, "webhook_secret.html", context)

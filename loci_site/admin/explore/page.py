@@ -45,11 +45,10 @@ def query_text(request: HttpRequest, name: str, *, max_chars: int = 4000) -> str
 
 
 def query_texts(request: HttpRequest, *names: str, max_chars: int) -> dict[str, str]:
-    """Query parameters by name, each as query_text() returns it."""
     return {name: query_text(request, name, max_chars=max_chars) for name in names}
 
 
-def query_moment(request: HttpRequest, name: str) -> datetime | None:
+def _query_moment(request: HttpRequest, name: str) -> datetime | None:
     """A query parameter as a moment, in the reader's time zone if it names none; None if absent.
 
     Raises:
@@ -60,8 +59,8 @@ def query_moment(request: HttpRequest, name: str) -> datetime | None:
 
 
 def query_narrowing(request: HttpRequest) -> Narrowing:
-    """The narrowing to `as_of` and `known_at` of the URL; raises like query_moment()."""
-    return Narrowing(as_of=query_moment(request, "as_of"), known_at=query_moment(request, "known_at"))
+    """The narrowing to `as_of` and `known_at` of the URL; raises like _query_moment()."""
+    return Narrowing(as_of=_query_moment(request, "as_of"), known_at=_query_moment(request, "known_at"))
 
 
 def parse_number(given: Mapping[str, str], name: str) -> int | None:
@@ -96,5 +95,4 @@ def group_names(actor: Actor) -> list[str]:
 
 
 def url_with_query(path: str, **values: str) -> str:
-    """The path with the non-empty values as its query string."""
     return f"{path}?{urlencode({name: value for name, value in values.items() if value})}"

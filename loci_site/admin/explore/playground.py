@@ -34,8 +34,8 @@ from memories.recall.trace import Trace
 from memories.recall.weights import TUNING
 from memories.types import Type
 
-MAX_DROPPED = 60  # candidates listed as left out
-BOOSTS = {
+_MAX_DROPPED = 60  # candidates listed as left out
+_BOOSTS = {
     "thread": gettext_lazy("another memory of its thread is an answer too"),
     "beside": gettext_lazy("the memory stored right before or after it is an answer too"),
     "date": gettext_lazy("the question names its date"),
@@ -65,7 +65,7 @@ STEPS = {
 
 
 @dataclass(frozen=True)
-class ScoreSegment:
+class _ScoreSegment:
     """A segment of a score's bar; `start` and `width` in percent of the bar."""
 
     name: str
@@ -75,21 +75,19 @@ class ScoreSegment:
 
 
 @dataclass(frozen=True)
-class RankedAnswer:
+class _RankedAnswer:
     """One answer with its scores. `boosts`: name, reason and value of each adjustment."""
 
     rank: int
     item: Item
     numbers: Mapping[str, float]
     boosts: tuple[tuple[str, str, float], ...]
-    bar: tuple[ScoreSegment, ...]
+    bar: tuple[_ScoreSegment, ...]
     why_url: str
 
 
 @dataclass(frozen=True)
-class DroppedCandidate:
-    """A candidate that did not become an answer, and why."""
-
+class _DroppedCandidate:
     memory: Memory
     why: str
     score: float | None
@@ -114,7 +112,7 @@ def playground(request: HttpRequest) -> HttpResponse:
         try:
             narrowing = query_narrowing(request)
             given |= moment_texts(narrowing)
-            context |= answer_question(actor, given, narrowing)
+            context |= _answer_question(actor, given, narrowing)
         except LociError as refusal:
             context |= {"refusal": refusal}
     context["here"] = url_with_query(reverse("admin:explore_recall"), **given)
@@ -122,7 +120,7 @@ def playground(request: HttpRequest) -> HttpResponse:
     return render_page(request, "playground.html", context, status=status)
 
 
-def answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) -> dict[str, Any]:
+def _answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) -> dict[str, Any]:
     """Recall with the given options; the result as the template's context."""
     query = RecallRequest(
         given["q"],
@@ -135,75 +133,75 @@ def answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) -
     )
     answer = recall(actor, query)
     trace = answer.trace or Trace()
-    dropped = dropped_candidates(actor, trace)
+    dropped = _dropped_candidates(actor, trace)
     return {
         "answer": answer,
-        "places": rank_answers(answer, given),
+        "places": _rank_answers(answer, given),
         "dropped": dropped,
         "more_dropped": max(0, len(trace.dropped) - len(dropped)),
-        "steps": [(STEPS.get(step.name, step.name), describe_step(step.detail)) for step in trace.steps],
-        "why": explain_memory(actor, answer, trace, narrowing, given) if given["why"] else None,
+        "steps": [(STEPS.get(step.name, step.name), _describe_step(step.detail)) for step in trace.steps],
+        "why": _explain_memory(actor, answer, trace, narrowing, given) if given["why"] else None,
     }
 
 
-def rank_answers(answer: RecallResult, given: dict[str, str]) -> list[RankedAnswer]:
+def _rank_answers(answer: RecallResult, given: dict[str, str]) -> list[_RankedAnswer]:
     """The answers, or the closest matches of an abstention, in order."""
     items = answer.items or answer.nearest
     top_score = max((item.score for item in items), default=0.0)
     return [
-        RankedAnswer(
+        _RankedAnswer(
             rank,
             item,
             item.numbers,
             tuple(
                 (in_words(name), str(why), item.numbers[name])
-                for name, why in BOOSTS.items()
+                for name, why in _BOOSTS.items()
                 if item.numbers.get(name)
             ),
-            score_bar(item.score, item.numbers, top_score, answer.mode),
+            _score_bar(item.score, item.numbers, top_score, answer.mode),
             url_with_query(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)}),
         )
         for rank, item in enumerate(items, start=1)
     ]
 
 
-def score_bar(
+def _score_bar(
     score: float, numbers: Mapping[str, float], top_score: float, mode: str
-) -> tuple[ScoreSegment, ...]:
+) -> tuple[_ScoreSegment, ...]:
     """The parts of a score side by side: meaning, words, boosts. The top score fills the bar."""
     if top_score <= 0:
         return ()
     if mode != "hybrid":
-        return (ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / top_score, 1)),)
+        return (_ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / top_score, 1)),)
     meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / TUNING.full_cosine
     parts = [
         ("meaning", "blue", meaning),
         ("words", "tone", numbers.get("fused", score) - meaning),
-        ("boosts", "green", sum(max(0.0, numbers.get(name, 0.0)) for name in BOOSTS)),
+        ("boosts", "green", sum(max(0.0, numbers.get(name, 0.0)) for name in _BOOSTS)),
     ]
     # Penalties shorten the whole bar, so that its length is the score.
     scale = max(score, 0.0) / (sum(max(value, 0.0) for *_, value in parts) or 1.0)
-    segments, start = list[ScoreSegment](), 0.0
+    segments, start = list[_ScoreSegment](), 0.0
     for name, tone, value in parts:
         width = 100 * max(value, 0.0) * scale / top_score
-        segments.append(ScoreSegment(name, tone, round(start, 1), round(width, 1)))
+        segments.append(_ScoreSegment(name, tone, round(start, 1), round(width, 1)))
         start += width
     return tuple(segments)
 
 
-def dropped_candidates(actor: Actor, trace: Trace) -> list[DroppedCandidate]:
+def _dropped_candidates(actor: Actor, trace: Trace) -> list[_DroppedCandidate]:
     """Visible candidates that were left out, in the trace's order: the closest first."""
-    keys = list(trace.dropped)[:MAX_DROPPED]
+    keys = list(trace.dropped)[:_MAX_DROPPED]
     rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys).select_related("group")
     found = rows.in_bulk()
     return [
-        DroppedCandidate(found[key], trace.dropped[key], trace.numbers.get(key, {}).get("final"))
+        _DroppedCandidate(found[key], trace.dropped[key], trace.numbers.get(key, {}).get("final"))
         for key in keys
         if key in found
     ]
 
 
-def explain_memory(
+def _explain_memory(
     actor: Actor, answer: RecallResult, trace: Trace, narrowing: Narrowing, given: dict[str, str]
 ) -> tuple[Memory | None, RecallReason | None, str]:
     """What became of the memory `given["why"]` in this answer; else why the question does not find it."""
@@ -232,7 +230,7 @@ def explain_memory(
     )
 
 
-def describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The non-empty values of a trace step as names and texts."""
     return [
         (name.replace("_", " "), describe_value(value))
@@ -242,7 +240,6 @@ def describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe_value(value: Any) -> str:
-    """A value of a trace step as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -39,14 +39,14 @@ from memories.types import State, Type
 MAX_ROWS = 60
 WIDTH, ROW_HEIGHT, TOP = 960, 26, 26  # of the picture, of a row, of the scale above the rows
 LEFT = 250  # width of the labels
-LABEL_CHARS = 38
-DATES = 6
-MIN_SPAN = timedelta(days=2)
+_LABEL_CHARS = 38
+_DATES = 6
+_MIN_SPAN = timedelta(days=2)
 HIDDEN = frozenset({State.FORGOTTEN, State.MERGED})
 
 
 @dataclass(frozen=True)
-class TimelineRow:
+class _TimelineRow:
     """A memory in the picture: when it was true, and below it when Loci knew it. x runs from 0 to WIDTH."""
 
     memory: Memory
@@ -66,7 +66,7 @@ class TimelineRow:
 class Timeline:
     """The rows and the scale; the sliders run from `start` to `end`."""
 
-    rows: tuple[TimelineRow, ...]
+    rows: tuple[_TimelineRow, ...]
     dates: tuple[tuple[float, str], ...]
     start: datetime
     end: datetime
@@ -85,11 +85,11 @@ def show_timeline(request: HttpRequest) -> HttpResponse:
         narrowing = query_narrowing(request)
         given |= moment_texts(narrowing)
         rows, group = find_rows(actor, given)
-        shown = recallable_keys(actor, group, narrowing, [row.key for row in rows])
+        shown = _recallable_keys(actor, group, narrowing, [row.key for row in rows])
     except LociError as refusal:
         return render_page(request, "timeline.html", context | {"refusal": refusal}, status=refusal.status)
     context |= {
-        "picture": draw_timeline(rows, shown),
+        "picture": _draw_timeline(rows, shown),
         "spans": [
             (row, span_text(true_span(row)), span_text(known_span(row)), row.key in shown) for row in rows
         ],
@@ -108,7 +108,7 @@ def find_recallable(request: HttpRequest) -> HttpResponse:
     given = query_texts(request, "group", "words", "entity", max_chars=200)
     try:
         rows, group = find_rows(actor, given)
-        shown = recallable_keys(actor, group, query_narrowing(request), [row.key for row in rows])
+        shown = _recallable_keys(actor, group, query_narrowing(request), [row.key for row in rows])
     except LociError as refusal:
         return refusal_response(refusal)
     return json_response({"ids": [str(row.id) for row in rows if row.key in shown], "of": len(rows)})
@@ -134,26 +134,28 @@ def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group 
     return sorted(found, key=lambda row: (row.moment, row.key)), group
 
 
-def recallable_keys(actor: Actor, group: Group | None, narrowing: Narrowing, keys: Sequence[int]) -> set[int]:
+def _recallable_keys(
+    actor: Actor, group: Group | None, narrowing: Narrowing, keys: Sequence[int]
+) -> set[int]:
     """Those of the keys that recall would find at the narrowing's moments, by recall's own visibility rule."""
     seen = as_q(recallable_by(actor, group, narrowing=narrowing))
     return set(Memory.objects.filter(seen, key__in=keys).values_list("key", flat=True))
 
 
-def draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
+def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
     """The picture of these memories; None without any."""
     if not rows:
         return None
-    start, end = time_span(rows)
+    start, end = _time_span(rows)
     span_s = (end - start).total_seconds()
 
     def x(at: datetime) -> float:
         share = (min(max(at, start), end) - start).total_seconds() / span_s
         return round(LEFT + (WIDTH - LEFT) * share, 1)
 
-    dates = [start + (end - start) * n / (DATES - 1) for n in range(DATES)]
+    dates = [start + (end - start) * n / (_DATES - 1) for n in range(_DATES)]
     return Timeline(
-        rows=tuple(draw_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
+        rows=tuple(_draw_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
         dates=tuple((x(at), f"{local_moment(at):%Y-%m-%d}") for at in dates),
         start=start,
         end=end,
@@ -162,18 +164,18 @@ def draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
     )
 
 
-def draw_row(
+def _draw_row(
     memory: Memory, number: int, x: Callable[[datetime], float], *, is_shown: bool, end: datetime
-) -> TimelineRow:
+) -> _TimelineRow:
     """The row of a memory; `x` maps a moment to the picture, `end` closes open spans."""
     true, known = true_span(memory), known_span(memory)
     begin = true.start or memory.created_at
     x_from, x_to = x(begin), x(true.end or end)
     known_from, known_to = x(known.start or begin), x(known.end or end)
     text = " ".join(memory.content.split())
-    return TimelineRow(
+    return _TimelineRow(
         memory=memory,
-        label=Truncator(text).chars(LABEL_CHARS),
+        label=Truncator(text).chars(_LABEL_CHARS),
         description=gettext("{text} – true {true}; known {known}; {state}").format(
             text=Truncator(text).chars(120),
             true=span_text(true),
@@ -194,26 +196,26 @@ def draw_row(
 def span_text(span: TimeSpan) -> str:
     """A period in the reader's words and time zone."""
     if span.start is None:
-        return gettext("until {end}").format(end=moment_text(span.end)) if span.end else gettext("always")
+        return gettext("until {end}").format(end=_moment_text(span.end)) if span.end else gettext("always")
     if span.end is None:
-        return gettext("from {start} on").format(start=moment_text(span.start))
+        return gettext("from {start} on").format(start=_moment_text(span.start))
     return gettext("from {start} until {end}").format(
-        start=moment_text(span.start), end=moment_text(span.end)
+        start=_moment_text(span.start), end=_moment_text(span.end)
     )
 
 
-def moment_text(at: datetime) -> str:
+def _moment_text(at: datetime) -> str:
     """A moment in the reader's time zone. Midnight in UTC is how a memory names a day alone, which is that day everywhere."""
     if at.time() == time.min:
         return f"{at:%Y-%m-%d}"
     return f"{local_moment(at):%Y-%m-%d %H:%M %Z}"
 
 
-def time_span(rows: Sequence[Memory]) -> tuple[datetime, datetime]:
+def _time_span(rows: Sequence[Memory]) -> tuple[datetime, datetime]:
     """Start and end of the picture: every moment of the rows and now, with a margin, at least MIN_SPAN."""
     now = timezone.now()
     seen = [at for row in rows for at in (row.valid_from, row.valid_to, row.created_at, row.retired_at) if at]
     start, end = min([*seen, now]), max([*seen, now])
-    margin = max((end - start) * 0.02, (MIN_SPAN - (end - start)) / 2, timedelta(hours=1))
+    margin = max((end - start) * 0.02, (_MIN_SPAN - (end - start)) / 2, timedelta(hours=1))
     first, last = datetime(1, 1, 3, tzinfo=UTC), datetime(9999, 12, 29, tzinfo=UTC)
     return max(start, first + margin) - margin, min(end, last - margin) + margin

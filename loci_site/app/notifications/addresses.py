@@ -11,14 +11,14 @@ from django.conf import settings
 from access.errors import InvalidInput
 
 MAX_URL_CHARS: Final = 500
-DEFAULT_PORTS: Final = {"https": 443, "http": 80}
+_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 # With an IPv4 address in the last 32 bits: NAT64, and the former compatible and translated forms.
-EMBEDDING: Final = tuple(map(ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+_EMBEDDING: Final = tuple(map(ip_network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 Address = IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True)
-class HookTarget:
+class _HookTarget:
     """A webhook's URL with the one address that it is called at."""
 
     scheme: str
@@ -37,10 +37,10 @@ class HookTarget:
     def host_header(self) -> str:
         """The Host header: the name, and the port if it is not the usual one."""
         name = f"[{self.host}]" if ":" in self.host else self.host
-        return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
+        return name if self.port == _DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
 
 
-def resolve(url: str) -> HookTarget:
+def resolve(url: str) -> _HookTarget:
     """The target of a webhook's URL. Asks the name service once.
 
     Raises:
@@ -48,34 +48,34 @@ def resolve(url: str) -> HookTarget:
     """
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+        host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
     except ValueError:
         host, port = "", 0
     if not host or not port or len(url) > MAX_URL_CHARS or parts.username is not None or parts.fragment:
-        raise address_refusal(
+        raise _address_refusal(
             "must be an address such as https://hooks.example.org/loci, without a name or password in it"
         )
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise address_refusal(f"names the host '{host[:80]}', which is not known") from None
+        raise _address_refusal(f"names the host '{host[:80]}', which is not known") from None
     addresses = list(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     # Every address must be allowed: the next answer of a hostile name service may put another one first.
-    is_listed = all(is_allowed_privately(host, each) for each in addresses)
+    is_listed = all(_is_allowed_privately(host, each) for each in addresses)
     if not is_listed and not all(map(is_public, addresses)):
-        raise address_refusal(
+        raise _address_refusal(
             f"leads to a private address ({addresses[0]})",
             hint="Only hosts of notifications.webhook_hosts in config.toml may be private.",
         )
     if parts.scheme != "https" and not is_listed:
-        raise address_refusal(
+        raise _address_refusal(
             "must begin with https://", hint="http is for hosts of notifications.webhook_hosts alone."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return HookTarget(parts.scheme, host, port, path, str(addresses[0]))
+    return _HookTarget(parts.scheme, host, port, path, str(addresses[0]))
 
 
-def is_allowed_privately(host: str, address: Address) -> bool:
+def _is_allowed_privately(host: str, address: Address) -> bool:
     """True if the settings list the host by name, or the address."""
     for entry in settings.LOCI.notifications.webhook_hosts:
         if entry.casefold() == host.casefold():
@@ -90,21 +90,19 @@ def is_allowed_privately(host: str, address: Address) -> bool:
 
 def is_public(address: Address) -> bool:
     """True for a public address; an IPv4 address embedded in an IPv6 one must be public too."""
-    inner = embedded_ipv4(address)
+    inner = _embedded_ipv4(address)
     if inner is not None and not is_public(inner):
         return False
     return address.is_global and not address.is_multicast
 
 
-def embedded_ipv4(address: Address) -> IPv4Address | None:
-    """The IPv4 address embedded in an IPv6 address; None without one."""
+def _embedded_ipv4(address: Address) -> IPv4Address | None:
     if isinstance(address, IPv4Address):
         return None
-    if any(address in network for network in EMBEDDING):
+    if any(address in network for network in _EMBEDDING):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
-def address_refusal(why: str, *, hint: str = "") -> InvalidInput:
-    """The error for an address that is not allowed."""
+def _address_refusal(why: str, *, hint: str = "") -> InvalidInput:
     return InvalidInput(f"The webhook's address {why}.", hint=hint, field="url")

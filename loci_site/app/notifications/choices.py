@@ -18,7 +18,7 @@ from loci_site.app.notifications.outbox import queue
 from loci_site.app.notifications.senders import is_mail_on
 from memories.review.queue import may_review
 
-MAX_WEBHOOKS = 20
+_MAX_WEBHOOKS = 20
 MAX_NAME_CHARS = 80
 
 
@@ -41,7 +41,7 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
         InvalidInput: an event that is not offered to them.
         Conflict: they have no e-mail address.
     """
-    chosen = check_events(events, offered_events(actor))
+    chosen = _check_events(events, offered_events(actor))
     if chosen and not user.email:
         raise Conflict(
             gettext("You have no e-mail address here."),
@@ -77,7 +77,7 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
             hint=gettext("Ask an admin to add one."),
             field="events",
         )
-    check_no_test_waits(Delivery.objects.filter(user=user))
+    _check_no_test_waits(Delivery.objects.filter(user=user))
     with transaction.atomic():
         receiver = Subscription(user=user)
         with in_language_of(receiver):
@@ -109,13 +109,13 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
             ),
             field="name",
         )
-    chosen = check_events(events, list(Event))
+    chosen = _check_events(events, list(Event))
     if not chosen:
         raise InvalidInput(gettext("Choose at least one event."), field="events")
     resolve(url)
-    if Webhook.objects.count() >= MAX_WEBHOOKS:
+    if Webhook.objects.count() >= _MAX_WEBHOOKS:
         raise Conflict(
-            gettext("There are {max_webhooks} webhooks already.").format(max_webhooks=MAX_WEBHOOKS),
+            gettext("There are {max_webhooks} webhooks already.").format(max_webhooks=_MAX_WEBHOOKS),
             hint=gettext("Delete one first."),
             field="name",
         )
@@ -143,7 +143,7 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
         elif action == "test":
             if not webhook.is_on:
                 raise Conflict(gettext("The webhook is switched off."), hint=gettext("Switch it on first."))
-            check_no_test_waits(webhook.deliveries.all())
+            _check_no_test_waits(webhook.deliveries.all())
             with in_language_of(webhook):
                 queue(test_notice(actor.name), webhook)
         elif action == "delete":
@@ -161,7 +161,7 @@ def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
     return list(Delivery.objects.select_related("user", "webhook")[:limit])
 
 
-def check_no_test_waits(deliveries: object) -> None:
+def _check_no_test_waits(deliveries: object) -> None:
     """Raise Conflict if a test message has not been sent yet."""
     rows = deliveries.filter(event=TEST, state=DeliveryState.WAITING, next_at__lte=timezone.now())  # type: ignore[attr-defined]
     if rows.exists():
@@ -170,7 +170,7 @@ def check_no_test_waits(deliveries: object) -> None:
         )
 
 
-def check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]:
+def _check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]:
     """The events in their usual order. Raises InvalidInput for one that is not offered."""
     unknown = sorted(set(events) - set(offered))
     if unknown:
@@ -192,5 +192,4 @@ def check_admin(actor: Actor) -> None:
 
 
 def log_change(actor: Actor, subject: str, payload: dict[str, object]) -> None:
-    """Append a change to the audit log."""
     audit.append(actor, Operation.NOTIFY, subject=subject, payload=payload)

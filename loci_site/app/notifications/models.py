@@ -16,7 +16,7 @@ class Event(models.TextChoices):
     BACKUP = "backup", gettext_lazy("A backup failed")
 
 
-TEST = "test"  # the event of a test message; nobody subscribes to it
+TEST = "test"  # the event of a test message, which has no subscribers
 
 
 class Subscription(models.Model):
@@ -55,8 +55,6 @@ class Webhook(models.Model):
 
 
 class DeliveryState(models.TextChoices):
-    """The state of a delivery."""
-
     WAITING = "waiting", gettext_lazy("waiting")
     SENT = "sent", gettext_lazy("sent")
     FAILED = "failed", gettext_lazy("failed")

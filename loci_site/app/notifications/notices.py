@@ -26,7 +26,7 @@ from memories.review.queue import CardKind, review_deck
 
 MAX_QUOTES, QUOTE_CHARS = 5, 80
 # Cards whose text must not be in a mail.
-UNQUOTED = frozenset({CardKind.SENSITIVE, CardKind.QUARANTINED})
+_UNQUOTED = frozenset({CardKind.SENSITIVE, CardKind.QUARANTINED})
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,6 @@ class Notice:
     memories: tuple[str, ...] = ()
 
     def as_row(self) -> dict[str, Any]:
-        """The JSON of a delivery."""
         return asdict(self)
 
 
@@ -71,7 +70,7 @@ def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict
     quoted = [
         str(card.memory.id)
         for card in deck.cards
-        if card.memory is not None and str(card.id) in new and card.kind not in UNQUOTED
+        if card.memory is not None and str(card.id) in new and card.kind not in _UNQUOTED
     ]
     with in_language_of(receiver):
         lines = tuple(
@@ -117,7 +116,7 @@ def test_notice(name: str) -> Notice:
     return Notice(TEST, gettext("A test from Loci"), (text,), "/")
 
 
-def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
+def _quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
     """The beginnings of the memories that a notice names; empty unless the settings allow quotes.
 
     A memory that was purged, withdrawn or closed to the person since is not quoted, and to a webhook none of a private group.
@@ -126,10 +125,10 @@ def quotes_of(notice: Mapping[str, Any], receiver: User | Webhook) -> list[str]:
         return []
     actor = actor_for_user(receiver, via=Via.JOB) if isinstance(receiver, User) else job_actor("notify")
     ids = {UUID(each) for each in notice["memories"]}
-    cards = (card for card in review_deck(actor).cards if card.kind not in UNQUOTED)
+    cards = (card for card in review_deck(actor).cards if card.kind not in _UNQUOTED)
     waiting = {card.memory.id for card in cards if card.memory is not None}
     rows = Memory.objects.filter(id__in=ids & waiting)
-    if isinstance(receiver, Webhook):  # nobody knows who reads there
+    if isinstance(receiver, Webhook):  # its readers are unknown
         rows = rows.exclude(group__private=True)
     return [text[:QUOTE_CHARS] for text in rows.values_list("content", flat=True)]
 
@@ -140,6 +139,6 @@ def rendered(delivery: Delivery, receiver: User | Webhook) -> dict[str, Any]:
     return {
         "subject": notice["subject"],
         "lines": list(notice["lines"]),
-        "quotes": quotes_of(notice, receiver),
+        "quotes": _quotes_of(notice, receiver),
         "url": base_url() + notice["path"],
     }

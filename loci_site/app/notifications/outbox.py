@@ -23,7 +23,6 @@ def queue(notice: Notice, receiver: Subscription | Webhook) -> Delivery:
 
 
 def is_sending_due() -> bool:
-    """True if a waiting message is due."""
     return Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now()).exists()
 
 

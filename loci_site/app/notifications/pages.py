@@ -48,7 +48,6 @@ def save_events(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_POST
 def test_mail(request: HttpRequest) -> HttpResponse:
-    """Queue a test mail to the caller."""
     user = own_user(request)
     send_test_mail(actor_of(request), user)
     messages.success(request, gettext("A test mail to {email} is on its way.").format(email=user.email))

@@ -19,7 +19,7 @@ from loci_site.app.notifications.notices import in_language_of, rendered
 from storage.version import __version__
 
 TIMEOUT_S: Final = 10
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark of such secrets in Standard Webhooks, not one of them
+_SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark of such secrets in Standard Webhooks, not one of them
 
 
 class NotSent(Exception):
@@ -84,7 +84,7 @@ def post(delivery: Delivery, webhook: Webhook) -> None:
         target = resolve(webhook.url)
     except Exception as refusal:
         raise NotSent(str(refusal)) from refusal
-    headers = {**signed_headers(delivery, webhook, body), "Host": target.host_header}
+    headers = {**_signed_headers(delivery, webhook, body), "Host": target.host_header}
     try:
         # No redirects and no proxies from the environment: only the checked address is called.
         with (
@@ -109,7 +109,7 @@ def message_of(delivery: Delivery, webhook: Webhook) -> dict[str, Any]:
     }
 
 
-def signed_headers(delivery: Delivery, webhook: Webhook, body: bytes) -> dict[str, str]:
+def _signed_headers(delivery: Delivery, webhook: Webhook, body: bytes) -> dict[str, str]:
     """The headers with the signature over id, time and body; the same id in every attempt."""
     at = str(int(time.time()))
     signed = b".".join([str(delivery.id).encode(), at.encode(), body])
@@ -125,7 +125,7 @@ def signed_headers(delivery: Delivery, webhook: Webhook, body: bytes) -> dict[st
 
 def secret_of(webhook: Webhook) -> str:
     """The secret with which the receiver verifies signatures. Derived from this home's key, never stored."""
-    return SECRET_PREFIX + base64.b64encode(key_of(webhook)).decode()
+    return _SECRET_PREFIX + base64.b64encode(key_of(webhook)).decode()
 
 
 def key_of(webhook: Webhook) -> bytes:

@@ -21,16 +21,15 @@ from maintenance.models import JobLock, Run, RunStatus
 from memories.language.plurals import format_count
 
 LOOK_EVERY = timedelta(minutes=5)  # between two checks for something to notify about
-BACKUP_JOB = "backup"
+_BACKUP_JOB = "backup"
 Receiver = Subscription | Webhook
 
 
 def is_waiting() -> bool:
-    """True if a message or a look for events is due."""
-    return is_sending_due() or is_look_due()
+    return is_sending_due() or _is_look_due()
 
 
-def is_look_due() -> bool:
+def _is_look_due() -> bool:
     """True if the last look is `look_min` ago and there are receivers."""
     since = timezone.now() - LOOK_EVERY
     if Watch.objects.filter(name="look", at__gt=since).exists():
@@ -40,7 +39,7 @@ def is_look_due() -> bool:
 
 def work(actor: Actor) -> str | None:
     """Look for events if that is due, and send due messages. Returns a summary, None if there was nothing to do."""
-    found = look() if is_look_due() else 0
+    found = look() if _is_look_due() else 0
     sent, not_sent = send_due()
     if not (found or sent or not_sent):
         return None
@@ -52,13 +51,15 @@ def look() -> int:
     with transaction.atomic():
         Watch.objects.get_or_create(name="look")
         Watch.objects.filter(name="look").update(at=timezone.now())
-        receivers = list(all_receivers())
+        receivers = list(_all_receivers())
         return (
-            queue_review_notices(receivers) + queue_run_notices(receivers) + queue_backup_notices(receivers)
+            _queue_review_notices(receivers)
+            + _queue_run_notices(receivers)
+            + _queue_backup_notices(receivers)
         )
 
 
-def all_receivers() -> Iterator[Receiver]:
+def _all_receivers() -> Iterator[Receiver]:
     """The webhooks that are on and, if there is a mail server, the active people with an address."""
     yield from Webhook.objects.filter(is_on=True)
     if is_mail_on():
@@ -66,15 +67,14 @@ def all_receivers() -> Iterator[Receiver]:
         yield from wanted.filter(user__is_active=True).exclude(user__email="")
 
 
-def subscribed_to(receivers: list[Receiver], event: Event) -> list[Receiver]:
-    """The receivers that chose the event."""
+def _subscribed_to(receivers: list[Receiver], event: Event) -> list[Receiver]:
     return [each for each in receivers if event in each.events]
 
 
-def queue_review_notices(receivers: list[Receiver]) -> int:
+def _queue_review_notices(receivers: list[Receiver]) -> int:
     """Queue messages for receivers with new items in their Review; returns how many."""
     queued = 0
-    for receiver in subscribed_to(receivers, Event.REVIEW):
+    for receiver in _subscribed_to(receivers, Event.REVIEW):
         notice, seen = review_notice(receiver)
         if seen != receiver.seen:
             receiver.seen = seen
@@ -85,38 +85,38 @@ def queue_review_notices(receivers: list[Receiver]) -> int:
     return queued
 
 
-def queue_run_notices(receivers: list[Receiver]) -> int:
+def _queue_run_notices(receivers: list[Receiver]) -> int:
     """Queue messages about runs that stopped or failed since the last look, for curators of the run's group."""
-    since = advance_watch(Event.RUN)
+    since = _advance_watch(Event.RUN)
     ended = Run.objects.filter(
         status__in=[RunStatus.STOPPED, RunStatus.FAILED], dry_run=False, finished_at__gt=since
     ).select_related("group")
     queued = 0
     for run in ended.order_by("finished_at"):
-        for receiver in subscribed_to(receivers, Event.RUN):
-            if may_curate_run(receiver, run):
+        for receiver in _subscribed_to(receivers, Event.RUN):
+            if _may_curate_run(receiver, run):
                 with in_language_of(receiver):
                     queue(run_notice(run), receiver)
                 queued += 1
     return queued
 
 
-def may_curate_run(receiver: Receiver, run: Run) -> bool:
+def _may_curate_run(receiver: Receiver, run: Run) -> bool:
     """True if the receiver may curate the run's group, or all groups for a run without one."""
     actor = actor_of_receiver(receiver)
     return actor.all_groups if run.group_id is None else actor.may(CURATE, run.group_id)
 
 
-def queue_backup_notices(receivers: list[Receiver]) -> int:
+def _queue_backup_notices(receivers: list[Receiver]) -> int:
     """Queue messages when backups begin to fail, for receivers with rights in all groups."""
-    row = JobLock.objects.filter(name=BACKUP_JOB).first()
+    row = JobLock.objects.filter(name=_BACKUP_JOB).first()
     watch, _ = Watch.objects.get_or_create(name=Event.BACKUP)
     is_failing = row is not None and row.failures > 0
     if is_failing == watch.is_failing or row is None:
         return 0
     Watch.objects.filter(name=Event.BACKUP).update(is_failing=is_failing)
     concerned = [
-        each for each in subscribed_to(receivers, Event.BACKUP) if actor_of_receiver(each).all_groups
+        each for each in _subscribed_to(receivers, Event.BACKUP) if actor_of_receiver(each).all_groups
     ]
     if not is_failing:
         return 0
@@ -126,7 +126,7 @@ def queue_backup_notices(receivers: list[Receiver]) -> int:
     return len(concerned)
 
 
-def advance_watch(name: str) -> datetime:
+def _advance_watch(name: str) -> datetime:
     """The time of the last look at this kind of event, which is set to now; now for the first look."""
     now = timezone.now()
     watch, is_new = Watch.objects.get_or_create(name=name, defaults={"at": now})

@@ -45,8 +45,6 @@ NONE: Final = "none"
 
 
 class Command(LociCommand):
-    """What loci_site.clients does."""
-
     help = "Connect an agent's client: its tools, and hooks that bring memories without asking; or disconnect it."
     examples = EXAMPLES
     options = (
@@ -69,7 +67,7 @@ class Command(LociCommand):
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         ledger = Ledger(settings.LOCI.home)
         if options["status"]:
-            return show_status(ledger)
+            return _show_status(ledger)
         if not options["client"]:
             raise InvalidInput(
                 "No client is named.", hint=f"Name one of {', '.join(CLIENTS)}.", field="client"
@@ -82,8 +80,8 @@ def connect(options: dict[str, Any], ledger: Ledger) -> list[str]:
     """Plan, write unless it is only shown, and say what happened."""
     client, is_trial = options["client"], options["show"] or options["dry_run"]
     spec = spec_of(client, options["scope"])
-    parts, places = read_parts(options["hooks"]), read_places(options["place"])
-    check_server(options)
+    parts, places = _read_parts(options["hooks"]), read_places(options["place"])
+    _check_server(options)
     known = str(hook_settings(ledger, client).get("token", ""))
     token = (known if not options["show"] else "") or "loci_…" if is_trial else find_token(options, ledger)
     url = (options["url"] or base_url()).rstrip("/")
@@ -111,7 +109,7 @@ def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
         )
     secret = str(hook_settings(ledger, client).get("token", ""))
     changes = disconnect(client, ledger, scope=scope, dry_run=is_trial)
-    lines = [describe_undo(change, is_trial=is_trial) for change in changes]
+    lines = [_describe_undo(change, is_trial=is_trial) for change in changes]
     if scope == PROJECT:
         lines += change_agents_files(Path.cwd(), "", is_removed=True, dry_run=is_trial)
     if not is_trial and not hook_settings(ledger, client) and revoke_client_token(secret):
@@ -119,7 +117,7 @@ def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
     return lines
 
 
-def check_server(options: dict[str, Any]) -> None:
+def _check_server(options: dict[str, Any]) -> None:
     """Raise InvalidInput if only one of --url and --token is given, or the address is none."""
     if bool(options["url"]) != bool(options["token"]):
         raise InvalidInput("--url and --token belong together.", field="url" if options["token"] else "token")
@@ -141,13 +139,13 @@ def find_token(options: dict[str, Any], ledger: Ledger) -> str:
     )
 
 
-def read_parts(text: str) -> tuple[str, ...]:
+def _read_parts(text: str) -> tuple[str, ...]:
     """The parts of the hooks. Raises InvalidInput for an unknown one."""
     parts = tuple(part.strip() for part in text.split(",") if part.strip() and part.strip() != NONE)
     for part in parts:
         if part not in HOOK_PARTS:
             raise InvalidInput(
-                f"'{part}' is no part of the hooks.",
+                f"'{part}' is not a part of the hooks.",
                 hint=f"Use {', '.join(HOOK_PARTS)} or none.",
                 field="hooks",
             )
@@ -176,7 +174,7 @@ def describe(change: FileChange, *, is_trial: bool) -> str:
     return f"{change.path} {'would be' if is_trial else 'is'} {'changed' if change.before is not None else 'made'}."
 
 
-def describe_undo(change: FileChange, *, is_trial: bool) -> str:
+def _describe_undo(change: FileChange, *, is_trial: bool) -> str:
     """What happens to a file when Loci is taken out, in a line."""
     if change.refusal:
         return f"{change.path} is left alone. {change.refusal} Take Loci's keys out by hand."
@@ -186,7 +184,7 @@ def describe_undo(change: FileChange, *, is_trial: bool) -> str:
     return f"{change.path} {'would be' if is_trial else 'is'} {done}."
 
 
-def show_status(ledger: Ledger) -> CommandAnswer:
+def _show_status(ledger: Ledger) -> CommandAnswer:
     """Every client with its files, its server and whether its token works."""
     known, rows = ledger.read(), []
     for client, spec in CLIENTS.items():

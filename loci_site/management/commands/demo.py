@@ -1,21 +1,74 @@
 """`loci demo`: a sample team to look at, in a home of its own; filled, run and removed."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.core.management.base import CommandError
 
 from access.connect import command_line
+from access.errors import LociError
 from access.management.command import CommandAnswer, LociCommand
 from access.management.options import PORT, either, flag
+from access.server_address import running_address
 from access.sign_in.passwords import generated_password
 from loci_site.config.checks import TAG
 from loci_site.management.commands.up import child_environment
-from loci_site.management.deployment.demo.home import demo_home, model_variables, prepare_home, remove_home
+from memories.embedding.folder import model_folder
+from storage.home import DATABASE, ensure_home
+
+MARK: Final = "DEMO"  # a file in the home: only a folder that has it is ever removed
+_MARK_TEXT: Final = "A sample team, made by 'loci demo'. 'loci demo --remove' deletes this folder.\n"
+
+
+class _DemoError(LociError):
+    """The sample team's folder is not one that `loci demo` made."""
+
+    code: ClassVar[str] = "demo_failed"
+
+
+def demo_home(home: Path) -> Path:
+    """The folder of the sample team: next to LOCI_HOME, with `-demo` at its end."""
+    return home.with_name(f"{home.name}-demo")
+
+
+def prepare_home(folder: Path) -> bool:
+    """Make the folder with its mark; False if a sample team is there already.
+
+    Raises:
+        DemoError: the folder exists, and `loci demo` did not make it.
+    """
+    if (folder / MARK).is_file():
+        return not (folder / DATABASE).exists()
+    if folder.exists():
+        raise _DemoError(
+            f"{folder} exists and is not a sample team.", hint="Set LOCI_HOME to another folder."
+        )
+    ensure_home(folder)
+    (folder / MARK).write_text(_MARK_TEXT, encoding="utf-8")
+    return True
+
+
+def remove_home(folder: Path) -> None:
+    """Delete the folder. Raises DemoError unless `loci demo` made it, or while its server runs."""
+    if not (folder / MARK).is_file():
+        raise _DemoError(f"There is no sample team in {folder}.", hint="'loci demo' makes one.")
+    if address := running_address(folder):
+        raise _DemoError(
+            f"The sample team is running at {address}.", hint="Stop it first (Ctrl-C in its window)."
+        )
+    shutil.rmtree(folder)
+
+
+def model_variables(home: Path) -> dict[str, str]:
+    """The variable by which the sample team takes the installed model instead of a download; empty without one."""
+    folder = model_folder(home).path
+    return {"LOCI_MODEL_DIR": str(folder)} if folder.is_dir() else {}
+
 
 EXAMPLES: Final = """\
 examples:
@@ -24,7 +77,7 @@ examples:
   loci demo --fill-only    make it, run nothing
   loci demo --remove       delete it
 
-The team has its own folder beside LOCI_HOME, with -demo at its end; your own store is never touched.
+The team has its own folder next to LOCI_HOME, with -demo at its end; your own store is never touched.
 """
 PEOPLE: Final = "alice (everything), bob and charlie (admin), mia (contributor), vera (viewer)"
 
@@ -51,7 +104,7 @@ class Command(LociCommand):
         if prepare_home(folder):
             self._fill(folder)
         if not options["fill_only"]:
-            command = [sys.executable, "-P", "-c", RUN_UP, "up", "--port", options["port"]]
+            command = [sys.executable, "-P", "-c", _RUN_UP, "up", "--port", options["port"]]
             os.execve(sys.executable, command, environment(folder))  # noqa: S606 - this program again
         return CommandAnswer({"folder": str(folder)})
 
@@ -73,7 +126,7 @@ class Command(LociCommand):
         self.stdout.flush()
 
 
-RUN_UP: Final = "from loci_site.management.cli import main; main()"
+_RUN_UP: Final = "from loci_site.management.cli import main; main()"
 
 
 def environment(folder: Path) -> dict[str, str]:

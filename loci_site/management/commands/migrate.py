@@ -14,7 +14,7 @@ from memories.store.withdrawn.upgrade import take_notes
 from storage.sqlite.base import NewDatabase
 
 # Its many migrations build all models anew that are there already: before ours, a new database takes 3.3 s, not 5.1.
-COSTLY: Final = "oauth2_provider"
+_COSTLY: Final = "oauth2_provider"
 EXAMPLES: Final = """\
 examples:
   loci migrate               brings the tables up to date; 'loci up' does so by itself
@@ -41,7 +41,7 @@ class Command(migrate.Command):
             except LociError as error:
                 raise CommandError(str(error)) from error
             if not only_looks and not options["app_label"] and not connection.introspection.table_names():
-                super().handle(*args, **options | {"app_label": COSTLY, "verbosity": 0})
+                super().handle(*args, **options | {"app_label": _COSTLY, "verbosity": 0})
             super().handle(*args, **options)
             notes = take_notes()
             if options["verbosity"] > 0:

@@ -33,21 +33,19 @@ def install(options: dict[str, Any]) -> CommandAnswer:
     plan = plan_service(is_system=options["system"], home=settings.LOCI.home)
     if options["print"]:
         return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
-    with explained():
+    with _explained():
         lines = [*install_service(plan, starts=not options["no_start"]), *advice(plan)]
     return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
 def uninstall(options: dict[str, Any]) -> CommandAnswer:
-    """Stop the service and delete its file."""
-    with explained():
+    with _explained():
         lines = uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home))
     return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """An error of the disk in one sentence."""
+def _explained() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -82,8 +80,6 @@ KIND: Final = either(
 
 
 class Command(LociCommand):
-    """Installs or removes the service."""
-
     help = "Install Loci as a service of systemd or launchd, or remove it."
     examples = EXAMPLES
     requires_system_checks = [TAG]

@@ -19,7 +19,6 @@ examples:
   loci store move --to /srv/loci/memory.db    back into a file
   loci store upgrade                    the commands that upgrade this installation
   loci store upgrade --check            compare program, store and newest backup; status 1 if something is to do first
-  loci store upgrade --sbom > sbom.json a bill of materials in CycloneDX 1.6
 
 Retention cannot be undone. Its limits are in [maintenance] of config.toml: retention_days (forgotten memories), runs_days
 (data for undoing runs), recall_log_days (recalls), log_days (the audit log; 0 keeps it forever). A worker runs it daily.
@@ -29,8 +28,6 @@ config.toml first. Whoever loses the key loses the memories and all backups: kee
 
 
 class Command(FaceCommand):
-    """Verbs of the store."""
-
     help = "Destroy expired data, encrypt, move or upgrade the store."
     examples = EXAMPLES
     requires_system_checks = [TAG]

@@ -21,9 +21,8 @@ from loci_site.config import load_config
 from loci_site.config.checks import TAG
 from loci_site.config.logs import SERVING_VARIABLE, log_to_file
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
-from loci_site.server.capacity import count_web_processes
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, count_web_processes
 from memories.draft.default_scope import describe_kept_rule
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
@@ -40,7 +39,7 @@ examples:
   loci up --no-model            without downloading the model; recall then works by keywords
   LOCI_HOST=0.0.0.0 LOCI_ALLOWED_HOSTS=memory.example.org loci up
 """
-CHECKOUT: Final = settings.ROOT
+_CHECKOUT: Final = settings.ROOT
 
 
 class Command(BaseCommand):
@@ -64,7 +63,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until a signal; an error ends it with one sentence and status 1."""
-        override_address(options["host"], options["port"])
+        _override_address(options["host"], options["port"])
         try:
             with only_one_in(ensure_home(settings.LOCI.home)):
                 log_to_file(settings.LOCI)
@@ -76,10 +75,10 @@ class Command(BaseCommand):
         server, home = settings.LOCI.server, settings.LOCI.home
         with bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
             self._prepare(wants_model=not options["no_model"])
-            parts = web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
+            parts = _web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
-                parts.append(ServerPart("worker", child_command("loci_site.worker.process")))
-                files = child_command("loci_site.worker.files")
+                parts.append(ServerPart("worker", _child_command("loci_site.worker.process")))
+                files = _child_command("loci_site.worker.files")
                 parts.append(ServerPart("files", files, wanted=wanted_mark()))
             supervisor = Supervisor(
                 parts,
@@ -91,7 +90,7 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"The web process ended {DEATHS_IN_A_ROW} times in a row; its messages are above."
                 )
-        close_database()
+        _close_database()
         self._print("Loci has stopped.")
 
     def _prepare(self, *, wants_model: bool) -> None:
@@ -122,7 +121,7 @@ class Command(BaseCommand):
         )
 
     def _print_ready(self) -> None:
-        self._print(ready_text(create_first_access()))
+        self._print(_ready_text(create_first_access()))
         connections.close_all()
 
     def _print(self, text: str) -> None:
@@ -130,7 +129,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def override_address(host: str | None, port: str | None) -> None:
+def _override_address(host: str | None, port: str | None) -> None:
     """Replace the address in the settings by that of the command line, with the same checks; children inherit it."""
     if host is None and port is None:
         return
@@ -142,23 +141,23 @@ def override_address(host: str | None, port: str | None) -> None:
     settings.LOCI = load_config(os.environ)
 
 
-def close_database() -> None:
+def _close_database() -> None:
     """Close the database as its last user, which moves the WAL into the file: the children's threads may not have."""
     with suppress(DatabaseError), connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM django_migrations")
     connections.close_all()
 
 
-def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[ServerPart]:
+def _web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[ServerPart]:
     """The web processes on one socket; all but the first start once that one answers. With `reload` there is only one."""
-    command = child_command("loci_site.server.web", "--fd", str(sock.fileno()))
+    command = _child_command("loci_site.server.web", "--fd", str(sock.fileno()))
     first = ServerPart("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
     if reload:
         return [replace(first, command=[*command, "--reload"])]
     return [first, *(replace(first, name=f"web {n}", is_first=False) for n in range(2, count + 1))]
 
 
-def child_command(*words: str) -> list[str]:
+def _child_command(*words: str) -> list[str]:
     """The command of a child process: one of Loci's modules, which ends with this process.
 
     Without -P, Python would look for modules in the current folder first.
@@ -177,12 +176,12 @@ def child_environment() -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "loci_site.settings"),
         SERVING_VARIABLE: "1",
     }
-    if (Path(CHECKOUT) / "manage.py").is_file():
-        paths.insert(0, str(CHECKOUT))
+    if (Path(_CHECKOUT) / "manage.py").is_file():
+        paths.insert(0, str(_CHECKOUT))
     return env | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def ready_text(first: FirstAccess | None) -> str:
+def _ready_text(first: FirstAccess | None) -> str:
     """The message for a person once the server answers; it contains secrets at the first start only."""
     url = base_url()
     if first is None:

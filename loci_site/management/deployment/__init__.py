@@ -1,1 +1,1 @@
-"""What an installation needs around Loci: a service of the system, a look before an upgrade, licences, a sample team."""
+"""What an installation needs around Loci: a service of the system, and a sample team."""

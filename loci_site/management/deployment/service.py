@@ -1,6 +1,7 @@
 """Loci as a service that starts with the machine or the login: systemd on Linux, launchd on macOS."""
 
 import os
+import plistlib
 import pwd
 import shutil
 import subprocess
@@ -8,20 +9,127 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from access.connect import SCRIPTS, UVX_FOLDER
 from access.errors import LociError
-from loci_site.management.deployment.units import (
-    LABEL,
-    NAME,
-    STATE_FOLDER,
-    SYSTEM_USER,
-    Service,
-    launchd_plist,
-    systemd_unit,
-)
 from storage.version import DISTRIBUTION
+
+NAME: Final = "loci"
+LABEL: Final = "org.loci-memory.loci"  # launchd names services like host names
+SYSTEM_USER: Final = "loci"
+STATE_FOLDER: Final = Path("/var/lib/loci")
+_HOMES: Final = (Path("/home"), Path("/root"), Path("/run/user"))
+
+# No mount namespaces: a user's service manager may not make them on every machine, and would not start the service.
+_FOR_ALL: Final = """\
+UMask=0077
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged
+SystemCallErrorNumber=EPERM
+"""
+# ProcSubset=pid would hide /proc/cpuinfo, by which the model's library chooses its instructions.
+_FOR_SYSTEM: Final = """\
+CapabilityBoundingSet=
+AmbientCapabilities=
+PrivateDevices=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProtectSystem=strict
+RemoveIPC=yes
+"""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is to run: the program's words and LOCI_HOME, for one person or, with `is_system`, for the machine."""
+
+    program: tuple[str, ...]
+    home: Path
+    is_system: bool
+
+
+def systemd_unit(service: Service) -> str:
+    """The unit. It restarts Loci after a crash, and a service of the machine may write to LOCI_HOME alone."""
+    command = " ".join(quoted(word) for word in (*service.program, "up"))
+    unit = ["[Unit]", "Description=Loci: memory that AI agents share"]
+    body = [
+        "[Service]",
+        "Type=exec",
+        f"ExecStart={command}",
+        f"Environment={quoted(f'LOCI_HOME={service.home}')}",
+        "Restart=on-failure",
+        "RestartSec=5",
+        "# `up` ends its processes itself, within 15 s.",
+        "KillMode=mixed",
+        "TimeoutStopSec=30",
+    ]
+    if service.is_system:
+        unit += ["After=network-online.target", "Wants=network-online.target"]
+        body += _system_lines(service)
+    target = "multi-user.target" if service.is_system else "default.target"
+    return "\n".join([*unit, "", *body, _FOR_ALL, "[Install]", f"WantedBy={target}", ""])
+
+
+def _system_lines(service: Service) -> list[str]:
+    """The lines of a service of the machine: its user, its folder, and what it may not reach."""
+    is_in_a_home = any(
+        path.is_relative_to(folder) for path in (Path(service.program[0]), service.home) for folder in _HOMES
+    )
+    folder = (
+        ["StateDirectory=loci", "StateDirectoryMode=0700"]
+        if service.home == STATE_FOLDER
+        else [f"ReadWritePaths={quoted(str(service.home))}"]
+    )
+    return [
+        f"User={SYSTEM_USER}",
+        f"Group={SYSTEM_USER}",
+        "# Variables such as LOCI_METRICS_TOKEN; all else is in config.toml in LOCI_HOME.",
+        "EnvironmentFile=-/etc/loci/loci.env",
+        *folder,
+        f"ProtectHome={'read-only' if is_in_a_home else 'yes'}",
+        _FOR_SYSTEM.rstrip(),
+    ]
+
+
+def quoted(word: str) -> str:
+    """A word of a unit file: specifiers and variables are escaped, and a word with blanks or quotes is quoted."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if any(sign in escaped for sign in " \t\"'\\") else escaped
+
+
+def launchd_plist(service: Service) -> str:
+    """The property list of a launchd agent, or with `is_system` of a daemon."""
+    log = str(service.home / "logs" / "launchd.log")
+    plist = {
+        "Label": LABEL,
+        "ProgramArguments": [*service.program, "up"],
+        "EnvironmentVariables": {"LOCI_HOME": str(service.home)},
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ExitTimeOut": 30,
+        "Umask": 0o077,
+        "ProcessType": "Interactive",  # or macOS slows recalls down as background work
+        "StandardOutPath": log,
+        "StandardErrorPath": log,
+    }
+    if service.is_system:
+        plist["UserName"] = SYSTEM_USER
+    return plistlib.dumps(plist).decode()
+
 
 Command = Sequence[str]
 
@@ -46,7 +154,7 @@ class ServicePlan:
 
 def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> ServicePlan:
     """What an installation would do on this machine; nothing is written."""
-    service = Service(program_words(), service_home(home, is_system=is_system), is_system)
+    service = Service(program_words(), _service_home(home, is_system=is_system), is_system)
     if is_mac:
         folder = Path("/Library/LaunchDaemons") if is_system else Path("~/Library/LaunchAgents").expanduser()
         path = folder / f"{LABEL}.plist"
@@ -81,7 +189,7 @@ def program_words() -> tuple[str, ...]:
     return (sys.executable, "-P", "-c", "from loci_site.management.cli import main; main()")
 
 
-def service_home(home: Path, *, is_system: bool) -> Path:
+def _service_home(home: Path, *, is_system: bool) -> Path:
     """LOCI_HOME of the service: the one of the settings, or for the machine /var/lib/loci if none was chosen."""
     if is_system and not os.environ.get("LOCI_HOME", "").strip():
         return STATE_FOLDER
@@ -97,7 +205,7 @@ def install_service(plan: ServicePlan, *, starts: bool) -> Iterator[str]:
     check_rights(plan)
     if plan.service.is_system:
         check_readable(plan.service.program)
-        yield from make_user(plan.service.home)
+        yield from _make_user(plan.service.home)
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.write_text(plan.text, encoding="utf-8")
     yield f"Wrote {plan.path}."
@@ -147,7 +255,7 @@ def check_readable(program: Sequence[str]) -> None:
             )
 
 
-def make_user(home: Path) -> Iterator[str]:
+def _make_user(home: Path) -> Iterator[str]:
     """Create the service's user if it is missing, and its folder; yields what was made."""
     try:
         pwd.getpwnam(SYSTEM_USER)

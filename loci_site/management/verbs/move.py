@@ -38,7 +38,7 @@ def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
         f"Copied {rows} to {target.name}; every row is the same, and the doctor finds nothing wrong.",
         f"Answers to {result.questions} questions: {result.overlap:.0%} of their memories are the same.",
         f"A backup of the store as it was: {result.backup}" if result.backup else "",
-        f"To use it: {switch_line(target)}. To go back: undo that; this store was not changed.",
+        f"To use it: {_switch_line(target)}. To go back: undo that; this store was not changed.",
         "The keys stay in LOCI_HOME; another machine needs its keys/ and secret files too.",
     )
     many = (
@@ -49,8 +49,7 @@ def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
     return in_lines(*((would,) if is_dry else done), many if result.global_memories > MANY_GLOBAL else "")
 
 
-def switch_line(target: Target) -> str:
-    """What makes Loci open the target."""
+def _switch_line(target: Target) -> str:
     [name] = [name for name, value in target.environment.items() if value]
     return f"set {name} to {target.name}" + ("" if name == "DATABASE_URL" else ", and unset DATABASE_URL")
 
@@ -63,11 +62,11 @@ def read_target(text: str) -> Target:
     scheme, separator, _ = text.partition("://")
     if separator and scheme not in DATABASE_SCHEMES:
         raise InvalidInput(
-            f"{scheme}:// is no database that Loci knows.",
+            f"{scheme}:// is not a database that Loci knows.",
             hint="Use postgresql://user@host:port/name, or the path of a file.", field="to",
         )  # fmt: skip
     if separator:
-        return Target(without_password(text), postgresql_settings(text), {"DATABASE_URL": text})
+        return Target(_without_password(text), postgresql_settings(text), {"DATABASE_URL": text})
     path = Path(text).expanduser().absolute()
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(
@@ -83,8 +82,7 @@ def read_target(text: str) -> Target:
     return Target(str(path), file, {"DATABASE_URL": "", "LOCI_STORAGE_DATABASE": str(path)})
 
 
-def without_password(url: str) -> str:
-    """The address without its password."""
+def _without_password(url: str) -> str:
     parts = urlsplit(url)
     if parts.password is None:
         return url

@@ -14,7 +14,7 @@ from loci_site.mcp.auth import FindActor
 from loci_site.mcp.server import LociServer
 from loci_site.server.db_threads import in_db_thread
 from memories.embedding import warm_up
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 
 logger = logging.getLogger(__name__)
 

@@ -72,15 +72,11 @@ def get_summariser() -> Summariser:
     return load_summariser(settings.LOCI.maintenance.summariser)
 
 
-# Paths that settings of earlier versions may name.
-MOVED_PATHS = {"maintenance.summarising.Extractive": "maintenance.cycle.compaction.summary.Extractive"}
-
-
 @lru_cache
 def load_summariser(path: str) -> Summariser:
     """An instance of the class at a dotted path. Raises Unavailable if it cannot be used."""
     try:
-        summariser: Summariser = import_string(MOVED_PATHS.get(path, path))()
+        summariser: Summariser = import_string(path)()
     except Exception as error:  # a foreign module may raise anything while it is imported
         raise Unavailable(
             f"maintenance.summariser '{path}' cannot be used: {type(error).__name__}: {error}",

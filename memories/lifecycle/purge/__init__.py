@@ -36,7 +36,7 @@ from memories.lifecycle.purge.targets import (
     with_wordings,
 )
 from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
 from memories.store import call_off_plan
 from memories.store.derived import (

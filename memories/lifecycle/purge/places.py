@@ -20,7 +20,7 @@ from memories.models import (
     Thread,
     Tombstone,
 )
-from memories.recall.recall_log import pack_hits, unpack_hits
+from memories.recall_log import pack_hits, unpack_hits
 from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace, batches_of
 from relations.models import EntityAlias, Relation
 

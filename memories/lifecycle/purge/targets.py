@@ -18,7 +18,7 @@ from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import is_outlasting
 from memories.store.derived import WithdrawalReach, find_reach
-from memories.store.places import PLACES, PurgedTexts
+from memories.store.places import PurgedTexts, all_places
 from memories.types import State
 
 MAX_QUOTES = 200  # memories that quote a text and are purged with it, in one transaction
@@ -74,7 +74,7 @@ def find_purge_targets(memories: Sequence[Memory], others: Sequence[Memory] = ()
 def find_quoting(actor: Actor, memories: Sequence[Memory]) -> list[Memory]:
     """The memories that quote one of these and that the actor may curate. Raises InvalidInput for too many."""
     texts = texts_of(find_purge_targets(memories).rows)
-    keys = [key for key, *_ in PLACES[MEMORIES].find(texts)]
+    keys = [key for key, *_ in all_places()[MEMORIES].find(texts)]
     if len(keys) > MAX_QUOTES:
         raise InvalidInput(
             f"{len(keys)} memories quote it; at most {MAX_QUOTES} can be purged with it.",

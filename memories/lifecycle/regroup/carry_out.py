@@ -1,6 +1,6 @@
 """The writes of a move: rows, places in threads, names, relations, proposals, sources, and both groups' logs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Max
@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.additions import additions
 from access.audit import AuditEvent, Operation
 from access.limits.quota import GroupRoom
 from access.models import Group
@@ -22,8 +23,6 @@ from relations.models import EntityAlias, Relation
 
 BATCH_ROWS = 500
 Place = tuple[Thread, int | None]  # a thread of the target, and the position there
-# Called with the memories that came to a group, in the move's transaction; a package above adds its own.
-AFTER_MOVE: list[Callable[[Actor, Sequence[Memory]], tuple[str, ...]]] = []
 
 
 def carry_out_move(
@@ -51,7 +50,7 @@ def carry_out_move(
     record_sources(rows, plan.source, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
     heads = [family.head for family in plan.moving]
-    return tuple(line for follow in AFTER_MOVE for line in follow(actor, heads))
+    return tuple(line for follow in additions("after a move") for line in follow(actor, heads))
 
 
 def new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:

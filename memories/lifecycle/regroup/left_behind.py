@@ -27,7 +27,7 @@ from memories.lifecycle.target import require_person
 from memories.models import Memory
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import parse_id
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
 from memories.store.places import find_copies
 from storage.changes import keeping_nothing

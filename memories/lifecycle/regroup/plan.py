@@ -1,13 +1,14 @@
 """What a move would do: the families that another group accepts, and for each other one why it stays."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from django.db.models import Q
 from django.utils.translation import gettext, pgettext
 
+from access.additions import additions
 from access.errors import LociError
 from access.groups.narrowing import StayingMemory
 from access.models import Group
@@ -24,8 +25,6 @@ from relations.models import Relation
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
 # Why some families stay, for what packages above know: the families, and the group that they would move to.
-StayReason = Callable[[Sequence[MovingFamily], Group], Mapping[int, str]]
-_of_others: dict[str, StayReason] = {}
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,6 @@ class MovePlan:
         return [row for family in self.moving for row in family.rows]
 
 
-def register_stay_reason(name: str, reason: StayReason) -> None:
-    """Register why memories cannot move that a package above keeps at their place. For AppConfig.ready."""
-    _of_others[name] = reason
-
-
 def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) -> MovePlan:
     """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
     why: Reasons = {}
@@ -57,7 +51,7 @@ def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) ->
         refuse_sources, refuse_waiting,
     ):  # fmt: skip
         add_reasons(why, check([each for each in families if each.head.key not in why], target))
-    for reason in _of_others.values():
+    for reason in additions("reasons to stay"):
         add_reasons(why, reason([each for each in families if each.head.key not in why], target))
     relations = find_relations(families, source)
     while torn := torn_apart([each for each in families if each.head.key not in why], relations):

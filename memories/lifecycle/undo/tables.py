@@ -179,3 +179,6 @@ class KeptRows:
                 if table.name in existing:
                     for _, sql in table.kept.statements(connection.vendor):
                         cursor.execute(sql)
+
+
+KEPT_ROWS: Final = KeptRows()

@@ -3,11 +3,12 @@
 import dataclasses
 from typing import Any, Final
 
+from access.additions import additions
 from access.management.options import GROUP
 from access.tokens import operator
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable
-from memories.review.stats import EXTRA_LINES, Stats, memory_stats
+from memories.review.stats import Stats, memory_stats
 
 EXAMPLES: Final = """\
 examples:
@@ -26,7 +27,7 @@ class Command(FaceCommand):
 
     def act(self, options: dict[str, Any]) -> int:
         counted = memory_stats(operator(), group=options["group"], everywhere=not options["group"])
-        further = {name: lines() for name, lines in EXTRA_LINES.items()}
+        further = {name: lines for add in additions("further statistics") for name, lines in add().items()}
         if options["json"]:
             self.print_json({**dataclasses.asdict(counted), **further})
         else:

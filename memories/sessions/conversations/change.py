@@ -1,6 +1,6 @@
 """Tagging a conversation, deleting it with its turns, and bringing it back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access.actor import WRITE, Actor
+from access.additions import additions
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.groups.guarding import admit
@@ -21,10 +22,6 @@ from memories.sessions.conversations import find_conversation
 from memories.sessions.conversations.move import log_thread
 from memories.store.policy import Change, held_back
 from memories.types import State
-
-# Called with a deleted thread inside the transaction: what other packages keep of it. For AppConfig.ready.
-ON_DELETE: list[Callable[[Thread], object]] = []
-ON_RESTORE: list[Callable[[Thread], object]] = []  # the same with one that was brought back
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def delete(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
                 forget(actor, row.id, reason=reason)
         Thread.objects.filter(pk=thread.pk).update(deleted_at=timezone.now())
         log_thread(actor, thread, thread.group, action="delete", memories=[str(row.id) for row in rows])
-        for follow in ON_DELETE:
+        for follow in additions("after deleting a conversation"):
             follow(thread)
     return Deleted(thread, len(rows))
 
@@ -104,7 +101,7 @@ def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
                 count += 1
         Thread.objects.filter(pk=thread.pk).update(deleted_at=None)
         log_thread(actor, thread, thread.group, action="restore", memories=count)
-        for follow in ON_RESTORE:
+        for follow in additions("after restoring a conversation"):
             follow(thread)
     thread.deleted_at = None
     return Deleted(thread, count)

@@ -16,7 +16,7 @@ from access.errors import Conflict, NotPermitted
 from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.models import Group
-from memories.lifecycle.propose import ProposalKind, propose, register_kind
+from memories.lifecycle.propose import ProposalKind, propose
 from memories.lifecycle.regroup.carry_out import record_sources
 from memories.lifecycle.regroup.plan import is_taken_as_is
 from memories.lifecycle.target import ChangeResult
@@ -193,6 +193,6 @@ def thread_version(thread: Thread) -> str:
     return f"{thread.group_id} {as_json(thread.deleted_at)}"
 
 
-register_kind(
-    ProposalKind(ASSIGN, "Move a whole conversation into this group", run_assignment, proposed_version)
+ASSIGN_PROPOSAL: Final = ProposalKind(
+    ASSIGN, "Move a whole conversation into this group", run_assignment, proposed_version
 )

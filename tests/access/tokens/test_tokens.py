@@ -16,7 +16,7 @@ from access.groups import create_group
 from access.models import ApiToken, Group
 from access.tokens import PENDING_TOKEN_USES, actor_for_secret, actor_for_token, create_token, operator
 from access.tokens.suspend import resume_token, suspend_token
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from tests.people import agent, make_token, person
 
 pytestmark = pytest.mark.django_db

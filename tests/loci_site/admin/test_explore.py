@@ -17,7 +17,7 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from tests.loci_site.admin.conftest import Remember
 from tests.loci_site.admin.exploring import get, relate, text
 from tests.people import make_token, person

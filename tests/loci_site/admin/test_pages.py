@@ -18,7 +18,7 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import edit
 from memories.models import Link, LinkKind, Memory, RecallLog
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from relations.models import Relation
 from tests.loci_site.admin.conftest import Remember, page
 from tests.people import make_token, person

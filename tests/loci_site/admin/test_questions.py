@@ -8,7 +8,7 @@ from django.test import Client
 from access.models import Group
 from memories.browse.recalls import questions_that_found
 from memories.models import Memory, RecallLog
-from memories.recall.recall_log import pack_hits
+from memories.recall_log import pack_hits
 from memories.review.feedback import give_feedback
 from tests.loci_site.admin.conftest import Remember, page
 from tests.people import person

@@ -16,7 +16,7 @@ from loci_site.admin.dashboard.todo import Figure
 from maintenance.schedule import JOBS
 from maintenance.schedule.wording import JOB_DESCRIPTIONS
 from memories.models import Link, LinkKind, Memory, RecallLog
-from memories.recall.recall_log import pack_hits
+from memories.recall_log import pack_hits
 from tests.loci_site.admin.conftest import Remember, page
 
 LINKS = "/admin/memories/link/"

@@ -22,7 +22,7 @@ from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
 from memories.models import Memory, RecallLog
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.review.queue import review_deck
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import get_context

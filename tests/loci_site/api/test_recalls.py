@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from access.models import Group, Membership, Role
 from memories.models import Memory, RecallLog
-from memories.recall.recall_log import COUNTER, pack_hits
+from memories.recall_log import COUNTER, pack_hits
 from tests.loci_site.api.conftest import Caller
 from tests.people import make_token
 

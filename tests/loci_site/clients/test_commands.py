@@ -55,7 +55,7 @@ def test_a_client_is_connected_once_and_its_token_goes_with_it(
     ("words", "said"),
     [
         ((), "No client is named"),
-        (("codex", "--hooks", "all"), "'all' is no part of the hooks"),
+        (("codex", "--hooks", "all"), "'all' is not a part of the hooks"),
         (("codex", "--place", "x"), "names no place and group"),
         (("codex", "--place", "x=none"), "The group 'none' does not exist"),
         (("codex", "--url", "https://x"), "belong together"),

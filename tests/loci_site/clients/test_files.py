@@ -184,7 +184,7 @@ def test_codex_with_a_broken_file_gets_a_snippet(wish: Wish, ledger: Ledger) -> 
     path.parent.mkdir()
     path.write_text("[mcp_servers")
     change, _ = connect(replace(wish, client="codex"), ledger)
-    assert change.refusal.startswith("It is no valid TOML")
+    assert change.refusal.startswith("It is not valid TOML")
     assert "[mcp_servers.loci]" in change.snippet
 
 

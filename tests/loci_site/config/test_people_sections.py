@@ -36,7 +36,7 @@ def errors_of(home: Path, **env: str) -> str:
         ({"LOCI_SIGN_IN_GROUPS": "a=b:owner"}, "with the role viewer, contributor, curator or admin"),
         (
             {"LOCI_NOTIFICATIONS_WEBHOOK_HOSTS": "hooks.internal,10.0.0.1/8"},
-            "'10.0.0.1/8', which is no network",
+            "'10.0.0.1/8', which is not a network",
         ),
         ({"LOCI_MAIL_HOST": "mail.example.org"}, "notifications.mail_from is ''"),
     ],

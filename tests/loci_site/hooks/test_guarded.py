@@ -13,7 +13,7 @@ from loci_site.hooks import client
 from loci_site.hooks.models import HookSession
 from loci_site.hooks.spool_guard import LEFT_OUT, safe_to_keep
 from memories.models import Checkpoint, Memory, RecallLog
-from memories.recall.recall_log import PendingRecall, write_recalls
+from memories.recall_log import PendingRecall, write_recalls
 from tests.guard.samples import secret_samples
 from tests.loci_site.hooks.conftest import HookClient
 from tests.people import person

@@ -45,39 +45,42 @@ def test_a_group_is_made_with_its_first_members_or_not_at_all(bob: User) -> None
 
 
 def test_a_title_and_instructions_are_given(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("rename", "ledger", "The books") == "Changed the group 'ledger': title."
-    assert run("describe", "ledger", "Amounts are in cents.") == "Changed the group 'ledger': instructions."
+    assert run("update", "ledger", "--title", "The books") == "Changed the group 'ledger': title."
+    assert (
+        run("update", "ledger", "--instructions", "Amounts are in cents.")
+        == "Changed the group 'ledger': instructions."
+    )
     monkeypatch.setattr("sys.stdin", io.StringIO("Amounts are\nin grams.\n"))
-    run("describe", "ledger", "-")
+    run("update", "ledger", "--instructions", "-")
     shown = answer("show", "ledger")
     assert (shown["slug"], shown["title"], shown["instructions"]) == (
         "ledger",
         "The books",
         "Amounts are\nin grams.",
     )
-    assert "already: nothing was changed" in run("rename", "ledger", "The books")
+    assert "already: nothing was changed" in run("update", "ledger", "--title", "The books")
     with pytest.raises(CommandError, match="cannot be read"):
-        run("describe", "ledger", "@/nowhere/rules.md")
+        run("update", "ledger", "--instructions", "@/nowhere/rules.md")
 
 
 def test_a_policy_is_shown_and_set(ledger: Group) -> None:
-    assert run("policy", "ledger") == "policy none: every write counts at once; none waits for a curator"
-    assert run("policy", "ledger", "below", "--confidence", "0.6") == (
+    assert "policy none: every write counts at once; none waits for a curator" in run("show", "ledger")
+    assert run("update", "ledger", "--policy", "below", "--policy-confidence", "0.6") == (
         "Changed the group 'ledger': policy, policy confidence."
     )
-    assert run("policy", "ledger") == "policy below: writes with a confidence below 0.6 wait for a curator"
-    assert answer("policy", "ledger")["policy_confidence"] == 0.6
+    assert "policy below: writes with a confidence below 0.6 wait for a curator" in run("show", "ledger")
+    assert answer("show", "ledger")["policy_confidence"] == 0.6
     with pytest.raises(CommandError, match="between 0 and 1"):
-        run("policy", "ledger", "below", "--confidence", "7")
+        run("update", "ledger", "--policy-confidence", "7")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["rename", "ledger", "The books"], "title: nothing → The books"),
-        (["policy", "ledger", "all"], "policy: none → all"),
+        (["update", "ledger", "--title", "The books"], "title: nothing → The books"),
+        (["update", "ledger", "--policy", "all"], "policy: none → all"),
         (["update", "ledger", "--private", "yes", "--title", "x"], "private: no → yes"),
-        (["archive", "ledger"], "archived: no → yes"),
+        (["update", "ledger", "--archived", "yes"], "archived: no → yes"),
         (["members", "ledger", "--set", "bob=curator"], "bob: contributor → curator"),
         (["members", "ledger", "--remove", "bob"], "bob: contributor → nothing"),
     ],
@@ -106,15 +109,15 @@ def test_members_change_together_or_not_at_all(bob: User) -> None:
 
 
 def test_an_archived_group_is_listed_when_asked_for(ledger: Group, garden: Group) -> None:
-    run("archive", "garden")
+    run("update", "garden", "--archived", "yes")
     listed = run("list").split("\n")
     assert [line.split()[0] for line in listed] == ["ledger", "1"]
     assert listed[-1] == "1 archived: --archived lists it"
     assert "(archived)" in run("list", "--archived")
     assert "1 member " in f"{listed[0]} "
-    run("reopen", "garden")
+    run("update", "garden", "--archived", "no")
     assert "garden" in run("list")
-    assert "already: nothing was changed" in run("reopen", "garden")
+    assert "already: nothing was changed" in run("update", "garden", "--archived", "no")
 
 
 def test_a_list_costs_the_same_however_many_groups_there_are(ledger: Group, bob: User) -> None:

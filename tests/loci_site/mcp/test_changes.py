@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.models import Feedback, Memory, Proposal
 from memories.models.short_id import short_id
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.review.proposals import approve_proposal
 from tests.fences import inside
 from tests.loci_site.mcp.people import Agent, text_of

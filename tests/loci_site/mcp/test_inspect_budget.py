@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.recall.budget import count_tokens, counting_encoder
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.store.pieces import available_encoder
 from tests.fences import inside
 from tests.loci_site.mcp.people import Agent, make_alice, make_groups, make_users, text_of

@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from loci_site import asgi
 from loci_site.server.db_threads import FairPool
-from loci_site.server.runtime_tuning import TURN_S
+from loci_site.server.process import TURN_S
 from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
-from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall_log import COUNTER, PendingRecall
 
 
 @pytest.fixture

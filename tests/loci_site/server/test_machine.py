@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from loci_site.server import capacity as machine
-from loci_site.server.capacity import count_web_processes, memory_bytes
+from loci_site.server import supervisor as machine
+from loci_site.server.supervisor import count_web_processes, memory_bytes
 from memories.embedding.concurrency import available_cores
 
 GIB = 1024**3

@@ -20,7 +20,7 @@ from memories.lifecycle import purge as purging
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
 from tests.file_bytes import with_plain_pages

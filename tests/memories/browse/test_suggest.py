@@ -18,7 +18,7 @@ from memories.language.spelling import distance, early_edits, nearest
 from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
 from memories.queries.visibility import listed_by
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
 from memories.store import store

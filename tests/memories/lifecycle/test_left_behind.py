@@ -29,7 +29,7 @@ from memories.lifecycle.regroup.moving import move
 from memories.lifecycle.verbs import dispute, purge
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.conversations.move import assign
 from storage.dialect import dialect

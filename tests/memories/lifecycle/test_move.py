@@ -27,7 +27,7 @@ from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Link, Memory, MovedSource, Piece, Thread
 from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from memories.store.bulk import store_many

@@ -21,7 +21,7 @@ from memories.lifecycle.verbs import forget, merge, purge, retract
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone
 from memories.queries.visibility import listed_by
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER, PendingRecall, unpack_hits, write_recalls
+from memories.recall_log import COUNTER, PendingRecall, unpack_hits, write_recalls
 from memories.search.base import search_index
 from memories.search.schema import begin_purge, end_purge
 from memories.sessions.checkpoints import save_checkpoint

@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 
 from access.models import Group
 from memories.models import Memory, RecallLog
-from memories.recall.recall_log import PendingRecall, RecallCounter, unpack_hits, write_recalls
+from memories.recall_log import PendingRecall, RecallCounter, unpack_hits, write_recalls
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from memories.admin.review import parse_entries
 from memories.lifecycle.verbs import dispute, forget, verify
 from memories.models import Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.review.decide import CHOICES, MAX_AT_ONCE, ReviewDecision, decide, decide_many
 from memories.review.preview import preview_effect
 from memories.review.queue import review_deck

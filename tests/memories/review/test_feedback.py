@@ -11,7 +11,7 @@ from access.models import AuditEntry, Group
 from memories.browse.recalls import recall_id
 from memories.lifecycle.verbs import purge
 from memories.models import Feedback, Memory, RecallLog
-from memories.recall.recall_log import pack_hits
+from memories.recall_log import pack_hits
 from memories.review.card import memory_card
 from memories.review.feedback import give_feedback
 from tests.memories.builders import doubt, row

@@ -11,7 +11,7 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.store import store
-from memories.store.places import OUTSIDE_COPIES, PurgedTexts
+from memories.store.places import PurgedTexts, outside_copies
 from sources.importing.importer import LineRules
 from sources.uploads import SentUpload, begin_import, begin_undo, receive_upload
 from sources.uploads.files import file_of
@@ -72,7 +72,7 @@ def test_a_purge_reaches_previews_and_zips(bob: User, tmp_path: Path) -> None:
     assert doomed is not None
     purge(operator(), doomed.id, reason="secret")
     # After the commit, which this test's own transaction never comes to.
-    OUTSIDE_COPIES["uploads"].clear(PurgedTexts((doomed.key,), (doomed.content,), (doomed.id,)), note="")
+    outside_copies()["uploads"].clear(PurgedTexts((doomed.key,), (doomed.content,), (doomed.id,)), note="")
     kept.refresh_from_db()
     assert (kept.state, kept.sample) == ("failed", [])
     assert not file_of(kept).exists()

@@ -23,7 +23,7 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.store import store
-from memories.store.places import OUTSIDE_COPIES, PurgedTexts
+from memories.store.places import PurgedTexts, outside_copies
 from sources import uploads
 from sources.exporting import export
 from sources.importing.importer import LineRules
@@ -279,7 +279,7 @@ def test_a_purge_reaches_what_was_sent(alice: User, bob: User) -> None:
     assert done.certificate is not None
     assert done.certificate.cleared["imports"] == 2  # the preview of one file, a reason of the other
     # After the commit, which this test's own transaction never comes to.
-    cleared = OUTSIDE_COPIES["uploads"].clear(
+    cleared = outside_copies()["uploads"].clear(
         PurgedTexts((doomed.key,), (doomed.content,), (doomed.id,)), note=""
     )
     assert cleared.checked == ("files uploaded for import: 1 deleted",)

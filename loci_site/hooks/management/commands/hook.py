@@ -17,8 +17,7 @@ examples:
 """
 
 
-def show_stats(options: dict[str, Any]) -> CommandAnswer:
-    """The counts as text or JSON."""
+def _show_stats(options: dict[str, Any]) -> CommandAnswer:
     found = hook_stats(operator(), group=options["group"], days=max(1, options["days"]))
     share = f" ({found.used / found.injected:.0%})" if found.injected else ""
     text = "\n".join(
@@ -32,8 +31,7 @@ def show_stats(options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer(found.as_json(), text)
 
 
-def show_injected(options: dict[str, Any]) -> CommandAnswer:
-    """The injected memories as text or JSON."""
+def _show_injected(options: dict[str, Any]) -> CommandAnswer:
     rows = list_injected(operator(), session=options["session"], limit=max(1, options["limit"]))
     lines = [
         f"{row.at:%Y-%m-%d %H:%M}  {row.client} {row.session[:8]}  {row.event:<13} {short_id(row.memory)}  {' '.join(row.text.split())[:80]}"
@@ -44,18 +42,16 @@ def show_injected(options: dict[str, Any]) -> CommandAnswer:
 
 
 class Command(LociCommand):
-    """Verbs of loci_site.hooks."""
-
     help = "Show what hooks injected into sessions and captured from them."
     examples = EXAMPLES
     verbs = {
         "stats": CommandVerb(
-            show_stats, "counts: injected, used later, captured, approved",
+            _show_stats, "counts: injected, used later, captured, approved",
             (GROUP.but(help="only this group"),
              option("--days", type=int, default=DEFAULT_DAYS, help=f"of how many days; default: {DEFAULT_DAYS}")),
         ),
         "injected": CommandVerb(
-            show_injected, "the memories that sessions got, newest first",
+            _show_injected, "the memories that sessions got, newest first",
             (option("--session", default="", help="only this session, by the start of its name"),
              LIMIT.but(default=50)),
         ),

@@ -31,14 +31,14 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle import verbs
 from memories.recall import RecallRequest, recall
-from memories.recall.recall_log import COUNTER
+from memories.recall_log import COUNTER
 from memories.store import StoreResult, store
 
 DECISIONS = 90
 
 
 @dataclass(frozen=True)
-class Team:
+class _Team:
     """The people by name, and the two who write most: alice, who may do everything, and an agent."""
 
     people: dict[str, User]
@@ -46,9 +46,9 @@ class Team:
     agent: Actor
 
 
-def found_team(password: str) -> Team:
+def found_team(password: str) -> _Team:
     """Make people, groups, tokens and relations in an empty store."""
-    people = make_people(password)
+    people = _make_people(password)
     alice = actor_for_user(people["alice"], via=Via.ADMIN)
     make_groups(alice, people)
     made = create_token(alice, user=people["alice"], name="coding agent", scopes=["read", "write"])
@@ -56,11 +56,11 @@ def found_team(password: str) -> Team:
     create_token(alice, user=people["bob"], name="support bot", scopes=["read", "write"])
     for subject, predicate, other in RELATIONS:
         store_relation(agent, RelationDraft(subject, predicate, other, group="ledger"))
-    return Team(people, alice, agent)
+    return _Team(people, alice, agent)
 
 
 def tell(
-    team: Team,
+    team: _Team,
     *,
     began: datetime,
     decisions: int = DECISIONS,
@@ -68,7 +68,7 @@ def tell(
     after_each: Callable[[int], object] = lambda of: None,
 ) -> list[StoreResult]:
     """Store what the team knows; `after_each` gets the number of all texts."""
-    drafts = list(all_drafts(team, began=began, decisions=decisions, traits=traits))
+    drafts = list(_all_drafts(team, began=began, decisions=decisions, traits=traits))
     stored = []
     for actor, draft in drafts:
         after_each(len(drafts))
@@ -76,15 +76,15 @@ def tell(
     return stored
 
 
-def live(team: Team, stored: list[StoreResult]) -> None:
+def live(team: _Team, stored: list[StoreResult]) -> None:
     """Curate, contribute, ask and maintain, so that every page has something to show."""
     curate(team.alice, stored)
-    contribute(actor_for_user(team.people["mia"], via=Via.ADMIN))
+    _contribute(actor_for_user(team.people["mia"], via=Via.ADMIN))
     ask(team.agent)
-    maintain(team.alice)
+    _maintain(team.alice)
 
 
-def make_people(password: str) -> dict[str, User]:
+def _make_people(password: str) -> dict[str, User]:
     """Make five people: an owner, a curator, a contributor, a reader, and one who belongs nowhere.
 
     alice may do everything; alice, bob and charlie may enter the admin; mia and vera only the workspace.
@@ -115,7 +115,9 @@ def make_groups(alice: Actor, who: dict[str, User]) -> None:
     update_group(alice, "ledger", GroupChange(instructions=INSTRUCTIONS["ledger"]))
 
 
-def all_drafts(team: Team, *, began: datetime, decisions: int, traits: int) -> Iterator[tuple[Actor, Draft]]:
+def _all_drafts(
+    team: _Team, *, began: datetime, decisions: int, traits: int
+) -> Iterator[tuple[Actor, Draft]]:
     """The texts of each author, of events since `began`: facts, procedures, events, things with their traits, decisions."""
     alice, agent = team.alice, team.agent
     dice = random.Random(7)  # noqa: S311 - the same team each time
@@ -164,8 +166,7 @@ def curate(alice: Actor, stored: list[StoreResult]) -> None:
         store(alice, Draft(text, group="ledger", scope="group"))
 
 
-def contribute(mia: Actor) -> None:
-    """Store what a contributor knows."""
+def _contribute(mia: Actor) -> None:
     for text in MIAS:
         store(mia, Draft(text, group="ledger", scope="group"))
 
@@ -182,7 +183,7 @@ def ask(agent: Actor) -> None:
     COUNTER.flush()
 
 
-def maintain(alice: Actor) -> None:
+def _maintain(alice: Actor) -> None:
     """Run the cycle over one group and make a backup, so that maintenance has something to show, and still to do.
 
     The worker would else run the cycle over every group as soon as it starts.

@@ -10,8 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from access.models import Group
-from loci_site.management.commands.demo import environment
-from loci_site.management.deployment.demo.home import MARK, demo_home, prepare_home
+from loci_site.management.commands.demo import MARK, demo_home, environment, prepare_home
 from loci_site.management.deployment.demo.team import found_team, live, tell
 from memories.models import Memory, RecallLog
 
@@ -26,7 +25,7 @@ def test_a_folder_that_is_no_sample_team_is_neither_filled_nor_removed(home: Pat
     other = demo_home(home)
     other.mkdir()
     (other / "memory.db").write_bytes(b"somebody's")
-    with pytest.raises(CommandError, match="exists and is no sample team"):
+    with pytest.raises(CommandError, match="exists and is not a sample team"):
         call_command("demo", "--fill-only")
     with pytest.raises(CommandError, match="There is no sample team in"):
         call_command("demo", "--remove")

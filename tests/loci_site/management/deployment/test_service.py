@@ -14,8 +14,16 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from loci_site.management.deployment import service as services
-from loci_site.management.deployment.service import ServiceError, check_readable, plan_service, program_words
-from loci_site.management.deployment.units import STATE_FOLDER, Service, quoted, systemd_unit
+from loci_site.management.deployment.service import (
+    STATE_FOLDER,
+    Service,
+    ServiceError,
+    check_readable,
+    plan_service,
+    program_words,
+    quoted,
+    systemd_unit,
+)
 from tests.settings import ENCRYPTION
 
 ANALYZE = shutil.which("systemd-analyze")

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from access.tokens import operator
 from loci_site import __version__
-from loci_site.management.deployment import upgrade
+from loci_site.management.verbs import upgrade
 from maintenance.backups import make_backup
 
 

@@ -165,11 +165,6 @@ def named(settings: Settings) -> Naming:
     return name
 
 
-def test_the_path_of_an_earlier_version_still_leads_to_the_summariser(named: Naming) -> None:
-    with named("maintenance.summarising.Extractive"):
-        assert isinstance(get_summariser(), Extractive)
-
-
 def test_a_setting_replaces_the_summariser(named: Naming) -> None:
     assert isinstance(get_summariser(), Extractive)
     with named("tests.maintenance.cycle.compaction.test_summary.Shouting"):

@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from memories.search.checks import indexes_are_whole
+from loci_site.config.checks import indexes_are_whole
 
 pytestmark = pytest.mark.django_db
 
