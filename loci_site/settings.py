@@ -73,7 +73,10 @@ APPEND_SLASH = True
 
 # A checkout has templates/ next to the packages, a wheel inside loci_site.
 _PACKED_TEMPLATES = ROOT / "loci_site" / "_templates"  # of an installed Loci
-_TEMPLATE_DIRS = [_PACKED_TEMPLATES if _PACKED_TEMPLATES.is_dir() else ROOT / "templates", NINJA / "templates"]
+_TEMPLATE_DIRS = [
+    _PACKED_TEMPLATES if _PACKED_TEMPLATES.is_dir() else ROOT / "templates",
+    NINJA / "templates",
+]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from access.actor import Actor
+from access.additions import additions
 from access.answers import Answer, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.additions import additions
 from access.answers import Answer
 from access.audit.operations import Operation
 from access.audit.retry import one_change

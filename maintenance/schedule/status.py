@@ -12,6 +12,8 @@ class StatsOut(Stats):
     """Counts of one group, or of all that the caller may see, with a line for each job, without the texts of errors."""
 
     schedule: Annotated[dict[str, str], ShownAs(lambda *_: describe_schedule())]
+
+
 def further_statistics() -> dict[str, dict[str, str]]:
     """What the command `stats` adds to the counts."""
     return {"schedule": describe_schedule()}
