@@ -25,9 +25,9 @@ from memories.queries.labels import label_of
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
+from memories.recall.choosing import excluding_filters, explain_place
 from memories.recall.question import understand
-from memories.recall.shown.explain import excluding_filters, explain_place
-from memories.recall.trace import Trace, TraceStep
+from memories.recall.scoring import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, hiding_marks
 from memories.types import RecallTreatment, State, recall_treatment

@@ -7,7 +7,7 @@ from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
-from memories.recall.shown.around import NearTurn
+from memories.recall.around import NearTurn
 
 
 def alike_json(memory: Memory) -> dict[str, Any]:

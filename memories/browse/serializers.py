@@ -19,7 +19,7 @@ from memories.queries.as_of import known_span
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
 from memories.recall import Item, RecallResult
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult

@@ -34,7 +34,7 @@ from memories.recall.answer import (
     to_items,
 )
 from memories.recall.budget import Frame, counting_encoder, fit, fit_best
-from memories.recall.fusion import MODES
+from memories.recall.choosing import read_visible
 from memories.recall.question import (
     Question,
     RecallRequest,
@@ -43,9 +43,8 @@ from memories.recall.question import (
     understand,
 )
 from memories.recall.recall_log import COUNTER, PendingRecall
-from memories.recall.shown.choosing import read_visible
-from memories.recall.shown.second_hop import find_ranking
-from memories.recall.trace import Trace
+from memories.recall.reranking import find_ranking
+from memories.recall.scoring import MODES, Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
 from storage.postgresql.replica import database_of, leave_alone, reading_from

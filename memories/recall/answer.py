@@ -13,20 +13,21 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence
 from memories.recall.abstention import Confidence
+from memories.recall.around import NOTHING_AROUND, NearTurn, find_around
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit_best
-from memories.recall.pipeline import Ranking
-from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import requested_lines
-from memories.recall.shown.around import NOTHING_AROUND, NearTurn, find_around
-from memories.recall.shown.choosing import ChosenMemories, judge_and_choose
-from memories.recall.shown.collecting import (
+from memories.recall.choosing import (
+    ChosenMemories,
     Collects,
     Fitting,
     answer_limits,
     fit_hits,
+    judge_and_choose,
     read_collecting,
 )
-from memories.recall.trace import Trace
+from memories.recall.pipeline import Ranking
+from memories.recall.question import Question, RecallRequest
+from memories.recall.relations import requested_lines
+from memories.recall.scoring import Trace
 from memories.store.withdrawn.left_out import (
     find_visible_coming,
     find_visible_conflicts,

@@ -8,13 +8,19 @@ from django.conf import settings
 
 from access.visibility import Visibility
 from memories.entities.lines import RelationEnds
-from memories.recall.adjustments import adjust
-from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
 from memories.recall.dates.stored import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
-from memories.recall.fusion import FusionSettings, fit_to_question, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
-from memories.recall.trace import Trace
+from memories.recall.scoring import (
+    Candidate,
+    FusionSettings,
+    Trace,
+    add_lengths_and_turns,
+    adjust,
+    find_candidates,
+    fit_to_question,
+    fuse,
+)
 from memories.recall.weights import CANDIDATES, FEW_OF_A_DAY, TUNING, Tuning
 from memories.search.base import RankingFields, search_index
 

@@ -12,7 +12,9 @@ from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
-from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
+from memories.recall.dates import asks_when, read_times
+from memories.recall.dates.spans import NamedTime
+from memories.recall.dates.written import MONTH_NUMBER
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
 from memories.search.identifiers import identifiers_in

@@ -25,8 +25,8 @@ from memories.draft import Draft
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.recall import RecallRequest, recall
-from memories.recall.fusion import MODES
 from memories.recall.recall_log import COUNTER
+from memories.recall.scoring import MODES
 from memories.search.base import search_index
 from memories.sessions.context_pack import get_context
 from memories.store import store

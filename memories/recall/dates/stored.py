@@ -8,10 +8,9 @@ from django.utils import timezone
 
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.recall.dates.mentions import READ_CHARS
-from memories.recall.dates.months import MONTHS
-from memories.recall.dates.reading import read_times
+from memories.recall.dates import READ_CHARS, read_times
 from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
+from memories.recall.dates.written import MONTHS
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.search.query_terms import match_for

@@ -1,23 +1,322 @@
-"""Dates written out: 25.01.2024, 2026-W25, 3 May 2023, Q3 2026, summer 2021, the last week of August."""
+"""Times in texts: written out (25.01.2024, 3 May 2023, Q3 2026), told from now or another date (last week), or as a bound (since May)."""
 
 import re
 from collections.abc import Callable
 from datetime import date
 
-from memories.recall.dates.months import EVERY_MONTH, MONTH_NUMBER, NUMBERS, ORDINALS, SEASON_MONTH, any_of
-from memories.recall.dates.phrases import PHRASE, Phrases
 from memories.recall.dates.spans import (
     ONE_DAY,
     DaySpan,
     NamedDate,
     NamedTime,
+    day_of,
     month_of,
     months_of,
     valid_date,
     week_of,
 )
 
+MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]  # fmt: skip
+MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
+    name[:3]: number for number, name in enumerate(MONTHS, start=1)
+}
+MONTH_NUMBER["sept"] = 9
+# In other languages, read only beside a day or a year: Julio, Mai and Avril are people as well.
+_OTHER_LANGUAGES = (
+    "januar februar märz april mai juni juli august september oktober november dezember",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+)
+EVERY_MONTH = {
+    name: number for names in _OTHER_LANGUAGES for number, name in enumerate(names.split(), start=1)
+} | MONTH_NUMBER
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+SEASON_MONTH = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # the first of three
+NUMBERS = {
+    word: number
+    for number, words in enumerate(
+        ("", "a an one", "two couple", "three few", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
+    for word in words.split()
+}  # fmt: skip
+ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+
+
+def any_of(words: "list[str] | dict[str, int]") -> str:
+    """A pattern of any of the words, the longest first."""
+    return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
+
+
+# Characters that no text means anything with (Unicode's private use area); each stands for one time.
+_FIRST_MARK = 0xE000
+MAX_TIMES = 32  # a text that names more is no question
+PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + MAX_TIMES - 1)}]"
+_ANY = re.compile(PHRASE)
+
+
+def falls_on(time: NamedTime, weekday: int, today: date) -> bool:
+    """Whether a named day falls on a weekday; without a year, the latest such day."""
+    first = time.latest(today).first
+    return first is not None and first.weekday() == weekday
+
+
+class Phrases:
+    """A text, the times found in it, and the words that name each."""
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(_ANY.sub(" ", text).split())
+        self._times: list[NamedTime] = []
+        self._words: list[str] = []
+
+    def mark(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], NamedTime | None]) -> None:
+        """Replace what the pattern matches by a mark wherever `read` makes a time of it."""
+
+        def replace(match: re.Match[str]) -> str:
+            if len(self._times) >= MAX_TIMES:
+                return match[0]
+            time = read(match)
+            if time is None:
+                return match[0]
+            self._times.append(time)
+            self._words.append(self.restore(match[0]))
+            return chr(_FIRST_MARK + len(self._times) - 1)
+
+        self.text = pattern.sub(replace, self.text)
+
+    def time_of(self, mark: str) -> NamedTime:
+        """The time that a mark stands for."""
+        return self._times[ord(mark) - _FIRST_MARK]
+
+    def day_on(self, weekday: int, today: date) -> NamedTime | None:
+        """The first day that the text names besides and that falls on this weekday (0 is Monday): Tuesday, 1 September."""
+        named = (time for time in self._times if time.is_day)
+        return next((time for time in named if falls_on(time, weekday, today)), None)
+
+    def restore(self, text: str) -> str:
+        """A text with the words that its marks stand for."""
+        return _ANY.sub(lambda mark: self._words[ord(mark[0]) - _FIRST_MARK], text)
+
+    def found(self) -> list[str]:
+        """The marks that are left in the text, each once, in order."""
+        return list(dict.fromkeys(_ANY.findall(self.text)))
+
+    def rest(self) -> str:
+        """The text without its times."""
+        return _ANY.sub(" ", self.text)
+
+
 Match = re.Match[str]
+
+_NUMBER = rf"(\d{{1,3}}|{any_of(NUMBERS)})(?: of)?"
+_UNIT = r"(hour|minute|day|week|month|quarter|year)"
+UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+_WEEKDAY = f"({'|'.join(WEEKDAYS)})"
+_NEAR_DAY = re.compile(
+    r"\b(?:the )?(day before yesterday|day after tomorrow|yesterday|last night|today|tonight|tomorrow"
+    r"|this (?:morning|afternoon|evening))\b(?: (?:morning|afternoon|evening|night))?",
+    re.I,
+)
+_NEAR_DAYS = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "day after tomorrow": 2}  # fmt: skip
+_DAY_AGO = re.compile(
+    rf"\b(?:on )?(day before yesterday|yesterday|today|this day),? {_NUMBER} (week|year)s? ago\b", re.I
+)
+_AGO = re.compile(rf"\b(?:a )?(?!few){_NUMBER} {_UNIT}s? ago\b", re.I)  # "a few years ago" names no year
+_ROLLING = re.compile(  # "in the last week" are seven days, "last week" and "from last week" are a week
+    rf"\b(?:in|over|within|during|for|from) (?:(?:the )?(?:last|past|previous) {_NUMBER}|the (?:last|past|previous)|past) {_UNIT}s?\b",
+    re.I,
+)
+_LAST_SOME = re.compile(rf"\b(?:the )?(?:last|past|previous) {_NUMBER} {_UNIT}s\b", re.I)
+_NAMES = f"{_WEEKDAY[1:-1]}|{'|'.join(MONTHS)}|{'|'.join(SEASON_MONTH)}"
+_WHICH = re.compile(
+    rf"\b(last|past|previous|this|current|next) (week(?:end)?|month|quarter|year|{_NAMES})\b", re.I
+)
+_ON_WEEKDAY = re.compile(
+    rf"\b(?:on |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
+    re.I,
+)
+# Beside another date.
+_SOME_BESIDE = re.compile(rf"\b{_NUMBER} {_UNIT}s? (before|after) ({PHRASE})", re.I)
+_BESIDE = re.compile(
+    rf"\b(?:the |last |on )*(week(?:end)?|day|month|{_WEEKDAY[1:-1]}),? (before|after|of|on) ({PHRASE})", re.I
+)
+_BETWEEN = re.compile(
+    rf"\b(?:between|from) (?:the )?({PHRASE}) (?:and|to|until|till|through) (?:the )?({PHRASE})", re.I
+)
+_BOUND = re.compile(
+    rf"\b(since|after|from|starting|before|prior to|until|till|up to|by|as of)(?: about| around| the)? ({PHRASE})(?: on(?:wards?)?\b)?",
+    re.I,
+)
+_PAST = re.compile(r"\b(?:did|was|were|had)\b", re.I)
+
+
+def mark_beside(phrases: Phrases, *, today: date) -> None:
+    """Mark what is told from another date: the week before 3 August, two weeks after 1 May.
+
+    The date itself belongs to the span: what happened in the week before is often told on that day.
+    """
+
+    def some_beside(m: Match) -> NamedTime | None:
+        anchor = phrases.time_of(m[4]).latest(today)
+        days = number(m[1]) * UNIT_DAYS[m[2].lower()]
+        if m[3].lower() == "before":
+            return DaySpan(anchor.first - ONE_DAY * days, anchor.first) if anchor.first else None
+        return DaySpan(anchor.last, anchor.last + ONE_DAY * days) if anchor.last else None
+
+    def beside(m: Match) -> NamedTime | None:
+        anchor = phrases.time_of(m[3]).latest(today)
+        if anchor.first is None or anchor.last is None:
+            return None
+        return span_beside(m[1].lower(), m[2].lower(), anchor.first, anchor.last)
+
+    phrases.mark(_SOME_BESIDE, some_beside)
+    phrases.mark(_BESIDE, beside)
+
+
+def span_beside(unit: str, side: str, first: date, last: date) -> DaySpan | None:
+    """The week, weekend, day, month or weekday before, after or of a span of days, with the days in between."""
+    if unit == "week" and side == "of":
+        return week_of(first)
+    if unit in UNIT_DAYS and side in ("before", "after"):
+        days = ONE_DAY * UNIT_DAYS[unit]
+        return DaySpan(first - days, first) if side == "before" else DaySpan(last, last + days)
+    if unit == "weekend":
+        sunday = first - ONE_DAY * (first.isoweekday() % 7 or 7)
+        return DaySpan(sunday - ONE_DAY, first) if side == "before" else None
+    if unit in WEEKDAYS and side in ("before", "on"):
+        back = (first.weekday() - WEEKDAYS.index(unit)) % 7
+        return DaySpan(first - ONE_DAY * (back or (7 if side == "before" else 0)), first)
+    return None
+
+
+def mark_relative(phrases: Phrases, *, today: date) -> None:
+    """Mark what is told from now: yesterday, two days ago, in the last three weeks, this month, last Friday."""
+    readers: list[tuple[re.Pattern[str], Callable[[Match], NamedTime | None]]] = [
+        (_DAY_AGO, lambda m: day_ago(m, today)),
+        (_NEAR_DAY, lambda m: day_of(today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0))),
+        (_AGO, lambda m: span_ago(number(m[1]), m[2].lower(), today)),
+        (_ROLLING, lambda m: rolling(number(m[1] or "one"), m[2].lower(), today)),
+        (_LAST_SOME, lambda m: rolling(number(m[1]), m[2].lower(), today)),
+        (_WHICH, lambda m: which_span(m[1].lower(), m[2].lower(), today)),
+        (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or on_weekday(m, today)),
+    ]
+    for pattern, read in readers:
+        phrases.mark(pattern, read)
+
+
+def day_ago(m: Match, today: date) -> DaySpan:
+    """The day so many weeks or years before a near one: yesterday three years ago."""
+    day, count = today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0), number(m[2])
+    if m[3].lower() == "week":
+        return day_of(day - ONE_DAY * 7 * count)
+    is_leap_day = (day.month, day.day) == (2, 29)
+    return day_of((day - ONE_DAY if is_leap_day else day).replace(year=day.year - count))
+
+
+def number(word: str) -> int:
+    """The number of a word or of digits."""
+    return NUMBERS.get(word.lower()) or int(word)
+
+
+def span_ago(count: int, unit: str, today: date) -> DaySpan | None:
+    """So many units ago: the day, or the seven days around it, the month, the quarter or the year."""
+    if unit == "day":
+        return day_of(today - ONE_DAY * count)
+    if unit == "week":
+        middle = today - ONE_DAY * 7 * count
+        return DaySpan(middle - ONE_DAY * 3, middle + ONE_DAY * 3)
+    if unit in ("hour", "minute"):
+        return (
+            DaySpan(today - ONE_DAY * -(-count // 24), today)
+            if unit == "hour" and count > 1
+            else day_of(today)
+        )
+    return calendar_span(unit, -count, today)
+
+
+def rolling(count: int, unit: str, today: date) -> DaySpan | None:
+    """The days up to today that so many units reach back."""
+    if unit in ("hour", "minute"):
+        return span_ago(count, unit, today)
+    if unit in ("day", "week"):
+        return DaySpan(today - ONE_DAY * count * UNIT_DAYS[unit], today)
+    months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
+    month = month_of(today.year, today.month - months)
+    if month.first is None or month.last is None:
+        return None
+    return DaySpan(month.first.replace(day=min(today.day, month.last.day)), today)
+
+
+def calendar_span(unit: str, steps: int, today: date) -> DaySpan | None:
+    """The week, weekend, month, quarter or year of today, or so many steps from it."""
+    if unit == "week":
+        return week_of(today + ONE_DAY * 7 * steps)
+    if unit == "month":
+        return month_of(today.year, today.month + steps)
+    if unit == "quarter":
+        return months_of(today.year, (today.month - 1) // 3 * 3 + 1 + 3 * steps, 3)
+    if unit == "year":
+        return months_of(today.year + steps, 1, 12)
+    monday = today + ONE_DAY * (7 * steps - today.weekday())
+    return DaySpan(monday + ONE_DAY * 5, monday + ONE_DAY * 6)
+
+
+def which_span(which: str, name: str, today: date) -> DaySpan | None:
+    """The last, this or the next week, weekend, month, quarter, year, weekday, month by name, or season."""
+    steps = {"this": 0, "current": 0, "next": 1}.get(which, -1)
+    if name in ("week", "weekend", "month", "quarter", "year"):
+        return calendar_span(name, steps, today)
+    if name in WEEKDAYS:
+        monday = today - ONE_DAY * today.weekday()
+        day = monday + ONE_DAY * (WEEKDAYS.index(name) + (7 if steps > 0 else 0))
+        return day_of(day - ONE_DAY * 7 if steps < 0 and day >= today else day)
+    month, count = (MONTH_NUMBER[name], 1) if name in MONTH_NUMBER else (SEASON_MONTH[name], 3)
+    this = months_of(today.year, month, count)
+    if this.first is None or this.last is None:
+        return None
+    if steps == 0:
+        # In January, "this winter" began last year.
+        return this if this.first <= today or count == 1 or month != 12 else months_of(today.year - 1, 12, 3)
+    if steps < 0:
+        return this if this.last < today else months_of(today.year - 1, month, count)
+    return this if this.first > today else months_of(today.year + 1, month, count)
+
+
+def on_weekday(m: Match, today: date) -> DaySpan:
+    """The last such day, or with "by" and "until" the next; loose unless the question is about the past."""
+    is_past = _PAST.search(m.string) is not None
+    wanted = WEEKDAYS.index(m[1].lower())
+    before = m.string[: m.start()].lower()
+    if before.endswith(("by ", "until ")) and not is_past:
+        return DaySpan(day := today + ONE_DAY * ((wanted - today.weekday()) % 7), day, is_loose=True)
+    day = today - ONE_DAY * ((today.weekday() - wanted) % 7)
+    return DaySpan(day, day, is_loose=not is_past)
+
+
+def mark_bounds(phrases: Phrases, *, today: date) -> None:
+    """Mark spans between two dates, and dates that are a bound: since, after, before, until, by, as of."""
+
+    def between(m: Match) -> NamedTime | None:
+        last = phrases.time_of(m[2]).latest(today)
+        first = phrases.time_of(m[1]).latest(last.last or today)
+        return DaySpan(first.first, last.last) if not (first.is_open or last.is_open) else None
+
+    def bound(m: Match) -> NamedTime | None:
+        word, span = m[1].lower(), phrases.time_of(m[2]).latest(today)
+        if word in ("since", "from", "starting"):
+            is_bound = word == "since" or m[0].lower().endswith(("on", "onward", "onwards"))
+            return DaySpan(span.first, None) if span.first and is_bound else None
+        if word == "after":
+            return DaySpan(span.last + ONE_DAY, None) if span.last else None
+        if word in ("before", "prior to"):
+            return DaySpan(None, span.first - ONE_DAY) if span.first else None
+        return DaySpan(None, span.last) if span.last else None
+
+    phrases.mark(_BETWEEN, between)
+    phrases.mark(_BOUND, bound)
+
+
 MAX_YEARS_AHEAD = 10  # a later number is no year: Cyberpunk 2077
 
 _ALONE, _END = r"(?<![\w.:/-])", r"(?![\w/:-]|\.\d)"  # no part of a version, an address or a path

@@ -7,9 +7,8 @@ from typing import Any, Final
 import numpy as np
 from django.db import connection
 
-from memories.recall.candidates import Candidate
-from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
+from memories.recall.scoring import Candidate, FusionSettings, fuse
 from memories.search.base import RankingFields, resolve_vector
 from memories.search.keyword import KeywordMatches, Postings, VisibleTexts, parse_numbers
 from memories.search.query_terms import Match

@@ -17,9 +17,8 @@ from memories.management.output import (
 )
 from memories.queries.coming import describe_start
 from memories.recall import Item, RecallRequest, RecallResult
-from memories.recall.fusion import MODES
-from memories.recall.shown.around import NearTurn
-from memories.recall.trace import Trace
+from memories.recall.around import NearTurn
+from memories.recall.scoring import MODES, Trace
 from memories.types import Scope, Type
 from sources.artifacts.evidence import EVIDENCE_ALONE, KINDS, EvidenceItem, recall_kinds, wide_json
 

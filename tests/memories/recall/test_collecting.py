@@ -11,8 +11,7 @@ from access.models import Group
 from memories.embedding import Encoder
 from memories.models import IndexState, Piece
 from memories.recall import RecallRequest, recall
-from memories.recall.shown.collecting import Collects, choose_count, read_collecting, share_room
-from memories.recall.shown.excerpts import Excerpts
+from memories.recall.choosing import Collects, Excerpts, choose_count, read_collecting, share_room
 from tests.memories.builders import row
 from tests.people import person
 

@@ -14,9 +14,8 @@ from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import mark_turn
 from memories.queries.visibility import is_visible
 from memories.recall.budget import Notes, Portion, counting_encoder
+from memories.recall.choosing import Excerpts, Fitting
 from memories.recall.pipeline import Ranking
-from memories.recall.shown.collecting import Fitting
-from memories.recall.shown.excerpts import Excerpts
 from memories.recall.weights import TURN_CHARS, TURN_REACH
 from memories.store.withdrawn.left_out import find_left_out
 from storage.compiled_queries import CompiledQuery

@@ -1,38 +1,301 @@
-"""Adjustments of fused scores by what the question and the memories tell beside their words and meaning."""
+"""Candidates of a question, their fused and adjusted scores, and the trace in which each step says what it did."""
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from access.limits.deadline import check_time
+from access.visibility import Visibility
 from memories.language.word_forms import root
-from memories.recall.candidates import Candidate
-from memories.recall.dates import NamedTime, local_day, mentions_time
+from memories.recall.dates import mentions_time
+from memories.recall.dates.spans import NamedTime, local_day
 from memories.recall.dates.stored import is_told
-from memories.recall.fusion import vector_share
 from memories.recall.question import Question, Speakers
-from memories.recall.trace import Trace
 from memories.recall.weights import (
     BESIDE_BEST,
     BESIDE_REACH,
+    CHARS_PER_WORD,
+    CLEAR_LEAD,
     CONFIDENCE_WEIGHT,
     IMPORTANCE_WEIGHT,
+    LONG_QUESTION,
+    LONG_TEXT_WORDS,
     LONG_TURN_WORDS,
+    MATCH_PER_WORD,
     NEWEST_LEAD,
+    RARE_MATCH,
     RECENCY_WEIGHT,
+    RRF_K,
     SHORT_WORDS,
     THREAD_BEST,
     TRUST_BOOST,
     TUNING,
     USUAL_IMPORTANCE,
+    WEIGHTED_VECTOR,
     Tuning,
 )
-from memories.search.base import RankingFields
+from memories.search.base import HybridHits, RankingFields, SearchIndex
 from memories.search.identifiers import has_identifier
 from memories.search.query_terms import words
+
+# Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
+NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """One step: its name and what it did, as JSON values."""
+
+    name: str
+    detail: dict[str, Any]
+
+
+@dataclass
+class Trace:
+    """Steps in order, and for each memory (by key) the numbers behind its rank."""
+
+    steps: list[TraceStep] = field(default_factory=list)
+    dropped: dict[int, str] = field(default_factory=dict)
+    _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
+    _sources: list[NumberSource] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> dict[int, dict[str, float]]:
+        """The numbers of all memories, rounded to four digits."""
+        sources, self._sources = self._sources, []
+        for source in sources:
+            for key, numbers in source():
+                rounded = {name: round(value, 4) for name, value in numbers.items()}
+                self._numbers.setdefault(key, {}).update(rounded)
+        return self._numbers
+
+    def add(self, name: str, **detail: Any) -> None:
+        """Append a step."""
+        self.steps.append(TraceStep(name, detail))
+
+    def add_numbers(self, source: NumberSource) -> None:
+        """Register numbers of many memories, computed when they are read; each step calls it once."""
+        self._sources.append(source)
+
+    def drop(self, key: int, reason: str) -> None:
+        """Record why a memory is not in the answer."""
+        self.dropped[key] = reason
+
+
+class Candidate(NamedTuple):
+    """A memory that may be the answer. A score is 0 if that search does not find it at all; ranks start at 1.
+
+    add_lengths_and_turns() fills in `words`, its length, and `is_turn`, whether its thread has others beside it.
+    """
+
+    key: int
+    keyword: float = 0.0
+    vector: float = 0.0
+    keyword_rank: int | None = None
+    vector_rank: int | None = None
+    words: int = 0
+    is_turn: bool = False
+
+    @property
+    def is_found(self) -> bool:
+        """True if a search returned it; False if only a relation led to it."""
+        return self.keyword_rank is not None or self.vector_rank is not None
+
+
+def find_candidates(
+    index: SearchIndex,
+    question: Question,
+    visibility: Visibility,
+    *,
+    mode: str,
+    limit: int,
+    also: Collection[int] = (),
+    trace: Trace,
+) -> tuple[list[Candidate], Mapping[int, RankingFields]]:
+    """The best `limit` memories of each search, each also scored in the search that did not return it, and their rows.
+
+    Visible ones of the keys `also` are candidates too, whatever their scores.
+    """
+    found = index.find(
+        None if mode == "vector" else question.match,
+        None if mode == "keyword" else question.vector,
+        visibility,
+        limit=limit,
+        also=also,
+    )
+    trace.add("candidates", keyword=len(found.words), vector=len(found.nearest), limit=limit)
+    candidates = merge(found)
+
+    def numbers() -> Iterator[tuple[int, dict[str, float]]]:
+        for c in candidates:
+            ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
+            found_ranks = {name: rank for name, rank in ranks.items() if rank}
+            yield c.key, {"keyword": c.keyword, "vector": c.vector, **found_ranks}
+
+    trace.add_numbers(numbers)
+    return candidates, found.rows
+
+
+def merge(found: HybridHits) -> list[Candidate]:
+    """One candidate per memory, from the hits of both searches and the scores looked up for the other one."""
+    keyword = dict(found.words) | found.keyword
+    vector = dict(found.nearest) | found.vector
+    keyword_rank = {hit.key: rank for rank, hit in enumerate(found.words, start=1)}
+    vector_rank = {hit.key: rank for rank, hit in enumerate(found.nearest, start=1)}
+    keys = dict.fromkeys([*keyword_rank, *vector_rank, *found.extra])
+    return [
+        Candidate(
+            key, keyword.get(key, 0.0), vector.get(key, 0.0), keyword_rank.get(key), vector_rank.get(key)
+        )
+        for key in keys
+    ]
+
+
+def add_lengths_and_turns(
+    candidates: Sequence[Candidate], rows: Mapping[int, RankingFields]
+) -> list[Candidate]:
+    """The candidates with `words` and `is_turn` filled in from `rows`; no queries.
+
+    A turn has a place after the first in its thread, or another candidate beside it there.
+    """
+    threads = Counter(rows[c.key].thread_id for c in candidates)
+    complete = []
+    for c in candidates:
+        row = rows[c.key]
+        is_turn = row.thread_id is not None and bool(row.position or threads[row.thread_id] > 1)
+        complete.append(Candidate(*c[:5], word_count(row.content), is_turn))
+    return complete
+
+
+def word_count(text: str) -> int:
+    """Number of words; a text without spaces counts by its characters."""
+    words = text.count(" ") + 1 if _is_single_spaced(text) else len(text.split())
+    return max(words, len(text) // CHARS_PER_WORD)
+
+
+def _is_single_spaced(text: str) -> bool:
+    """Whether an ASCII text has single spaces between its words and nowhere else.
+
+    Counting them is then five times as fast as splitting; every other white space of ASCII is not printable.
+    """
+    if not text.isascii() or text[:1] in ("", " ") or text[-1] == " ":
+        return False
+    return text.isprintable() and "  " not in text
+
+
+Fused = dict[int, float]
+
+
+@dataclass(frozen=True)
+class FusionSettings:
+    """Parameters of the mode hybrid. `readable`: the share (0–1) of the question's letters that the model can read."""
+
+    tuning: Tuning = TUNING
+    readable: float = 1.0
+
+
+def fuse(candidates: Sequence[Candidate], *, mode: str, settings: FusionSettings) -> Fused:
+    """Each candidate's fused score by key, in the mode of the request."""
+    return _FUSIONS[mode](candidates, settings)
+
+
+def fuse_keyword(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+    """The keyword scores alone."""
+    return {c.key: c.keyword for c in candidates if c.keyword_rank}
+
+
+def fuse_vector(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+    """The vector scores alone."""
+    return {c.key: c.vector for c in candidates if c.vector_rank}
+
+
+def fuse_rrf(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+    """Reciprocal rank fusion, both searches at equal weight."""
+    return {
+        c.key: sum(1 / (RRF_K + rank) for rank in (c.keyword_rank, c.vector_rank) if rank) for c in candidates
+    }
+
+
+def fuse_weighted(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+    """Weighted sum of both searches' scores, each scaled to 0–1 between its least and greatest."""
+    keyword = scale_to_unit([c.keyword for c in candidates])
+    vector = scale_to_unit([c.vector for c in candidates])
+    return {
+        c.key: WEIGHTED_VECTOR * v + (1 - WEIGHTED_VECTOR) * k
+        for c, k, v in zip(candidates, keyword, vector, strict=True)
+    }
+
+
+def fuse_hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
+    """Words as a share of the best keyword match and meaning on a fixed scale, weighted by the kind of text.
+
+    The fixed scale adapts to the question: if nothing is close in meaning, meaning adds little to any candidate.
+    """
+    most_keyword = max((c.keyword for c in candidates), default=0.0) or 1.0
+    fused = {}
+    for c in candidates:
+        share = vector_share(c, settings.tuning, settings.readable)
+        fused[c.key] = share * c.vector / settings.tuning.full_cosine + (1 - share) * c.keyword / most_keyword
+    return fused
+
+
+def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float = 1.0) -> float:
+    """Weight of meaning against words for a candidate, 0–1; 0 while its vector is owed."""
+    if not candidate.vector:
+        return 0.0
+    if candidate.is_turn:
+        share = tuning.turn_share
+    else:
+        share = tuning.long_share if candidate.words > LONG_TEXT_WORDS else tuning.fact_share
+    return share * readable if tuning.by_script else share
+
+
+def fit_to_question(tuning: Tuning, question: Question, candidates: Sequence[Candidate]) -> Tuning:
+    """The weights for this question: statements count less by meaning if it is long, or one memory leads by rare words."""
+    length = len(question.subject_words)
+    best = max((c.keyword for c in candidates), default=0.0)
+    long = progress(length, LONG_QUESTION) * progress(best / max(length, 1), MATCH_PER_WORD)
+    drop = tuning.long_question_drop * long + tuning.rare_word_drop * lead_by_words(candidates)
+    return replace(tuning, fact_share=tuning.fact_share - drop) if drop else tuning
+
+
+def lead_by_words(candidates: Sequence[Candidate]) -> float:
+    """How clearly one candidate leads by rare words, 0–1.
+
+    The best BM25 score says how rare its words are in the groups asked, the second one whether others have them too.
+    """
+    scores = sorted((c.keyword for c in candidates), reverse=True)
+    if not scores or not scores[0]:
+        return 0.0
+    second = scores[1] if len(scores) > 1 else 0.0
+    return progress(scores[0], RARE_MATCH) * progress(second / scores[0], CLEAR_LEAD)
+
+
+def progress(value: float, bounds: tuple[float, float]) -> float:
+    """How far a value has come from the first bound to the second, 0–1."""
+    start, end = bounds
+    return min(max((value - start) / (end - start), 0.0), 1.0)
+
+
+def scale_to_unit(values: list[float]) -> list[float]:
+    """The values scaled to 0–1 between the least and the greatest; all 1 if they are equal."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) if high > low else 1.0 for value in values]
+
+
+_FUSIONS: dict[str, Callable[[Sequence[Candidate], FusionSettings], Fused]] = {
+    "keyword": fuse_keyword,
+    "vector": fuse_vector,
+    "rrf": fuse_rrf,
+    "weighted": fuse_weighted,
+    "hybrid": fuse_hybrid,
+}
+MODES = tuple(_FUSIONS)
+
 
 SPEAKERS: dict[Speakers, frozenset[str]] = {
     Speakers.USER: frozenset({"user", "human"}),

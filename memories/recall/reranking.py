@@ -2,13 +2,14 @@
 
 Importance, confidence and tags are claims of a text's author. A verified memory that nearly says the same, contradicts the text or
 answers the question as well without those claims takes the text's place. A text about the same subject that answers another question
-keeps it. Without a verified candidate nothing changes.
-"""
+keeps it. Without a verified candidate nothing changes."""
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
 import numpy as np
 from django.db.models import Q, QuerySet
@@ -18,13 +19,20 @@ from memories.language.word_forms import root
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
 from memories.models.link import REVIEWED_KINDS
-from memories.recall.adjustments import claimed_adjustment
-from memories.recall.pipeline import CandidateSet, Ranking
+from memories.queries.by_key import read_memories
+from memories.recall.dates import READ_CHARS
+from memories.recall.dates.written import MONTH_NUMBER, WEEKDAYS
+from memories.recall.pipeline import CandidateSet, Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace, claimed_adjustment
 from memories.recall.weights import (
     ABOUT_COSINE,
+    CANDIDATES,
     CROWDED_OUT,
+    HOP_BOOST,
+    HOP_CANDIDATES,
+    HOP_NAMES,
+    HOP_TO_FIRST,
     JUDGED_CANDIDATES,
     NAMING_CHARS,
     NEARER_BY,
@@ -33,11 +41,90 @@ from memories.recall.weights import (
     SIMILAR_COSINE,
 )
 from memories.search.base import resolve_vector, search_index
-from memories.search.query_terms import words
+from memories.search.identifiers import identifiers_in
+from memories.search.query_terms import STOP_WORDS, match_for, words
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
+from memories.store.withdrawn.left_out import find_left_out
 from memories.types import Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
+
+_TABLE: Final = read_sections("descriptions")
+_PEOPLE, _AFTER = ("|".join(sorted(parse_words(_TABLE[name]))) for name in ("people", "followed by"))
+_DESCRIBES: Final = re.compile(
+    rf"\b(?:the|our|your) (?:[\w-]+ ){{0,2}}?(?:{_PEOPLE})(?: \w+){{0,2}}? (?:{_AFTER})\b"
+    rf"|\bwhoever\b|['’]s (?:{_PEOPLE})\b",
+    re.I,
+)
+# A capital within a sentence, or at its beginning before another one.
+_NAME: Final = re.compile(
+    r"(?<![.!?:\n] )(?<!^)\b[A-Z][a-z]+(?:-[A-Z][a-z]+)?\b|\b[A-Z][a-z]+(?= [A-Z][a-z])"
+)
+_DAYS: Final = frozenset(f"{day}{plural}" for day in WEEKDAYS for plural in ("", "s"))
+
+
+def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
+    """The ranked candidates of a question, with the weights in use and the second hop."""
+    gathered = gather(question, visibility, mode=mode, trace=trace)
+    missed: list[int] = []
+    if mode == "hybrid":
+        missed = find_crowded_out(gathered, question, visibility, limit=CANDIDATES)
+    if missed:
+        gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
+    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    ranking = follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
+    return put_verified_first(ranking, question, trace)
+
+
+def follow_name(
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    *,
+    mode: str,
+    trace: Trace,
+    also: Sequence[int] = (),
+) -> Ranking:
+    """The ranking with the memories of a name that its first memory brings, if the question describes somebody.
+
+    They are scored like every candidate and lifted by HOP_BOOST, but not above the first. Three more statements and a second
+    search for such a question, nothing for others.
+    """
+    if mode != "hybrid" or not ranking.scores or not describes_somebody(question.text):
+        return ranking
+    match = match_for(" ".join(find_new_names(ranking, question, visibility)))
+    if match is None:
+        return ranking
+    named = [hit.key for hit in search_index().keyword(match, visibility, limit=HOP_CANDIDATES)]
+    gathered = gather(question, visibility, mode=mode, trace=Trace(), also=[*named, *also])
+    widened = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    first, best = ranking.scores[0]
+    wanted = {*named} - {first}
+    scores = {
+        key: max(score, min(score + HOP_BOOST, best - HOP_TO_FIRST)) if key in wanted else score
+        for key, score in widened.scores
+    }
+    trace.add("second hop", names=list(match.terms), found=len(wanted))
+    in_order = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return replace(widened, scores=in_order, requested=widened.requested | wanted)
+
+
+def describes_somebody(question: str) -> bool:
+    """Whether a question says what somebody does instead of who it is."""
+    return _DESCRIBES.search(question) is not None
+
+
+def find_new_names(ranking: Ranking, question: Question, visibility: Visibility) -> list[str]:
+    """Names in the first memory that the question does not have; none of a text that the group has withdrawn."""
+    key = ranking.scores[0][0]
+    rows = read_memories([key])
+    if key not in rows or find_left_out(rows.values(), visibility):
+        return []
+    text = rows[key].content[:READ_CHARS]
+    known = {*words(question.text), *MONTH_NUMBER, *STOP_WORDS, *_DAYS}
+    found = dict.fromkeys([*_NAME.findall(text), *identifiers_in(text)])
+    return [name for name in found if not known.issuperset(words(name))][:HOP_NAMES]
+
 
 _ASKING = parse_words(read_sections("question_words")["before what is asked for"])
 

@@ -10,8 +10,8 @@ from memories.language.dress import undressed
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, compare
 from memories.models import Memory, Thread
 from memories.models.short_id import short_id
-from memories.recall.shown import alike as alike_module
-from memories.recall.shown.alike import collapse_alike, describe_alike
+from memories.recall import budget as alike_module
+from memories.recall.budget import collapse_alike, describe_alike
 from memories.types import Trust
 from tests.memories.builders import NOW, row
 
