@@ -52,3 +52,12 @@ def dialect_of(vendor: str) -> Dialect:
     """A vendor's dialect, imported once, since every recall and store asks for it."""
     found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
     return found
+
+
+def hold_until_commit(names: Iterable[str]) -> None:
+    """Hold these names until the transaction ends; waits for others. Always in the same order, so that nobody waits in a circle."""
+    sql = dialect().hold
+    if sql:
+        with connection.cursor() as cursor:
+            for name in sorted({*names}):
+                cursor.execute(sql, [name])

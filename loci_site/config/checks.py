@@ -12,12 +12,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 from django.utils.translation import gettext
 
-from guard.injection.classifier import ClassifierError, read_options
+from guard.injection import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from loci_site.config.readers import removed_settings
-from storage.sqlite.driver import Driver, driver_of_settings
-from storage.sqlite.features import find_missing_features
+from storage.sqlite.driver import Driver, driver_of_settings, find_missing_features
 from storage.version import install_extra
 
 TAG = "loci"

@@ -9,7 +9,10 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from access.models import ApiToken, AuditEntry
+from memories.draft import STORED
 from memories.draft.registry import RECORD_FIELDS
+from memories.models import Memory
+from memories.queries.snapshot import as_json
 
 MAX_ENTRIES: Final = 50
 # Fields of interest to a person; the rest is bookkeeping, or in another row.
@@ -96,3 +99,18 @@ def _to_minute(text: str) -> str:
         return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}" if "T" in text else text
     except ValueError:
         return text
+
+
+# Each place words these in its own way, or leaves them out.
+WORDED = frozenset(
+    {
+        "content", "type", "scope", "tags", "metadata", "source", "source_ref", "confidence", "importance", "valid_from",
+        "valid_to", "expires_at", "outside",
+    }
+)  # fmt: skip
+FURTHER = tuple(field for field in STORED if field.name not in WORDED)
+
+
+def further_facts(memory: Memory) -> list[tuple[str, str]]:
+    """The other fields that a draft sets, as (title, value)."""
+    return [(field.title, format_value(as_json(getattr(memory, field.name)))) for field in FURTHER]

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from access.groups.guarding import findings_json, safe_to_show
 from memories.browse.inspection import Inspection, RecallReason
-from memories.browse.item_extras import alike_json, conflict_json, turn_json
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
 from memories.entities.lines import RelationLine
@@ -16,15 +15,44 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
 from memories.models import Checkpoint, Link, Memory
 from memories.queries.as_of import known_span
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
 from memories.recall import Item, RecallResult
+from memories.recall.around import NearTurn
 from memories.recall.scoring import Trace
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult
 from memories.store.neighbours import Neighbour, NextStep
 from memories.types import Trust
+
+
+def alike_json(memory: Memory) -> dict[str, Any]:
+    """Where a memory that says the same is."""
+    thread = {"thread": memory.thread.name} if memory.thread else {}
+    return {"id": str(memory.id), "group": memory.group.slug} | thread
+
+
+def turn_json(turn: NearTurn) -> dict[str, Any]:
+    """A turn beside a hit; its text has the speaker if the thread names any."""
+    memory = turn.memory
+    return {
+        "id": str(memory.id),
+        "offset": turn.offset,
+        "date": as_json(memory.moment),
+        "author": memory.author_name,
+        "label": label_of(memory),
+        "content": safe_to_show(turn.text),
+        "is_cut": turn.is_cut,
+    }
+
+
+def conflict_json(conflict: OpenConflict) -> dict[str, Any]:
+    """An open conflict of a memory: the other memory's id, the value of each, and who verified the other one."""
+    shown = {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
+    return shown | ({"verified_by": conflict.verified_by} if conflict.verified_by else {})
+
 
 Json = dict[str, Any]
 # Stands beside every stored text: whoever shows it to a model fences it first.

@@ -1,40 +1,90 @@
 """Search as you type: visible memories by the beginning of a word, despite a typing error, or by meaning.
 
-Suggestions are neither logged nor counted as recalls.
-"""
+Suggestions are neither logged nor counted as recalls."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from access.limits.deadline import answering, check_time
 from access.visibility import Narrowing, Visibility
-from memories.browse.excerpts import Excerpt, excerpt_of
 from memories.draft import check_range
+from memories.entities.statements import statements_around, undismissed_links, with_proofs
 from memories.language.cleaning import clean_line, without_marks
-from memories.language.spelling import (
+from memories.language.word_forms import (
     ENDINGS,
     PREFIX_LETTERS,
     allowed_edits,
     early_edits,
+    folded_forms,
     is_like,
     is_long,
     nearest,
+    query_forms,
+    spell_out,
+    words_without_forms,
 )
-from memories.language.word_forms import folded_forms, query_forms, words_without_forms
 from memories.models import Memory
 from memories.queries.by_key import read_memories
-from memories.queries.versions import find_memory
+from memories.queries.versions import find_memory, heads_of
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
-from memories.search.prefix import PrefixMatch, read_beginnings, read_sort_fields
 from memories.search.query_terms import words, words_starting_with
+from memories.search.rows import PrefixMatch, read_beginnings, read_sort_fields
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import State, Trust, Type
+
+EXCERPT_CHARS, LEAD_CHARS = 140, 40
+SEARCHED_CHARS = 20_000  # of a text; a match further on is not shown
+
+
+class Excerpt(NamedTuple):
+    """A line of a text, and the ranges of characters (start, end) in it that match."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+def excerpt_of(content: str, typed: Sequence[str]) -> Excerpt:
+    """The line around the first word that begins like a typed one, whatever accents either has."""
+    line = " ".join(content[:SEARCHED_CHARS].split())
+    found = matches(line, typed)
+    start = max(0, (found[0][0] if found else 0) - LEAD_CHARS)
+    if start:
+        start = line.rfind(" ", 0, start + 1) + 1
+    end = start + EXCERPT_CHARS
+    lead = "…" if start else ""
+    shift = len(lead) - start
+    marks = tuple((at + shift, to + shift) for at, to in found if start <= at and to <= end)
+    return Excerpt(f"{lead}{line[start:end]}{'…' if end < len(line) else ''}", marks)
+
+
+def matches(text: str, typed: Sequence[str]) -> list[tuple[int, int]]:
+    """Where words of the text begin like a typed one, in order, without overlaps."""
+    plain, places = plainly(text)
+    words = sorted({plainly(word)[0] for word in typed} - {""}, key=len, reverse=True)
+    if not words:
+        return []
+    # Scripts without spaces have no beginnings of words; there any place counts.
+    pattern = "|".join(rf"\b{re.escape(word)}" if word.isascii() else re.escape(word) for word in words)
+    return [(places[found.start()], places[found.end() - 1] + 1) for found in re.finditer(pattern, plain)]
+
+
+def plainly(text: str) -> tuple[str, list[int]]:
+    """The text in small letters without accents, and for each of its characters the place in the text."""
+    letters, places = list[str](), list[int]()
+    for at, character in enumerate(text):
+        for letter in character.lower() if character.isascii() else spell_out(character):
+            letters.append(letter)
+            places.append(at)
+    return "".join(letters), places
+
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
 MIN_COSINE = 0.47  # of a memory that is shown for its meaning alone
@@ -281,3 +331,46 @@ def fit(look: PrefixMatch, query_words: Sequence[str]) -> tuple[bool, bool, bool
     whole = len(set(own) & set(query_words))
     is_live = look.state == State.LIVE
     return is_live, starts and look.type == Type.ENTITY, starts, whole, bool(look.pinned), look.key
+
+
+MAX_BEHIND = 40
+MAX_MENTIONS = 12
+TEXTS = frozenset({Type.SEMANTIC, Type.EPISODIC, Type.PROCEDURAL})
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A memory and what it has to do with the node: `evidence`, the kind of its link, or `mention`."""
+
+    memory: Memory
+    how: str
+
+
+def memories_behind(actor: Actor, memory: Memory) -> list[Behind]:
+    """At most MAX_BEHIND visible memories: evidence first, then links, then texts with all words of an entity's name."""
+    found = dict[int, Behind]()
+
+    def note(other: Memory, how: str) -> None:
+        if other.root_key != memory.root_key:
+            found.setdefault(other.root_key, Behind(other, how))
+
+    for statement in with_proofs(actor, statements_around(actor, memory)):
+        for proof in statement.proofs:
+            note(proof, "evidence")
+    links = undismissed_links(actor, memory)
+    heads = heads_of([end for link in links for end in (link.source, link.target)])
+    for link in links:
+        for end in (link.source_id, link.target_id):
+            note(heads[end], link.kind)
+    if memory.type == Type.ENTITY:
+        for mention in find_mentions(actor, memory):
+            note(mention, "mention")
+    return list(found.values())[:MAX_BEHIND]
+
+
+def find_mentions(actor: Actor, entity: Memory) -> list[Memory]:
+    """Live texts with all words of the entity's name, as the search box finds them."""
+    # The space says that the last word is whole, not the beginning of one.
+    found = suggest(actor, f"{entity.content} ", limit=MAX_MENTIONS, narrowing=Narrowing(types=TEXTS),
+                    states=frozenset({State.LIVE}))  # fmt: skip
+    return [each.memory for each in found if each.how == MatchKind.WORDS]

@@ -1,6 +1,8 @@
-"""The model, its published files and the model id stored with every vector."""
+"""The model, its published files, the model id stored with every vector, and the errors of a model that is not there."""
 
 from typing import Final
+
+from access.errors import Unavailable
 
 NAME: Final = "all-MiniLM-L6-v2"
 REPOSITORY: Final = "sentence-transformers/all-MiniLM-L6-v2"
@@ -33,3 +35,15 @@ def window_of(model_id: str) -> int | None:
     """Window (tokens) of a model that differs from ours in its window only; None for any other model."""
     window = model_id.removeprefix(_BEFORE_WINDOW).removesuffix(_AFTER_WINDOW)
     return int(window) if window.isdecimal() and model_id == model_id_of(int(window)) else None
+
+
+class ModelUnavailable(Unavailable):
+    """No encoder at the moment: not installed, failed to load, or still loading after the wait."""
+
+    code = "model_unavailable"
+
+
+class ModelInstallFailed(Unavailable):
+    """No source has the model's files, or they are not the published model."""
+
+    code = "model_install_failed"

@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 from access.actor import Actor
 from access.models import Group
 from access.visibility import Narrowing, Visibility, visible_to
-from memories.language.timestamps import check_moments
+from memories.language.cleaning import check_moments
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.known_then import states_known_at

@@ -50,8 +50,7 @@ from memories.recall.weights import (
     AbstentionLimits,
 )
 from memories.search.base import RankingFields
-from memories.search.identifiers import exact_numbers_in, has_identifier
-from memories.search.query_terms import Match, words
+from memories.search.query_terms import Match, exact_numbers_in, has_identifier, words
 from memories.store.pieces import embedded_text
 
 # Of a text; those of other scripts take ten times as long.

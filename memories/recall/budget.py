@@ -13,10 +13,9 @@ from django.conf import settings
 
 from access.limits.deadline import check_time
 from memories.embedding import Encoder
-from memories.language.cleaning import first_words, fold
+from memories.language.cleaning import first_words, fold, format_count, format_memory_count
 from memories.language.dress import undressed
 from memories.language.function_words import bearing_words
-from memories.language.plurals import format_count, format_memory_count
 from memories.language.same_fact import MAX_COMPARED_CHARS, Sameness, compare
 from memories.models import Memory
 from memories.models.short_id import short_id

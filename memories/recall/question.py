@@ -17,8 +17,7 @@ from memories.recall.dates.spans import NamedTime
 from memories.recall.dates.written import MONTH_NUMBER
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
-from memories.search.identifiers import identifiers_in
-from memories.search.query_terms import STOP_WORDS, Match, content_words, match_for
+from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
 from memories.store.pieces import encoder_for_index
 from memories.types import Type
 

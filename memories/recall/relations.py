@@ -14,8 +14,15 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
-from memories.entities.asked_predicates import matches_predicate, predicate_forms
-from memories.entities.lines import RelationEnds, RelationLine, collect_ends, fence_relations, read_lines
+from memories.entities.lines import (
+    RelationEnds,
+    RelationLine,
+    collect_ends,
+    fence_relations,
+    matches_predicate,
+    predicate_forms,
+    read_lines,
+)
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced
 from memories.models import Memory

@@ -41,8 +41,7 @@ from memories.recall.weights import (
     SIMILAR_COSINE,
 )
 from memories.search.base import resolve_vector, search_index
-from memories.search.identifiers import identifiers_in
-from memories.search.query_terms import STOP_WORDS, match_for, words
+from memories.search.query_terms import STOP_WORDS, identifiers_in, match_for, words
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.withdrawn.left_out import find_left_out

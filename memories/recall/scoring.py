@@ -39,8 +39,7 @@ from memories.recall.weights import (
     Tuning,
 )
 from memories.search.base import HybridHits, RankingFields, SearchIndex
-from memories.search.identifiers import has_identifier
-from memories.search.query_terms import words
+from memories.search.query_terms import has_identifier, words
 
 # Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
 NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]

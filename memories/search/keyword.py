@@ -3,12 +3,14 @@
 A database's own rank counts texts and words over all groups: a caller could read from a score that another group has a word.
 So the database only says which texts have a word, and the score is computed here, in two steps. The first knows whether a word is in a
 text or in its context, and orders all matches. The second also counts how often the text has it, and scores those that may
-be returned. Nothing in either depends on a row of a group outside the Visibility.
-"""
+be returned. Nothing in either depends on a row of a group outside the Visibility."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -17,12 +19,54 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.language.word_forms import count_root, root
-from memories.search.base import Hit, RankingFields
+from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, resolve_vector
 from memories.search.query_terms import Match
-from memories.search.rows import groups_sql
+from memories.search.rows import RowReader, groups_sql, read_visible
 from memories.search.schema import words_sql
-from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from storage.compiled_queries import fetch
+
+POSTING_BUDGET = 25_000  # matches to rank: about 10 ms
+MAX_AGE_S = 600.0  # older counts are read again
+MAX_COUNTS = 20_000
+CountAll = Callable[[Sequence[str]], Sequence[int]]
+
+
+class TermCounts:
+    """Counts by place and word; the oldest are dropped. Safe to share between threads.
+
+    A place is a database and the groups in which it was counted, so that no caller gets counts of other groups.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: OrderedDict[tuple[Hashable, str], tuple[int, float]] = OrderedDict()
+
+    def of(self, place: Hashable, terms: Sequence[str], count: CountAll) -> dict[str, int]:
+        """Number of texts with each word in a place; `count` reads those that are not cached from the index."""
+        now = time.monotonic()
+        cached = {term: self._counts.get((place, term)) for term in terms}
+        missing = [term for term, entry in cached.items() if entry is None or now - entry[1] > MAX_AGE_S]
+        fresh = dict(zip(missing, count(missing), strict=True)) if missing else {}
+        with self._lock:
+            for term, number in fresh.items():
+                self._counts[place, term] = number, now
+                self._counts.move_to_end((place, term))
+            while len(self._counts) > MAX_COUNTS:
+                self._counts.popitem(last=False)
+        return {term: entry[0] for term, entry in cached.items() if entry is not None} | fresh
+
+
+def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POSTING_BUDGET) -> Match:
+    """The rarest terms that together match at most `budget` texts, in query order; at least one."""
+    chosen: set[str] = set()
+    total = 0
+    for term in sorted(match.terms, key=counts.__getitem__):
+        total += counts[term]
+        if chosen and total > budget:
+            break
+        chosen.add(term)
+    return Match(tuple(term for term in match.terms if term in chosen))
+
 
 # Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/recall.md, "Words").
 # A word that more than nine tenths of the texts have counts less, down to a hundredth: it says nothing about any of them.
@@ -230,3 +274,62 @@ def find_count_errors() -> list[str]:
     [(sums,)] = fetch(_SUMMED, [])
     found = [f"{rows} memories are counted wrongly for the keyword search"] if rows else []
     return [*found, f"{sums} groups have wrong sums for the keyword search"] if sums else found
+
+
+def find_separately(
+    match: Match | None,
+    vector: AnyVector | None,
+    visibility: Visibility,
+    *,
+    postings: PostingReader,
+    nearest: Callable[[Vector, RowReader, Collection[int]], list[Hit]],
+    cosines: Callable[[Collection[int], Vector], dict[int, float]],
+    limit: int,
+    also: Collection[int] = (),
+) -> HybridHits:
+    """The best `limit` memories of each search that has a query, with their true scores in the other search.
+
+    `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
+    the keys, so that it can read the scores along.
+    """
+    visible = RowReader(partial(read_visible, visibility=visibility))
+    # While another core computes the vector.
+    matches = find_matches(match, visibility, postings) if match is not None else NO_MATCHES
+    words = best_words(matches, visible, limit=limit)
+    query = resolve_vector(vector) if vector is not None else None
+    near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []
+    rows = visible({*(hit.key for hit in (*words, *near)), *also})
+    return combine_hits(
+        words,
+        near,
+        rows,
+        also=also,
+        matches=matches,
+        cosines=lambda keys: cosines(keys, query) if query is not None else {},
+    )
+
+
+def find_by_words(match: Match, visibility: Visibility, *, postings: PostingReader, limit: int) -> list[Hit]:
+    """The best `limit` memories by BM25, best first."""
+    visible = RowReader(partial(read_visible, visibility=visibility))
+    return best_words(find_matches(match, visibility, postings), visible, limit=limit)
+
+
+def combine_hits(
+    words: list[Hit],
+    nearest: list[Hit],
+    rows: Mapping[int, RankingFields],
+    *,
+    also: Collection[int],
+    matches: KeywordMatches,
+    cosines: Callable[[Collection[int]], dict[int, float]],
+) -> HybridHits:
+    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
+
+    `rows` are the visible ones; `cosines` scores memories by vector.
+    """
+    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
+    extra = {*also}.intersection(rows) - by_vector - by_words
+    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
+    wanted = (by_words - by_vector) | extra
+    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)

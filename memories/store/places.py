@@ -13,7 +13,7 @@ from django.db.models import Model, Q, QuerySet
 from access.actor import Actor
 from access.models import Group
 from memories.language.cleaning import first_words
-from memories.language.dress.quotes import Quotes
+from memories.language.dress.markup import Quotes
 from memories.store.search_columns import NEIGHBOUR_WORDS
 
 CHUNK_BYTES = 1024**2  # of a file, searched at once

@@ -1,16 +1,43 @@
 """The plain pages of an encrypted SQLite file or write-ahead log, for a search through their bytes.
 
 The layout is SQLCipher's since version 4: pages of 4096 bytes, each with its IV and MAC in its last 80; the file's first 16
-bytes are a salt. The pages are not authenticated here: SQLCipher does that whenever it reads one.
-"""
+bytes are a salt. The pages are not authenticated here: SQLCipher does that whenever it reads one."""
 
+import hmac
+from functools import cache
 from typing import IO, Final
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.ciphers.modes import CBC, ECB
+from django.conf import settings
 
 from storage.encryption import DatabaseKey
+
+BLOCK_BYTES: Final = 16
+
+
+def encrypt_block(purpose: str, block: bytes) -> bytes:
+    """The encrypted block, with a key of its own for each purpose."""
+    return _cipher(purpose).encryptor().update(block)
+
+
+def decrypt_block(purpose: str, block: bytes) -> bytes:
+    """What encrypt_block() encrypted; noise for anything else."""
+    return _cipher(purpose).decryptor().update(block)
+
+
+@cache
+def key_of(purpose: str) -> bytes:
+    """The server's key for a purpose, derived once per process: the secret key is read from its file each time."""
+    return hmac.digest(settings.SECRET_KEY.encode(), purpose.encode(), "sha256")
+
+
+@cache
+def _cipher(purpose: str) -> Cipher[ECB]:
+    """One block needs neither a mode nor a nonce."""
+    return Cipher(AES(key_of(purpose)), ECB())  # noqa: S305 - one block
+
 
 PLAIN_HEADER: Final = b"SQLite format 3\x00"
 LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")

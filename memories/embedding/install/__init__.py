@@ -11,23 +11,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from storage.version import __version__
-
-from ..errors import ModelInstallFailed, ModelUnavailable
-from ..folder import (
+from memories.embedding.install.graph import Precision, build_graph
+from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
+from memories.embedding.loader import (
     GRAPH_FILE,
+    INSTALL_HINT,
     INSTALLED_FILES,
     MANIFEST_FILE,
+    MIN_COSINE,
     ModelFolder,
     ModelManifest,
+    load_encoder,
+    lowest_cosine,
     sha256_of,
 )
-from ..loader import INSTALL_HINT, load_encoder
-from ..model_id import MODEL_ID, TOKENIZER_FILE, WEIGHTS_FILE, WEIGHTS_SHA256
-from ..self_test import MIN_COSINE, lowest_cosine
-from .download import Progress
-from .graph import Precision, build_graph
-from .sources import ModelSource, SourceFailed
+from memories.embedding.model_id import (
+    MODEL_ID,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    WEIGHTS_SHA256,
+    ModelInstallFailed,
+    ModelUnavailable,
+)
+from storage.version import __version__
 
 try:
     import fcntl

@@ -1,17 +1,50 @@
 """Builds the ONNX graph from the published weights, including pooling and unit length.
 
-BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2.
-"""
+BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..model_id import DIMENSIONS
-from .safetensors import Tensors, read_tensors
+from memories.embedding.model_id import DIMENSIONS
+
+Tensors = Mapping[str, npt.NDArray[np.float32]]
+
+# The format's own limit; a larger number means another kind of file.
+MAX_HEADER_BYTES: Final = 100_000_000
+
+
+def read_tensors(path: Path) -> Tensors:
+    """Every float32 tensor of the file by name, as read-only views of a memory map.
+
+    Raises:
+        ValueError: not a safetensors file, or a tensor outside the file.
+    """
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if length > min(MAX_HEADER_BYTES, len(data) - 8):
+        raise ValueError(f"{path.name} is not a safetensors file: its header is too long.")
+    header = json.loads(data[8 : 8 + length].tobytes())
+    body = data[8 + length :]
+    return {
+        name: view_tensor(body, name, entry["shape"], *entry["data_offsets"])
+        for name, entry in header.items()
+        if name != "__metadata__" and entry["dtype"] == "F32"
+    }
+
+
+def view_tensor(
+    body: npt.NDArray[np.uint8], name: str, shape: list[int], start: int, end: int
+) -> npt.NDArray[np.float32]:
+    """View of the bytes from `start` to `end` as a tensor."""
+    if not 0 <= start <= end <= len(body):
+        raise ValueError(f"The tensor {name} is outside the file.")
+    return body[start:end].view("<f4").reshape(shape)
+
 
 Precision = Literal["8-bit", "fp16-weights", "fp32"]
 PRECISIONS: Final[tuple[Precision, ...]] = ("8-bit", "fp16-weights", "fp32")

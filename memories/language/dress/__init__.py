@@ -11,18 +11,20 @@ from functools import lru_cache
 from operator import itemgetter
 
 from memories.language.cleaning import fold
-from memories.language.dress.letters import (
+from memories.language.dress.markup import without_markup
+from memories.language.dress.signs import (
     has_letters_or_digits,
     is_in_one_case,
     is_kept,
     is_one_letter,
+    keep_signs,
+    mark_signs,
     spell_plainly,
     spelling,
     tokens_of,
     without_accents,
+    without_private_marks,
 )
-from memories.language.dress.markup import without_markup
-from memories.language.dress.signs import keep_signs, mark_signs, without_private_marks
 
 __all__ = [
     "MIN_CHARS",

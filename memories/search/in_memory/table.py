@@ -4,12 +4,13 @@ half precision (768 bytes) while they fit, which changes a cosine by less than 0
 A search marks the rows that a Visibility may allow and selects the rows to compare exactly in two steps: first the thousand
 that share the most signs with the query, then of these the hundred or so with the greatest products of the query's numbers
 and their signs. The marks allow slightly more than the Visibility, never less (times are whole milliseconds; tags,
-confidence, the past and the beginning of valid time are missing): the caller checks the rows themselves.
-"""
+confidence, the past and the beginning of valid time are missing): the caller checks the rows themselves."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,135 @@ from numpy.typing import NDArray
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type, states_of
-from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
-from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory, take_similar
 from memories.types import Scope, State, Trust, Type
+
+MOST_KEPT = 16
+MOST_KEPT_ROWS = 1_000_000  # 8 MB
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AllowedMask(Generic[T]):
+    """What is allowed: how many rows, and until when (ms since 1970) all of them count."""
+
+    allowed: T
+    rows: int
+    until: int
+
+
+@dataclass(frozen=True)
+class _CachedMask(Generic[T]):
+    version: int
+    since: int
+    marked: AllowedMask[T]
+
+
+class FilterCache(Generic[T]):
+    """Marks by Visibility, of one table that changes. Readers need no lock.
+
+    A change counts the version up before and after, so that nothing that was marked meanwhile is used later.
+    """
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._kept: dict[Hashable, _CachedMask[T]] = {}
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change the table within the block."""
+        self._version += 1
+        try:
+            yield
+        finally:
+            self._version += 1
+            self._kept = {}
+
+    def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
+        """What `mark` allows, from the cache if that still holds."""
+        if names_times(v):
+            return mark(v).allowed
+        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
+        now, version, known = milliseconds(v.now), self._version, self._kept
+        kept = known.get(key)
+        # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
+        if kept is not None and kept.version == version and kept.since <= now <= kept.marked.until:
+            return kept.marked.allowed
+        marked = mark(v)
+        held = sum(each.marked.rows for each in [*known.values()])
+        if len(known) >= MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
+            known.clear()
+        known[key] = _CachedMask(version, now, marked)
+        return marked.allowed
+
+
+def names_times(v: Visibility) -> bool:
+    """Whether it names times, which differ with each caller: such masks are not cached."""
+    return v.after is not None or v.before is not None or v.is_history
+
+
+def milliseconds(moment: datetime) -> int:
+    """Milliseconds since 1970."""
+    return int(moment.timestamp() * 1000)
+
+
+Keys = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ColumnOrder:
+    """The order of a column's first `count` rows by memory; None if they are sorted."""
+
+    column: Keys
+    count: int
+    order: Keys | None
+
+
+class MemoryOrder:
+    """The order of a table's rows by memory. Safe to share between threads.
+
+    Pieces are created with their memories, so the column is nearly always sorted, and only added rows are checked. For an
+    unsorted column the order is cached until rows are added.
+    """
+
+    def __init__(self) -> None:
+        self._cached = ColumnOrder(np.zeros(0, dtype=np.int64), 0, None)
+
+    def rows_of(self, column: Keys, count: int, memories: Collection[int]) -> Keys:
+        """Rows among a column's first `count` that belong to one of the memories."""
+        order = self._order(column, count)
+        ordered = column[:count] if order is None else column[order]
+        keys = np.sort(np.fromiter(memories, dtype=np.int64, count=len(memories)))
+        first = np.searchsorted(ordered, keys, side="left")
+        lengths = np.searchsorted(ordered, keys, side="right") - first
+        before = np.cumsum(lengths) - lengths
+        at: Keys = np.repeat(first - before, lengths) + np.arange(int(lengths.sum()))
+        return at if order is None else order[at]
+
+    def _order(self, column: Keys, count: int) -> Keys | None:
+        cached = self._cached
+        if cached.column is not column or cached.count > count:
+            cached = ColumnOrder(column, 0, None)
+        if cached.count < count:
+            added = column[max(cached.count - 1, 0) : count]
+            is_sorted = cached.order is None and bool((added[1:] >= added[:-1]).all())
+            order = None if is_sorted else np.argsort(column[:count], kind="stable")
+            cached = self._cached = ColumnOrder(column, count, order)
+        return cached.order
+
+
+def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, float]:
+    """The greatest cosine of each memory; both arrays have one entry per piece."""
+    best: dict[int, float] = {}
+    for key, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
+        best[key] = max(best.get(key, -1.0), cosine)
+    return best
+
+
+def take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Keys:
+    """The rows within the smallest distance that at least `least` of them have."""
+    reached = np.cumsum(np.bincount(distances))
+    return rows[distances <= int(np.searchsorted(reached, least))]
+
 
 WORDS = DIMENSIONS // 64
 # Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
@@ -39,7 +166,6 @@ OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
 Halves = NDArray[np.float16]
-Keys = NDArray[np.int64]
 Reader = Callable[[Keys], Vectors]  # returns the vectors of pieces in their order, zeros for a deleted piece
 NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
 # A superseded memory that counts until the end of its valid time has a state of its own here.

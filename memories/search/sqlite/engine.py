@@ -1,15 +1,18 @@
 """Search engine on SQLite: FTS5 for words, vec0 for vectors."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from functools import partial
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
 
 from access.visibility import Visibility
+from memories.embedding.concurrency import CORES, available_cores
 from memories.queries.visibility import is_as_of_now
 from memories.search.base import (
     AnyVector,
@@ -17,17 +20,32 @@ from memories.search.base import (
     Hit,
     HybridHits,
     Period,
+    RankingFields,
     Vector,
+    resolve_vector,
 )
-from memories.search.combined import find_by_words, find_separately
-from memories.search.in_memory.overlay import AnyTable
-from memories.search.in_memory.sync import current_table
-from memories.search.in_memory.table_rows import best_per_memory
-from memories.search.keyword import find_count_errors
-from memories.search.moments import find_dated
-from memories.search.query_terms import Match
+from memories.search.in_memory.sync import AnyTable, current_table
+from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
+from memories.search.keyword import (
+    GROWTH,
+    POSTING_BUDGET,
+    SLACK,
+    Postings,
+    VisibleTexts,
+    best_words,
+    combine_hits,
+    find_by_words,
+    find_count_errors,
+    find_matches,
+    find_separately,
+    join_columns,
+    parse_numbers,
+)
+from memories.search.query_terms import Match, expression_of
 from memories.search.rows import (
     RowReader,
+    find_dated,
+    groups_sql,
     needs_rows,
     placeholders,
     read_visible,
@@ -41,17 +59,275 @@ from memories.search.schema import (
     fill_search_rows,
     statements,
 )
-from memories.search.sqlite.hybrid import (
-    HybridQuery,
-    find_hybrid,
-    find_nearest,
-    score_vectors,
+from memories.search.sqlite.vectors import (
+    decode_vectors,
+    fetch_rows,
+    read_progress,
+    read_vectors,
+    switch_model,
 )
-from memories.search.sqlite.postings import FTS_POSTINGS
-from memories.search.sqlite.prefix import find_newest, keep_visible_words, read_index_words
-from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.vectors import decode_vectors, fetch_rows, read_progress
 from memories.types import State
+from storage.compiled_queries import fetch
+
+# From this share of all texts on, matching a group's word costs more than it saves.
+LARGE_SHARE = 0.3
+MAX_FILTER_GROUPS = 50  # groups named inside a match; with more, only the rows are filtered
+
+TEXT, CONTEXT = "content forms", "context"
+_FOUND = """
+FROM memories_fts AS f CROSS JOIN search_row AS s ON s.key = f.rowid WHERE f.memories_fts MATCH %s AND {groups}
+"""
+# A row per word and columns with two texts of numbers: Python takes three times as long for a row per match.
+_POSTINGS = """
+SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM json_each(%s) AS word
+"""
+_COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"
+
+
+class FtsPostings:
+    """PostingReader over FTS5."""
+
+    needs_share = True
+
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        """For each term the texts of the visible groups that have it; one statement."""
+        groups, params = groups_sql(visibility, "s")
+        beginning = group_expression(visibility, texts)
+        expressions = [
+            beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
+        ]
+        found = _FOUND.replace("%s", "word.value").format(groups=groups)
+        rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
+        parts = [parse_numbers(*(matches or " ").split(" ")) for (matches,) in rows]
+        return map(join_columns, parts[::2], parts[1::2])
+
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
+        groups, params = groups_sql(visibility, "s")
+        beginning, sql = group_expression(visibility, texts), _COUNT.format(groups=groups)
+        rows = [
+            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
+        ]
+        return [int(count) for [(count,)] in rows]
+
+
+FTS_POSTINGS = FtsPostings()
+
+
+def group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
+    """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
+    terms = group_terms(visibility)
+    if not 0 < len(terms) <= MAX_FILTER_GROUPS or texts.share >= LARGE_SHARE:
+        return ""
+    return f"{{filter}} : ({' OR '.join(terms)}) AND "
+
+
+def group_terms(v: Visibility) -> list[str]:
+    """The filter column's words for visible groups; empty if every group is visible."""
+    if v.groups is None:
+        return []
+    terms = [f'"ingroup{key}"' for key in sorted(v.groups)]
+    return [*terms, '"isglobal"'] if v.include_global else terms
+
+
+_WITH_WORDS = """
+SELECT m.key FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rowid DESC LIMIT %s
+"""
+# Temporary tables without content: they read the index's own list of words, and where each stands.
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
+_PLACES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_places USING fts5vocab('main', 'memories_fts', 'instance')"
+_LIKE = """
+SELECT term FROM temp.memories_fts_words
+WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
+"""
+# FTS5 stems every search term, even one that is already a stem: a search for "deploy" (the stem of deployment) matches
+# "deploi" (the stem of deploy). So the match only narrows the search; the term itself must occur in a visible text.
+_PRESENT = """
+SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
+    SELECT 1 FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+    WHERE f.memories_fts MATCH word.value ->> 0 AND {where}
+) AND EXISTS (
+    SELECT 1 FROM temp.memories_fts_places AS place CROSS JOIN memories_memory AS m ON m.key = place.doc
+    WHERE place.term = word.value ->> 1 AND {where}
+)
+"""
+
+
+def find_newest(
+    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
+) -> list[int]:
+    """Keys of the newest visible memories with a word of each list of alternatives and with all the forms.
+
+    Words are letters and digits of any script, as query_terms.words() returns them; one that ends in "*" is a prefix.
+    """
+    where, params = render(visibility)
+    clauses = [f"({' OR '.join(map(_quoted, words))})" for words in alternatives]
+    # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
+    wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
+    wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
+    expression = " AND ".join(wanted) + group_filter(visibility)
+    return [key for (key,) in fetch(_WITH_WORDS.format(where=where), [expression, *params, limit])]
+
+
+def read_index_words(first: str, *, shortest: int, longest: int) -> list[str]:
+    """The index's words (stems) that begin with `first`, within these lengths.
+
+    They come from every group, and all of them: a limit would let other groups' words crowd out the caller's. Only those
+    that keep_visible_words() leaves may decide anything.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WORDS)
+    return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest])]
+
+
+def keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+    """The first `limit` of the terms that a visible text has, in their order."""
+    where, params = render(visibility)
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES)
+    found: list[str] = []
+    for start in range(0, len(terms), limit):
+        batch = terms[start : start + limit]
+        asked = [[_quoted(term) + group_filter(visibility), term] for term in batch]
+        rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
+        found += [batch[int(at)] for (at,) in rows]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _quoted(word: str) -> str:
+    """The word quoted for FTS5, with the "*" of a prefix outside the quotes."""
+    return f'"{word[:-1]}"*' if word.endswith("*") else f'"{word}"'
+
+
+def group_filter(v: Visibility) -> str:
+    """Match clause with the filter column's words for visible groups; empty if all are visible."""
+    terms = group_terms(v)
+    return f" AND {{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= MAX_FILTER_GROUPS else ""
+
+
+LARGE_GROUP_ROWS = 50_000  # rows from which a selection takes longer than handing it to another core
+
+_SCORED = """
+SELECT memory_id, embedding FROM memories_piece
+WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
+    AND model = (SELECT value FROM index_state WHERE name = 'model')
+"""
+
+
+@dataclass(frozen=True)
+class HybridQuery:
+    """A query for `limit` memories inside the Visibility; `visible` reads the visible rows among some keys.
+
+    `allowed` are the table's rows that may be visible.
+    """
+
+    table: AnyTable
+    visibility: Visibility
+    limit: int
+    allowed: AllowedRows
+    visible: Callable[[Iterable[int]], dict[int, RankingFields]]
+
+
+def find_nearest(query: HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+    """The memories whose best piece is nearest, best first."""
+    wanted = wanted or int(query.limit * SLACK)
+    return take_visible(query, vector, nearest_pieces(query, vector, wanted), wanted)
+
+
+def take_visible(query: HybridQuery, vector: Vector, found: Nearest, wanted: int) -> list[Hit]:
+    """The visible memories of the `wanted` nearest pieces, best first; searches further if there are too few."""
+    while True:
+        cosines = best_cosines(found)
+        seen = query.visible(cosines)
+        hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
+        if len(hits) >= query.limit or found.is_all:
+            return hits[: query.limit]
+        wanted *= GROWTH
+        found = nearest_pieces(query, vector, wanted)
+
+
+def find_hybrid(
+    query: HybridQuery, match: Match, vector: AnyVector, *, also: Collection[int] = ()
+) -> HybridHits:
+    """The hits of both searches with the score of each in the other search, and the visible memories of `also`."""
+    wanted = int(query.limit * SLACK)
+    choosing = start_choosing(query, vector, wanted=wanted)
+    # While another core computes the vector and selects the rows near it.
+    matches = find_matches(match, query.visibility, FTS_POSTINGS)
+    if choosing is None or choosing.done():
+        vector = resolve_vector(vector)
+        found = nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
+        query.visible([*matches.first(query.limit), *best_cosines(found)])  # one read for both searches
+        words = best_words(matches, query.visible, limit=query.limit)
+    else:
+        words = best_words(matches, query.visible, limit=query.limit)
+        vector = resolve_vector(vector)
+        found = nearest_pieces(query, vector, wanted, chosen=choosing.result())
+    nearest = take_visible(query, vector, found, wanted)
+    rows = query.visible({*(hit.key for hit in (*words, *nearest)), *also})
+    return combine_hits(
+        words,
+        nearest,
+        rows,
+        also=also,
+        matches=matches,
+        cosines=lambda keys: score_vectors(keys, vector, table=query.table),
+    )
+
+
+def start_choosing(query: HybridQuery, vector: AnyVector, *, wanted: int) -> Future[Keys] | None:
+    """The selection of near rows on another core; None if that saves nothing."""
+    is_ready = not isinstance(vector, Future) or vector.done()
+    table, is_long = query.table, len(query.allowed.rows) >= LARGE_GROUP_ROWS and CORES.has_spare()
+    if not isinstance(table, VectorTable) or (is_ready and not is_long):
+        return None
+    return chooser_pool().submit(lambda: table.choose(resolve_vector(vector), query.allowed, wanted=wanted))
+
+
+def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
+    """Cosine of each memory's best piece, by key; memories without vectors are left out."""
+    if not keys:
+        return {}
+    cosines = table.best_cosines(keys, vector) if table is not None else None
+    if cosines is not None:
+        return cosines
+    rows = fetch_rows(_SCORED, [json.dumps([*keys])])
+    vectors = decode_vectors([embedding for _, embedding in rows])
+    if table is not None:  # as the vectors in memory have them: whether they fit depends on other groups
+        vectors = vectors.astype(np.float16).astype(np.float32)
+    return best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
+
+
+def nearest_pieces(query: HybridQuery, vector: Vector, wanted: int, *, chosen: Keys | None = None) -> Nearest:
+    """The `wanted` nearest pieces; of the `chosen` rows, if they were selected already."""
+    table, allowed = query.table, query.allowed
+    if chosen is not None and isinstance(table, VectorTable):
+        return table.compared(vector, allowed, chosen, wanted=wanted, read=read_vectors)
+    return table.nearest(vector, allowed, wanted=wanted, read=read_vectors)
+
+
+@cache
+def chooser_pool() -> ThreadPoolExecutor:
+    """Threads that select near rows: they do not use the database, and wait for vectors from other threads."""
+    return ThreadPoolExecutor(available_cores(), thread_name_prefix="loci-near")
+
+
+if hasattr(os, "register_at_fork"):  # a fork copies no threads
+    os.register_at_fork(after_in_child=chooser_pool.cache_clear)
+
+
+def best_cosines(found: Nearest) -> dict[int, float]:
+    """Cosine of each memory's first, and so best, piece."""
+    best: dict[int, float] = {}
+    for key, cosine in zip(found.memories.tolist(), found.cosines.tolist(), strict=True):
+        best.setdefault(key, cosine)
+    return best
+
 
 MAX_K = 4096  # vec0's limit for k
 FEW = 32  # more than twice as many as asked for: vec0 compares rounded vectors

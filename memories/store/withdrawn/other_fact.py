@@ -28,7 +28,7 @@ from memories.language.function_words import (
     stem,
     strip_endings,
 )
-from memories.language.spelling import distance
+from memories.language.word_forms import distance
 
 MAX_WORDS = 40  # a longer text does not become another fact by one word
 MAX_REPLACED = 2

@@ -10,9 +10,16 @@ from django.db import connection
 from memories.recall.question import Question
 from memories.recall.scoring import Candidate, FusionSettings, fuse
 from memories.search.base import RankingFields, resolve_vector
-from memories.search.keyword import KeywordMatches, Postings, VisibleTexts, parse_numbers
+from memories.search.keyword import (
+    POSTING_BUDGET,
+    KeywordMatches,
+    Postings,
+    TermCounts,
+    VisibleTexts,
+    parse_numbers,
+    within_budget,
+)
 from memories.search.query_terms import Match
-from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.store.pieces import indexed_model
 from sources.artifacts.search.base import FoundChunk, chunk_index
 from storage.compiled_queries import fetch

@@ -6,8 +6,8 @@ A group's chunks are compared whole: a repository of 10,000 files has fewer than
 from collections.abc import Sequence
 from typing import Any, Final
 
+from memories.search.postgresql.engine import starred
 from memories.search.postgresql.lexemes import STEMS, term_query
-from memories.search.postgresql.postings import starred
 from memories.search.postgresql.vectors import vector_text
 from sources.artifacts.search.base import FoundChunk
 from storage.compiled_queries import fetch

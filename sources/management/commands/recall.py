@@ -5,7 +5,7 @@ from typing import Any, Final
 from access.management.options import GROUP, SOURCE, THREAD, flag, many, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 from memories.management.field_options import AS_OF, KNOWN_AT
 from memories.management.output import (
     NOTHING_FOUND,

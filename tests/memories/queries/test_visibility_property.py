@@ -17,8 +17,7 @@ from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
 from memories.search.base import search_index
 from memories.search.in_memory.table import VectorTable
 from memories.search.query_terms import Match
-from memories.search.sqlite.engine import plan_query
-from memories.search.sqlite.hybrid import find_nearest
+from memories.search.sqlite.engine import find_nearest, plan_query
 from memories.search.sqlite.vectors import read_all
 from memories.types import State, Trust, Type
 from tests.examples import examples

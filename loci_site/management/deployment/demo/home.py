@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from access.errors import LociError
 from access.server_address import running_address
-from memories.embedding.folder import model_folder
+from memories.embedding.loader import model_folder
 from storage.home import DATABASE, ensure_home
 
 MARK: Final = "DEMO"  # a file in the home: only a folder that has it is ever removed

@@ -9,7 +9,7 @@ from django.db import transaction
 from access.models import Group
 from memories.models import Memory
 from memories.search.in_memory import sync as following
-from memories.search.in_memory.overlay import TrialTable
+from memories.search.in_memory.sync import TrialTable
 from memories.search.in_memory.table import Keys, Vectors
 from memories.search.sqlite.vectors import read_progress
 from memories.types import State
