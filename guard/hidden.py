@@ -2,7 +2,8 @@
 
 What stays: emoji joiners and flags, joiners between letters of scripts that use them, bidirectional marks in texts with
 right-to-left letters, line-break hints in scripts without spaces, soft hyphens in long words, one variation selector after
-a symbol."""
+a symbol.
+"""
 
 import base64
 import binascii

@@ -1,7 +1,8 @@
 """Insert many rows in few statements: on SQLite shared values are bound once, and keys are known beforehand.
 
 For each statement SQLite keeps a journal to undo that one alone, and the keyword index flushes its memory; so a batch is
-one statement. Columns that are empty in every row are left out."""
+one statement. Columns that are empty in every row are left out.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache

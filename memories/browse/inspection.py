@@ -1,6 +1,7 @@
 """Details of one memory: versions, links, pieces and log, and why a question does or does not return it.
 
-For a moment in the past it is the version of the chain that was true and known then."""
+For a moment in the past it is the version of the chain that was true and known then.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass

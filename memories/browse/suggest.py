@@ -1,6 +1,7 @@
 """Search as you type: visible memories by the beginning of a word, despite a typing error, or by meaning.
 
-Suggestions are neither logged nor counted as recalls."""
+Suggestions are neither logged nor counted as recalls.
+"""
 
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from memories.language.cleaning import fold
 from memories.language.dress import is_same_in_other_dress
-from memories.language.function_words import (
+from memories.language.word_forms import (
     DETERMINERS,
     NEGATION,
     OPPOSITES,

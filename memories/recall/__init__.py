@@ -35,6 +35,7 @@ from memories.recall.answer import (
 )
 from memories.recall.budget import Frame, counting_encoder, fit, fit_best
 from memories.recall.choosing import read_visible
+from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
     Question,
     RecallRequest,
@@ -43,7 +44,6 @@ from memories.recall.question import (
     understand,
 )
 from memories.recall.recall_log import COUNTER, PendingRecall
-from memories.recall.reranking import find_ranking
 from memories.recall.scoring import MODES, Trace
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out

@@ -1,6 +1,7 @@
 """Fits an answer into a token budget, marks included: whole memories first, a part of a long one if enough is left.
 
-Tokens are counted on the text as an agent gets it: head, each memory between its marks, remarks."""
+Tokens are counted on the text as an agent gets it: head, each memory between its marks, remarks.
+"""
 
 import re
 from collections import Counter
@@ -15,8 +16,8 @@ from access.limits.deadline import check_time
 from memories.embedding import Encoder
 from memories.language.cleaning import first_words, fold, format_count, format_memory_count
 from memories.language.dress import undressed
-from memories.language.function_words import bearing_words
 from memories.language.same_fact import MAX_COMPARED_CHARS, Sameness, compare
+from memories.language.word_forms import bearing_words
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.coming import describe_start

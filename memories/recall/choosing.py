@@ -33,9 +33,8 @@ from memories.recall.budget import (
     cut_text,
     fit,
 )
-from memories.recall.pipeline import Ranking
+from memories.recall.pipeline import Ranking, find_ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.reranking import find_ranking
 from memories.recall.scoring import SPEAKER_LABEL, Trace
 from memories.recall.weights import (
     CANDIDATES,

@@ -3,7 +3,8 @@
 A database's own rank counts texts and words over all groups: a caller could read from a score that another group has a word.
 So the database only says which texts have a word, and the score is computed here, in two steps. The first knows whether a word is in a
 text or in its context, and orders all matches. The second also counts how often the text has it, and scores those that may
-be returned. Nothing in either depends on a row of a group outside the Visibility."""
+be returned. Nothing in either depends on a row of a group outside the Visibility.
+"""
 
 import threading
 import time

@@ -1,7 +1,8 @@
 """The plain pages of an encrypted SQLite file or write-ahead log, for a search through their bytes.
 
 The layout is SQLCipher's since version 4: pages of 4096 bytes, each with its IV and MAC in its last 80; the file's first 16
-bytes are a salt. The pages are not authenticated here: SQLCipher does that whenever it reads one."""
+bytes are a salt. The pages are not authenticated here: SQLCipher does that whenever it reads one.
+"""
 
 import hmac
 from functools import cache

@@ -1,6 +1,7 @@
 """The choice of the SQLite library; nothing else chooses one.
 
-Purge needs FTS5 with `secure-delete`, vectors need loadable extensions; many Pythons lack one or both."""
+Purge needs FTS5 with `secure-delete`, vectors need loadable extensions; many Pythons lack one or both.
+"""
 
 import importlib
 import importlib.util

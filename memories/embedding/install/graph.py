@@ -1,6 +1,7 @@
 """Builds the ONNX graph from the published weights, including pooling and unit length.
 
-BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2."""
+BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2.
+"""
 
 import json
 from collections.abc import Mapping, Sequence

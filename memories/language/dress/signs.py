@@ -2,7 +2,8 @@
 
 A sign before a number, what separates two digits (any separator is the same: 2024-05-03, 2024.05.03), + and # in a name
 (C++, C#), per cent, degrees and currency beside a number, "!" before a word, operators between two operands, and the
-signs of mathematics and music that belong to one (√9, B♭). Any other sign is dress."""
+signs of mathematics and music that belong to one (√9, B♭). Any other sign is dress.
+"""
 
 import re
 import unicodedata
@@ -10,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from memories.language.cleaning import fold
-from memories.language.function_words import DETERMINERS, JOINING, STOP, TURNING
+from memories.language.word_forms import DETERMINERS, JOINING, STOP, TURNING
 from memories.language.word_tables import parse_mapping, parse_words, read_sections
 
 _TABLE: Final = parse_mapping(read_sections("look_alikes")["letters"])

@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
 from memories.language.dress import MIN_CHARS, undressed_part, without_markup
-from memories.language.function_words import DENIALS, DENYING_PARTS, NEGATION
+from memories.language.word_forms import DENIALS, DENYING_PARTS, NEGATION
 from memories.language.word_tables import parse_words, read_sections
 
 MAX_PARTS = 32  # of a statement, which may be several sentences

@@ -2,7 +2,8 @@
 
 Triggers record every change of a piece in `index_change`; a search reads the last one first and then what changed since,
 so the next search finds what another process committed. If the list does not reach back far enough, or the model changed,
-everything is read again."""
+everything is read again.
+"""
 
 import logging
 import os

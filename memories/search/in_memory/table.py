@@ -4,7 +4,8 @@ half precision (768 bytes) while they fit, which changes a cosine by less than 0
 A search marks the rows that a Visibility may allow and selects the rows to compare exactly in two steps: first the thousand
 that share the most signs with the query, then of these the hundred or so with the greatest products of the query's numbers
 and their signs. The marks allow slightly more than the Visibility, never less (times are whole milliseconds; tags,
-confidence, the past and the beginning of valid time are missing): the caller checks the rows themselves."""
+confidence, the past and the beginning of valid time are missing): the caller checks the rows themselves.
+"""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
-from memories.queries.visibility import has_type, states_of
+from memories.queries.predicates import OUTLASTS, is_as_of_now, may_hold, rules_of
 from memories.types import Scope, State, Trust, Type
 
 MOST_KEPT = 16
@@ -443,11 +444,9 @@ def find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int
 def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
     marks = allowed_kinds(v)[columns.kind[rows]]
-    if v.shown_then:
-        marks |= np.isin(columns.memory[rows], sorted(v.shown_then)) & (columns.kind[rows] != DELETED)
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
-    if v.states == {State.LIVE} and not v.is_history:
+    if is_as_of_now(v):
         marks &= columns.until[rows] >= milliseconds(v.now) - 1
     if v.after is not None:
         marks &= columns.at[rows] >= milliseconds(v.after) - 1
@@ -458,10 +457,11 @@ def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np
 
 def allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     """True for each kind (state, trust and type) that the Visibility allows, by code."""
-    table = np.zeros(256, dtype=np.bool_)
+    rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        is_allowed = state in v.states or (state == OUTLASTING and State.SUPERSEDED in states_of(v))
-        table[code] = is_allowed and trust in v.trusts and has_type(v, type_, state=state)
+        outlasts = state == OUTLASTING
+        known = {"state": State.SUPERSEDED if outlasts else state, "trust": trust, "type": type_}
+        table[code] = may_hold(rule, known | {OUTLASTS: outlasts})
     return table
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
+from memories.queries.predicates import placeholders
 from memories.search.base import Hit, RankingFields, Vector
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import needs_rows, placeholders, render, standing_condition
+from memories.search.rows import needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 

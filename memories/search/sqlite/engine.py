@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
-from memories.queries.visibility import is_as_of_now
+from memories.queries.predicates import is_as_of_now, placeholders
 from memories.search.base import (
     AnyVector,
     DatedRow,
@@ -47,7 +47,6 @@ from memories.search.rows import (
     find_dated,
     groups_sql,
     needs_rows,
-    placeholders,
     read_visible,
     render,
     standing_condition,

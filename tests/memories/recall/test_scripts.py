@@ -14,8 +14,8 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
+from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
-from memories.recall.reranking import find_ranking
 from memories.recall.scoring import Trace
 from memories.store.bulk import store_many
 from tests.memories.builders import row

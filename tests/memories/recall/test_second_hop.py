@@ -8,7 +8,7 @@ from memories.embedding import Encoder
 from memories.lifecycle.verbs import retract
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
-from memories.recall.reranking import describes_somebody
+from memories.recall.pipeline import describes_somebody
 from tests.memories.builders import kept
 from tests.people import person
 
