@@ -13,7 +13,6 @@ class SourcesConfig(AppConfig):
         """Register uploads, chunks of files and captured turns with purges, packs, searches for persons and the daily cleanup."""
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - models are ready only now
         from access.tokens.pairing import delete_old_codes  # noqa: PLC0415 - as above
-        from memories.entities.find_person import OTHER_PLACES  # noqa: PLC0415 - as above
         from memories.lifecycle.regroup.plan import register_stay_reason  # noqa: PLC0415 - as above
         from memories.search.schema import OTHER_SCHEMAS  # noqa: PLC0415 - as above
         from memories.sessions.conversations.change import ON_DELETE, ON_RESTORE  # noqa: PLC0415 - as above
@@ -23,7 +22,7 @@ class SourcesConfig(AppConfig):
         from sources.artifacts.evidence import evidence_text  # noqa: PLC0415 - as above
         from sources.artifacts.purged import CHUNK_PLACES  # noqa: PLC0415 - as above
         from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - as above
-        from sources.artifacts.upkeep import delete_retired, find_mentions  # noqa: PLC0415 - as above
+        from sources.artifacts.upkeep import delete_retired  # noqa: PLC0415 - as above
         from sources.captures.removed import CAPTURES_PLACE, BrowserCopies, mark_kept, mark_removed  # noqa: PLC0415 - as above
         from sources.rooms.copies import WATCHED_PLACES, FilesOnDisk  # noqa: PLC0415 - as above
         from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
@@ -42,7 +41,6 @@ class SourcesConfig(AppConfig):
             EXTRA_CLEANUPS.append(delete_old_codes)
         OTHER_SCHEMAS["chunks"] = CHUNKS
         register_outside_part(OutsidePart("files", "From files", evidence_text))
-        OTHER_PLACES["files"] = find_mentions
         post_migrate.connect(restore_chunk_indexes, sender=self, dispatch_uid="sources.chunks")
         if delete_retired not in EXTRA_CLEANUPS:
             EXTRA_CLEANUPS.append(delete_retired)

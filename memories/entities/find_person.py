@@ -1,7 +1,7 @@
 """Everything stored that names somebody, for a purge: texts in every state, names of entities, relations, checkpoints."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -15,6 +15,7 @@ from memories.language.cleaning import clean_line, fold
 from memories.models import Checkpoint, Memory
 from memories.queries.versions import find_named, heads_of
 from memories.queries.visibility import as_q, listed_by
+from memories.store.places import find_mentions
 from memories.types import State
 from relations.models import EntityAlias, Relation
 from storage.canonical_json import canonical_json
@@ -77,10 +78,6 @@ class PersonMentions:
     others: tuple[str, ...] = ()
 
 
-# What packages above this one hold beside memories: the places that match a pattern on folded text. For AppConfig.ready.
-OTHER_PLACES: Final[dict[str, Callable[[Actor, re.Pattern[str]], list[str]]]] = {}
-
-
 def find_person(actor: Actor, name: str) -> PersonMentions:
     """What the actor may see that names a person, in every state; every word of the name must stand in order.
 
@@ -108,8 +105,8 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
             where.append("relation")
         if where:
             mentions.append(PersonMention(memory, tuple(where)))
-    others = tuple(place for find in OTHER_PLACES.values() for place in find(actor, pattern))
-    return PersonMentions(tuple(mentions), tuple(find_checkpoints(actor, pattern)), others)
+    checkpoints = tuple(find_checkpoints(actor, pattern))
+    return PersonMentions(tuple(mentions), checkpoints, find_mentions(actor, pattern))
 
 
 def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:

@@ -72,6 +72,11 @@ def place_rule(v: Visibility) -> Rule:
     return AnyOf((own, _GLOBAL)) if v.include_global else own
 
 
+def chunk_rule(v: Visibility) -> AllOf:
+    """The predicates that chunks of files have columns for: they belong to their group alone, and count while live."""
+    return AllOf((Test("group_id", "in", v.groups or ()), _LIVE))
+
+
 def _what(v: Visibility) -> Iterator[Rule]:
     states = Test("state", "in", states_of(v))
     yield AnyOf((states, Test("key", "in", v.shown_then))) if v.shown_then else states
