@@ -19,12 +19,12 @@ from guard.patterns import Keywords, Pattern, PatternSets
 
 DATA: Final = Path(__file__).parent / "data"
 CONFIDENCE: Final = 0.6
-MAX_SPANS: Final = 50  # of one sign in a text
+_MAX_SPANS: Final = 50  # of one sign in a text
 PARTS: Final = 3  # of the automaton of all signs: the fastest of 1, 2, 3, 4, 6, 8, 12 and 20
 # RE2's \w knows ASCII alone.
 _WORD: Final = re.compile(r"\[([^\]\\]*)\\w|\\w")
 
-Span = tuple[int, int]
+_Span = tuple[int, int]
 
 
 class Signs:
@@ -46,7 +46,7 @@ class Signs:
         present = {self._names[index] for index in self._sets.matching(text)}
         wanted = [group for group in self._groups if present.issuperset(group)]
         names = {name for group in wanted for name in group}
-        spans = {name: [*islice(self._patterns[name].spans(text), MAX_SPANS)] for name in names}
+        spans = {name: [*islice(self._patterns[name].spans(text), _MAX_SPANS)] for name in names}
         for group in wanted:
             found = _first_together([spans[name] for name in group], self._reach)
             if found is not None:
@@ -63,7 +63,7 @@ def _in_any_script(source: str) -> str:
     return f"(?i){_WORD.sub(widened, source)}"
 
 
-def _first_together(signs: Sequence[Sequence[Span]], reach: int) -> Span | None:
+def _first_together(signs: Sequence[Sequence[_Span]], reach: int) -> _Span | None:
     """The span of the first non-overlapping places, one per sign, within `reach` characters; or None."""
     for first in signs[0]:
         chosen = [first]
@@ -77,7 +77,7 @@ def _first_together(signs: Sequence[Sequence[Span]], reach: int) -> Span | None:
     return None
 
 
-def _is_near(spans: Sequence[Span], reach: int) -> bool:
+def _is_near(spans: Sequence[_Span], reach: int) -> bool:
     """True if the spans lie within reach, and none overlaps another."""
     is_close = max(end for _, end in spans) - min(start for start, _ in spans) <= reach
     return is_close and all(one[1] <= other[0] or other[1] <= one[0] for one, other in combinations(spans, 2))
@@ -87,9 +87,9 @@ SIGNS: Final = Signs("signals.toml", kind="injected-instruction")
 OUTSIDE: Final = Signs("signals.toml", "outside.toml", kind="instruction-like")
 
 
-MIN_LEET_WORDS: Final = 2  # one is a name: k8s, log4j, web3
-MIN_PRINTABLE: Final = 0.9  # of what Base64 decodes to; less is no text
-MAX_PASSAGES: Final = 50
+_MIN_LEET_WORDS: Final = 2  # one is a name: k8s, log4j, web3
+_MIN_PRINTABLE: Final = 0.9  # of what Base64 decodes to; less is no text
+_MAX_PASSAGES: Final = 50
 # One pass that says whether there is anything to undress; most texts have nothing.
 _ANY = Pattern(
     r"(?i)\b\w(?:[ .\-_*]\w){3}|[a-z]{2}(?:[._*+~|-]|/\*)+[a-z]{2,}(?:[._*+~|-]|/\*)+[a-z]|[a-z][013457@$]+[a-z]{2}|[013457@$][a-z]{3}"
@@ -113,12 +113,12 @@ def undressed(text: str) -> tuple[str, tuple[int, int]] | None:
         return codecs.decode(text, "rot13"), whole
     if _BACKWARDS.is_found(text):
         return text[::-1], whole
-    if len(leet := [*_LEET.spans(text)]) >= MIN_LEET_WORDS:
-        return in_letters(text, leet), whole
+    if len(leet := [*_LEET.spans(text)]) >= _MIN_LEET_WORDS:
+        return _in_letters(text, leet), whole
     told = [
         (span, plain)
         for pattern, reveal in _DRESSES
-        for span in [*pattern.spans(text)][:MAX_PASSAGES]
+        for span in [*pattern.spans(text)][:_MAX_PASSAGES]
         if (plain := reveal(text[slice(*span)]))
     ]
     if not told:
@@ -127,7 +127,7 @@ def undressed(text: str) -> tuple[str, tuple[int, int]] | None:
     return ". ".join(plain for _, plain in told), span
 
 
-def in_letters(text: str, spans: list[tuple[int, int]]) -> str:
+def _in_letters(text: str, spans: list[tuple[int, int]]) -> str:
     """The text with digits in these words replaced by the letters they stand for."""
     parts, at = list[str](), 0
     for start, end in spans:
@@ -136,7 +136,7 @@ def in_letters(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join((*parts, text[at:]))
 
 
-def close_up(spaced: str) -> str:
+def _close_up(spaced: str) -> str:
     """Spaced letters joined to words; two or more separators end a word."""
     return " ".join(re.sub(r"[ .\-_*]", "", word) for word in re.split(r"[ .\-_*]{2,}", spaced))
 
@@ -153,12 +153,12 @@ def decode(raw: str) -> str:
     except (binascii.Error, UnicodeDecodeError):
         return ""
     printable = sum(character.isprintable() for character in told)
-    return told if told and printable >= MIN_PRINTABLE * len(told) else ""
+    return told if told and printable >= _MIN_PRINTABLE * len(told) else ""
 
 
 _DRESSES: Final[tuple[tuple[Pattern, Callable[[str], str]], ...]] = (
     (Pattern(r"\b[A-Za-z0-9+/]{24,900}={0,2}"), decode),
-    (Pattern(r"\b\w(?:[ .\-_*]\w){3,40}(?:[ .\-_*]{2,4}\w(?:[ .\-_*]\w){1,40}){0,20}\b"), close_up),
+    (Pattern(r"\b\w(?:[ .\-_*]\w){3,40}(?:[ .\-_*]{2,4}\w(?:[ .\-_*]\w){1,40}){0,20}\b"), _close_up),
     (Pattern(r"[A-Za-z]{2,20}(?:(?:[._*+~|-]|/\*+/)[A-Za-z]{2,20}){3,30}"), separate),
 )
 
@@ -173,7 +173,7 @@ class ClassifierError(ValueError):
     """The folder of the classifier lacks a file, or a value in it is not allowed."""
 
 
-class InjectionClassifier:
+class _InjectionClassifier:
     """A text classifier that runs on the caller's thread. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
@@ -241,9 +241,9 @@ def read_options(folder: Path) -> tuple[float, int, int]:
 
 
 @lru_cache(maxsize=2)
-def load_classifier(folder: str) -> InjectionClassifier | None:
+def load_classifier(folder: str) -> _InjectionClassifier | None:
     """The classifier of a folder, loaded once; None for "". Raises ClassifierError."""
-    return InjectionClassifier(Path(folder)) if folder else None
+    return _InjectionClassifier(Path(folder)) if folder else None
 
 
 # "Do not forget the instructions" is the opposite of an injected instruction.
@@ -253,9 +253,9 @@ _NEGATED = re.compile(
     r"|não (?:esque|ignor)|niet (?:vergeten|negeren)|nie (?:zapomn|ignor)|не (?:забу|забы|игнор)|(?:不要|别|勿)(?:忘|忽略|无视)",
     re.I,
 )
-NEGATION_CHARS: Final = 14  # before a phrase
-MARKUP: Final = "prompt-markup"
-AGREEING: Final = 2  # rules, for a text that a person types
+_NEGATION_CHARS: Final = 14  # before a phrase
+_MARKUP: Final = "prompt-markup"
+_AGREEING: Final = 2  # rules, for a text that a person types
 _OPENING, _CLOSING = frozenset("\"'“„«‘「"), frozenset("\"'”“»’」")
 
 
@@ -300,14 +300,14 @@ def _search(text: str, door: Door) -> list[GuardFinding]:
         for number in sorted(_WORDS.owners(text))
         for kind, _, pattern, confidence in (_RULES[number],)
         for span in pattern.spans(text)
-        if not _NEGATED.search(text, max(0, span[0] - NEGATION_CHARS), span[1])
+        if not _NEGATED.search(text, max(0, span[0] - _NEGATION_CHARS), span[1])
         and (door is Door.OUTSIDE or not _is_quoted(text, span))
     ]
     hits = [*(found for _, found in phrases), *SIGNS.find(text)]
     if door is Door.OUTSIDE:
         hits += OUTSIDE.find(text)
-    if door.is_typed and len({number for number, _ in phrases}) + len(hits) - len(phrases) < AGREEING:
-        hits = [hit for hit in hits if hit.kind == MARKUP]
+    if door.is_typed and len({number for number, _ in phrases}) + len(hits) - len(phrases) < _AGREEING:
+        hits = [hit for hit in hits if hit.kind == _MARKUP]
     return _merged(hits)
 
 

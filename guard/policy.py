@@ -30,14 +30,15 @@ INJECTION_KINDS: Final = (
 )
 WORD: Final = "word"
 WORD_KINDS: Final = (FindingKind(WORD, Family.WORD, "a word that the group masks"),)
-SECRET_KINDS: Final = tuple(
+_SECRET_KINDS: Final = tuple(
     dict.fromkeys(
         FindingKind(rule.kind, Family.GUESSED if rule.is_guess else Family.SECRET, rule.label)
         for rule in RULES
     )
 )
 KINDS: Final = {
-    kind.name: kind for kind in (*SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS, *WORD_KINDS)
+    kind.name: kind
+    for kind in (*_SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS, *WORD_KINDS)
 }
 
 
@@ -74,7 +75,7 @@ DEFAULTS: Final[Mapping[str, GuardTreatment]] = {
     Family.WORD: GuardTreatment.MASK,
 }
 NAMES: Final = frozenset({*(family.value for family in Family), *KINDS} - {WORD})
-MIN_WORD: Final = 2  # characters of a word to mask
+_MIN_WORD: Final = 2  # characters of a word to mask
 _WITHOUT_SPACES: Final = "\u2e80"  # scripts from here on divide no words
 
 
@@ -117,8 +118,8 @@ def read_pairs(pairs: Sequence[str]) -> tuple[dict[str, GuardTreatment], tuple[s
         name, sign, told = (part.strip() for part in pair.partition("="))
         if not sign:
             raise UnknownRule(f"'{pair[:40]}' is not a rule. Write kind=treatment, such as personal=mask.")
-        if name == WORD and len(told) < MIN_WORD:
-            raise UnknownRule(f"A word to mask has at least {MIN_WORD} characters.")
+        if name == WORD and len(told) < _MIN_WORD:
+            raise UnknownRule(f"A word to mask has at least {_MIN_WORD} characters.")
         if name == WORD:
             words.append(told)
             continue

@@ -18,7 +18,7 @@ DATA: Final = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
-class SecretRule:
+class _SecretRule:
     """How one kind of secret is written; `guess` names a detector for values that only the words before them give away."""
 
     kind: str
@@ -31,12 +31,12 @@ class SecretRule:
     is_guess: bool = field(default=False)
 
 
-def read_rules(path: Path = DATA / "secrets.toml") -> tuple[SecretRule, ...]:
+def read_rules(path: Path = DATA / "secrets.toml") -> tuple[_SecretRule, ...]:
     """The rules in the order of the file: where two find the same, the first one names it."""
     with path.open("rb") as file:
         rules = tomllib.load(file)["rule"]
     return tuple(
-        SecretRule(
+        _SecretRule(
             rule["kind"],
             rule["label"],
             tuple(rule["words"]),
@@ -94,7 +94,7 @@ def classes(value: str) -> int:
     )
 
 
-def entropy(value: str) -> float:
+def _entropy(value: str) -> float:
     """Shannon entropy of the value's characters, in bits."""
     total = len(value)
     return -sum(n / total * math.log2(n / total) for n in Counter(value).values()) if total else 0.0
@@ -108,50 +108,50 @@ def is_mixed(text: str, start: int, end: int) -> bool:
         and any(c.isupper() for c in value)
         and any(c.isdigit() for c in value)
     )
-    return has_all and entropy(value) >= 3.2
+    return has_all and _entropy(value) >= 3.2
 
 
-def has_letters_and_digits(text: str, start: int, end: int) -> bool:
+def _has_letters_and_digits(text: str, start: int, end: int) -> bool:
     """True for letters and digits in a fair mixture."""
     value = text[start:end]
     digits = sum(c.isdigit() for c in value)
     letters = sum(c.isalpha() for c in value)
-    return digits >= 2 and letters >= 2 and entropy(value) >= 2.8
+    return digits >= 2 and letters >= 2 and _entropy(value) >= 2.8
 
 
-def has_upper_and_lower(text: str, start: int, end: int) -> bool:
+def _has_upper_and_lower(text: str, start: int, end: int) -> bool:
     """True for upper and lower case."""
     value = text[start:end]
     return any(c.islower() for c in value) and any(c.isupper() for c in value)
 
 
-def has_letters(text: str, start: int, end: int) -> bool:
+def _has_letters(text: str, start: int, end: int) -> bool:
     """True for a value that is no word: digits, or both cases, in a high mixture."""
-    return entropy(text[start:end]) >= 3.0 and classes(text[start:end]) >= 3
+    return _entropy(text[start:end]) >= 3.0 and classes(text[start:end]) >= 3
 
 
-def is_no_placeholder(text: str, start: int, end: int) -> bool:
+def _is_no_placeholder(text: str, start: int, end: int) -> bool:
     """True for a value that is not the word `password`, a variable or the like."""
     value = text[start:end].strip("'\"`,;")
     return _PLACEHOLDER.match(value) is None and not is_call(value)
 
 
-def is_url_password(text: str, start: int, end: int) -> bool:
+def _is_url_password(text: str, start: int, end: int) -> bool:
     """True for a password in an address that is no placeholder."""
     value = text[start:end]
     return _PLACEHOLDER.match(value) is None and not value.startswith(("//", "$", "{", "<", "%(", "["))
 
 
-def is_header_value(text: str, start: int, end: int) -> bool:
+def _is_header_value(text: str, start: int, end: int) -> bool:
     """True for a credential in a header: it has a digit or both cases, and is no word."""
     value = text[start:end]
     is_random = any(c.isdigit() for c in value) or (
-        len(value) >= 20 and classes(value) >= 2 and entropy(value) > 3.5
+        len(value) >= 20 and classes(value) >= 2 and _entropy(value) > 3.5
     )
-    return is_random and is_no_placeholder(text, start, end)
+    return is_random and _is_no_placeholder(text, start, end)
 
 
-def has_key_word(text: str, start: int, end: int) -> bool:
+def _has_key_word(text: str, start: int, end: int) -> bool:
     """True if the words before the value speak of a key."""
     return _KEY_WORDS.search(text[max(0, start - 60) : start]) is not None
 
@@ -169,13 +169,13 @@ _CODE = re.compile(
 Check = Callable[[str, int, int], bool]
 CHECKS: Final[dict[str, Check]] = {
     "mixed": is_mixed,
-    "letters-and-digits": has_letters_and_digits,
-    "upper-and-lower": has_upper_and_lower,
-    "letters": has_letters,
-    "not-placeholder": is_no_placeholder,
-    "url-password": is_url_password,
-    "header-value": is_header_value,
-    "key-word": has_key_word,
+    "letters-and-digits": _has_letters_and_digits,
+    "upper-and-lower": _has_upper_and_lower,
+    "letters": _has_letters,
+    "not-placeholder": _is_no_placeholder,
+    "url-password": _is_url_password,
+    "header-value": _is_header_value,
+    "key-word": _has_key_word,
 }
 
 
@@ -215,17 +215,17 @@ _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _WORD_PARTS = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
 
 
-def find_password(text: str) -> Iterator[tuple[int, int]]:
+def _find_password(text: str) -> Iterator[tuple[int, int]]:
     """Spans of values after a word for password that people would call a password."""
     for start, end in _values(_PASSWORD, text):
-        if looks_chosen(text[start:end]):
+        if _looks_chosen(text[start:end]):
             yield start, end
 
 
-def find_secret(text: str) -> Iterator[tuple[int, int]]:
+def _find_secret(text: str) -> Iterator[tuple[int, int]]:
     """Spans of values after a word for key or token that look random."""
     for start, end in _values(_SECRET, text):
-        if looks_random(text[start:end]) and not _PUBLIC.search(text[max(0, start - 40) : start]):
+        if _looks_random(text[start:end]) and not _PUBLIC.search(text[max(0, start - 40) : start]):
             yield start, end
 
 
@@ -242,7 +242,7 @@ def _values(pattern: Pattern, text: str) -> Iterator[tuple[int, int]]:
         if (
             len(value) >= 6
             and not is_filler(value)
-            and is_no_placeholder(text, start, stop)
+            and _is_no_placeholder(text, start, stop)
             and not is_code(value)
         ):
             yield start, stop
@@ -257,27 +257,27 @@ def is_code(value: str) -> bool:
     )
 
 
-def looks_chosen(value: str) -> bool:
+def _looks_chosen(value: str) -> bool:
     """True for what people choose as a password: 8 characters of 3 classes with a digit, or a random value."""
     if _NETWORK_ADDRESS.fullmatch(value):  # "login from 2a02:8109:…"
         return False
     if len(value) >= 8 and classes(value) >= 3 and any(c.isdigit() for c in value):
-        return not is_identifier(value)
-    return looks_random(value)
+        return not _is_identifier(value)
+    return _looks_random(value)
 
 
-def looks_random(value: str) -> bool:
+def _looks_random(value: str) -> bool:
     """True for values that no person would think of: letters and digits in a high mixture."""
     if _UUID.match(value):
         return True
     digits = sum(c.isdigit() for c in value)
     letters = sum(c.isalpha() for c in value)
-    if len(value) < 12 or digits < 2 or letters < 2 or is_identifier(value):
+    if len(value) < 12 or digits < 2 or letters < 2 or _is_identifier(value):
         return False
-    return entropy(value) >= (3.0 if len(value) >= 16 else 3.2)
+    return _entropy(value) >= (3.0 if len(value) >= 16 else 3.2)
 
 
-def is_identifier(value: str) -> bool:
+def _is_identifier(value: str) -> bool:
     """True for names in code and titles: words, joined by signs or capitals, with few digits."""
     words = sum(len(part) for part in _WORD_PARTS.findall(value) if len(part) >= 3)
     signs = sum(c in "_-./:" for c in value)
@@ -287,10 +287,10 @@ def is_identifier(value: str) -> bool:
 
 NEAR_CHARS: Final = 100  # a word that must stand near the value may be this far away
 SURE: Final = 0.95
-LIKELY: Final = 0.85  # the format is common, and a word near it names the provider
+_LIKELY: Final = 0.85  # the format is common, and a word near it names the provider
 GUESSED: Final = 0.6
 _WORDS = Keywords((word, number) for number, rule in enumerate(RULES) for word in rule.words)
-_GUESSES: Final = {"password": find_password, "secret": find_secret}
+_GUESSES: Final = {"password": _find_password, "secret": _find_secret}
 
 
 def find_secrets(text: str) -> list[GuardFinding]:
@@ -325,7 +325,7 @@ def search(text: str) -> list[GuardFinding]:
             confidence = GUESSED
         else:
             spans = [span for span in rule.pattern.spans(text) if holds(rule, text, span)]
-            confidence = LIKELY if rule.near else SURE
+            confidence = _LIKELY if rule.near else SURE
         for span in spans:
             if not _overlaps(span, taken):
                 taken.append(span)
@@ -333,7 +333,7 @@ def search(text: str) -> list[GuardFinding]:
     return found
 
 
-def holds(rule: SecretRule, text: str, span: tuple[int, int]) -> bool:
+def holds(rule: _SecretRule, text: str, span: tuple[int, int]) -> bool:
     """True if what a rule's pattern found is a value and no placeholder, and stands near the right words."""
     start, end = span
     value = text[start:end]

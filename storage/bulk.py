@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Model)
 MAX_ROWS = 256  # rows in one statement; compiling one for 200 rows costs less than running five
 SIZES = (64, 16, 4, 1)  # of smaller statements; few sizes, so that few are compiled
 MIN_BULK_ROWS = 4  # below this, CompiledInsert is faster
-NONE_TYPE = type(None)
+_NONE_TYPE = type(None)
 Columns = Mapping[str, Sequence[Any]]  # values by the columns' attributes, such as `group_id`
 
 
@@ -72,12 +72,12 @@ class ManyInsert(Generic[M]):
             # Compared as JSON text, since 1, 1.0 and true are equal objects.
             is_json = internal_type(field) == "JSONField"
             if is_json:
-                values = adapt_column(field, values, connection)
+                values = _adapt_column(field, values, connection)
             if values.count(values[0]) < count:
-                own[field.column] = values if is_json else adapt_column(field, values, connection)
+                own[field.column] = values if is_json else _adapt_column(field, values, connection)
             elif values[0] is not None:
                 shared[field.column] = (
-                    values[0] if is_json else adapt_column(field, values[:1], connection)[0]
+                    values[0] if is_json else _adapt_column(field, values[:1], connection)[0]
                 )
         if not dialect().assigns_keys:
             return self._insert_all(
@@ -93,7 +93,7 @@ class ManyInsert(Generic[M]):
     def _insert_all(self, own: Columns, shared: Mapping[str, Any], count: int) -> Sequence[int]:
         """Insert the rows in few statements; returns the keys that the database gave them, or 1, 2, …"""
         at, keys = 0, list[int]()
-        for size in statement_sizes(count):
+        for size in _statement_sizes(count):
             keys += self._insert({name: values[at : at + size] for name, values in own.items()}, shared, size)
             at += size
         return keys or range(1, count + 1)
@@ -104,7 +104,7 @@ class ManyInsert(Generic[M]):
             own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
         is_returned = self._key is not None and not dialect().assigns_keys
         returning = self._key.column if self._key is not None and is_returned else ""
-        sql = insert_sql(self._table, tuple(own), tuple(shared), count, returning=returning)
+        sql = _insert_sql(self._table, tuple(own), tuple(shared), count, returning=returning)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
             return [key for (key,) in cursor.fetchall()] if returning else ()
@@ -132,7 +132,7 @@ class ManyInsert(Generic[M]):
                 attributes[field.attname] = getattr(target, field.target_field.attname)
 
 
-def statement_sizes(count: int) -> Iterator[int]:
+def _statement_sizes(count: int) -> Iterator[int]:
     """Split a number of rows into the sizes of the statements."""
     while count > SIZES[0]:
         yield min(count, MAX_ROWS)
@@ -148,12 +148,12 @@ def can_insert_columns() -> bool:
     return connections[DEFAULT_DB_ALIAS].in_atomic_block
 
 
-def adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
+def _adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
     """A column's values in the exact types of the database library, which is slow with any other."""
     kinds = {*map(type, values)}
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
-    kinds -= {NONE_TYPE}
+    kinds -= {_NONE_TYPE}
     if kinds <= {NATIVE_TYPES.get(internal_type(field))}:
         return values
     if kinds == {UUID}:
@@ -164,12 +164,12 @@ def adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence
         # The rows stay alive, so an id is never reused. Empty values of a type are all alike.
         shared = id(value) if value else type(value)
         if shared not in adapted:
-            adapted[shared] = adapt_value(field, value, connection)
+            adapted[shared] = _adapt_value(field, value, connection)
         column.append(adapted[shared])
     return column
 
 
-def adapt_value(field: Any, value: Any, connection: Any) -> Any:
+def _adapt_value(field: Any, value: Any, connection: Any) -> Any:
     """One value as the database library takes it."""
     if value is None:
         return None
@@ -180,7 +180,7 @@ def adapt_value(field: Any, value: Any, connection: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def insert_sql(
+def _insert_sql(
     table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int, *, returning: str = ""
 ) -> str:
     """The INSERT of `count` rows; the shared values are bound once, before those of the rows."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.db import connection
 
 
-class Dialect(Protocol):
+class _Dialect(Protocol):
     """Fragments of SQL, and values as the database takes and returns them."""
 
     ordered_join: str  # a join whose left side the planner shall read first
@@ -42,15 +42,15 @@ class Dialect(Protocol):
         """The timestamp that a statement returned, with its zone."""
 
 
-def dialect() -> Dialect:
+def dialect() -> _Dialect:
     """The dialect of the database in use."""
-    return dialect_of(connection.vendor)
+    return _dialect_of(connection.vendor)
 
 
 @cache
-def dialect_of(vendor: str) -> Dialect:
+def _dialect_of(vendor: str) -> _Dialect:
     """A vendor's dialect, imported once, since every recall and store asks for it."""
-    found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
+    found: _Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
     return found
 
 

@@ -159,7 +159,7 @@ def explain_for(
     visibility = recallable_by(actor, group, narrowing=narrowing)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
         filters = excluding_filters(memory, visibility)
-        reason = f"the filter '{filters[0]}' leaves it out" if filters else why_hidden(memory)
+        reason = f"the filter '{filters[0]}' leaves it out" if filters else _why_hidden(memory)
         return RecallReason(query, None, reason, {}, ())
     if find_left_out([memory], visibility):
         return RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
@@ -180,7 +180,7 @@ def treatment_now(memory: Memory) -> RecallTreatment:
     return recall_treatment(memory.state, memory.trust)
 
 
-def why_hidden(memory: Memory) -> str:
+def _why_hidden(memory: Memory) -> str:
     """Why recall does not consider a memory that no filter leaves out."""
     if treatment_now(memory) is RecallTreatment.HIDE:
         return f"recall hides {memory.trust if memory.state == State.LIVE else memory.state} memories"
@@ -213,13 +213,13 @@ def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
             "operation": entry.operation,
             "actor": entry.actor,
             "via": entry.via,
-            "reason": describe_reason(entry),
+            "reason": _describe_reason(entry),
         }
         for entry in entries[:MAX_LOG_ROWS]
     ]
 
 
-def describe_reason(entry: AuditEntry) -> str:
+def _describe_reason(entry: AuditEntry) -> str:
     """The reason of a log row, and who said that the memory is true from an earlier day, if that changed."""
     payload = entry.payload
     reason = str(payload.get("reason", ""))

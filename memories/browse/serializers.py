@@ -28,13 +28,13 @@ from memories.store.neighbours import Neighbour, NextStep
 from memories.types import Trust
 
 
-def alike_json(memory: Memory) -> dict[str, Any]:
+def _alike_json(memory: Memory) -> dict[str, Any]:
     """Where a memory that says the same is."""
     thread = {"thread": memory.thread.name} if memory.thread else {}
     return {"id": str(memory.id), "group": memory.group.slug} | thread
 
 
-def turn_json(turn: NearTurn) -> dict[str, Any]:
+def _turn_json(turn: NearTurn) -> dict[str, Any]:
     """A turn beside a hit; its text has the speaker if the thread names any."""
     memory = turn.memory
     return {
@@ -48,7 +48,7 @@ def turn_json(turn: NearTurn) -> dict[str, Any]:
     }
 
 
-def conflict_json(conflict: OpenConflict) -> dict[str, Any]:
+def _conflict_json(conflict: OpenConflict) -> dict[str, Any]:
     """An open conflict of a memory: the other memory's id, the value of each, and who verified the other one."""
     shown = {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
     return shown | ({"verified_by": conflict.verified_by} if conflict.verified_by else {})
@@ -56,11 +56,11 @@ def conflict_json(conflict: OpenConflict) -> dict[str, Any]:
 
 Json = dict[str, Any]
 # Stands beside every stored text: whoever shows it to a model fences it first.
-UNTRUSTED: Final = {"untrusted": True}
+_UNTRUSTED: Final = {"untrusted": True}
 WITHHELD = "(withheld: the memory is quarantined)"
 
 
-def content_for(memory: Memory, *, is_person: bool) -> str:
+def _content_for(memory: Memory, *, is_person: bool) -> str:
     """A memory's text; for agents without secrets and hidden characters, and none of a quarantined one."""
     shown = WITHHELD if memory.trust == Trust.QUARANTINED else safe_to_show(memory.content)
     return memory.content if is_person else shown
@@ -78,31 +78,31 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     for name, digits in _ROUNDED:
         body[name] = round(body[name], digits)
     body["id"] = str(body["id"])
-    body["content"] = content_for(memory, is_person=is_person) if text is None else safe_to_show(text)
+    body["content"] = _content_for(memory, is_person=is_person) if text is None else safe_to_show(text)
     if (thread := body["thread"]) is not None:
         body["thread"] = thread.name
     body["label"] = label_of(memory)
-    return body | UNTRUSTED
+    return body | _UNTRUSTED
 
 
-RETURNED: Final = tuple(field for field in RECORD_FIELDS if field.is_returned)
+_RETURNED: Final = tuple(field for field in RECORD_FIELDS if field.is_returned)
 # The keys of a memory in their order. A field of the registry that is not named here follows at the end.
 MEMORY_KEYS: Final = tuple(
     dict.fromkeys(
         (
             "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "label", "tags", "metadata",
             "confidence", "importance", "pinned", "source", "source_ref", "version", "author", "access_count", "valid_from",
-            "valid_to", "created_at", "updated_at", "expires_at", *(field.name for field in RETURNED),
+            "valid_to", "created_at", "updated_at", "expires_at", *(field.name for field in _RETURNED),
         )
     )
 )  # fmt: skip
 # Keys that are no column of that name; memory_json() fills in the label itself.
 _PATHS = {"group": "group.slug", "author": "author_name", "label": "key"}
 _VALUES = attrgetter(*(_PATHS.get(name, name) for name in MEMORY_KEYS))
-_MOMENTS = tuple(field.name for field in RETURNED if isinstance(field.kind, Moment))
+_MOMENTS = tuple(field.name for field in _RETURNED if isinstance(field.kind, Moment))
 _ROUNDED = tuple(
     (field.name, field.kind.digits)
-    for field in RETURNED
+    for field in _RETURNED
     if isinstance(field.kind, Number) and field.kind.digits is not None
 )
 
@@ -111,14 +111,14 @@ def neighbour_json(neighbour: Neighbour, stored: StoreResult) -> Json:
     """A neighbour of a stored text: its cosine, whether it states the same, and what to do about it."""
     return {
         "id": str(neighbour.id),
-        "content": content_for(neighbour.memory, is_person=False),
+        "content": _content_for(neighbour.memory, is_person=False),
         "group": neighbour.memory.group.slug,
         "state": neighbour.memory.state,
         "cosine": round(neighbour.cosine, 4),
         "sameness": neighbour.comparison.sameness.value,
         "why": neighbour.why,
         "next": stored.next_steps.get(neighbour.id, NextStep.NOTHING).value,
-    } | UNTRUSTED
+    } | _UNTRUSTED
 
 
 def stored_json(stored: StoreResult) -> Json:
@@ -141,37 +141,37 @@ def stored_json(stored: StoreResult) -> Json:
     return body | findings_json(stored.findings)
 
 
-def item_json(item: Item) -> Json:
+def _item_json(item: Item) -> Json:
     """One memory of an answer, with its score and label."""
     extra: Json = {"score": item.score, "label": item.label, "is_cut": item.is_cut}
     if item.numbers:
         extra["numbers"] = item.numbers
     if (coming := item.coming) is not None:
-        text = content_for(coming, is_person=False)
+        text = _content_for(coming, is_person=False)
         extra["coming"] = {
             "id": str(coming.id),
             "valid_from": as_json(coming.valid_from),
             "content": text,
-        } | UNTRUSTED
+        } | _UNTRUSTED
     if item.conflicts:
-        extra["conflicts"] = [conflict_json(conflict) for conflict in item.conflicts]
+        extra["conflicts"] = [_conflict_json(conflict) for conflict in item.conflicts]
     if item.also_in:
-        extra["also_in"] = [alike_json(other) for other in item.also_in]
+        extra["also_in"] = [_alike_json(other) for other in item.also_in]
     if item.around:
-        extra["around"] = [turn_json(turn) | UNTRUSTED for turn in item.around]
+        extra["around"] = [_turn_json(turn) | _UNTRUSTED for turn in item.around]
     return memory_json(item.memory, text=item.text) | extra
 
 
 def recall_json(result: RecallResult) -> Json:
     """The result of a recall."""
     body: Json = {
-        "results": [item_json(item) for item in result.items],
+        "results": [_item_json(item) for item in result.items],
         "count": len(result.items),
         "group": result.group,
         "mode": result.mode,
         "abstained": result.abstained,
         "confidence": result.confidence,
-        "nearest": [item_json(item) for item in result.nearest],
+        "nearest": [_item_json(item) for item in result.nearest],
         "degraded": result.degraded,
         "note": result.note,
         "left_out": result.left_out,
@@ -182,11 +182,11 @@ def recall_json(result: RecallResult) -> Json:
     if result.collects:
         body["collects"] = result.collects.value
     if result.relations:
-        body["relations"] = [line_json(line) for line in result.relations]
-    return body | ({"explain": trace_json(result.trace)} if result.trace else {})
+        body["relations"] = [_line_json(line) for line in result.relations]
+    return body | ({"explain": _trace_json(result.trace)} if result.trace else {})
 
 
-def line_json(line: RelationLine) -> Json:
+def _line_json(line: RelationLine) -> Json:
     """A relation as a line, with the ids of its evidence."""
     return {
         "id": str(line.id),
@@ -199,7 +199,7 @@ def line_json(line: RelationLine) -> Json:
     }
 
 
-def trace_json(trace: Trace) -> list[Json]:
+def _trace_json(trace: Trace) -> list[Json]:
     """A trace's steps in order."""
     return [{"step": step.name, **step.detail} for step in trace.steps]
 
@@ -254,8 +254,8 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
         end.trust == Trust.QUARANTINED for end in (statement.subject, statement.object)
     )
     subject, object_ = (
-        {"id": str(end.id), "content": content_for(end, is_person=is_person), "label": label_of(end)}
-        | UNTRUSTED
+        {"id": str(end.id), "content": _content_for(end, is_person=is_person), "label": label_of(end)}
+        | _UNTRUSTED
         for end in (statement.subject, statement.object)
     )
     return {
@@ -304,7 +304,7 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
         "memory": memory_json(inspection.memory, is_person=is_person),
         "recall": inspection.recall_treatment,
         "head": str(inspection.head.id),
-        "versions": [version_json(version, is_person=is_person) for version in inspection.versions],
+        "versions": [_version_json(version, is_person=is_person) for version in inspection.versions],
         "pieces": inspection.pieces,
         "pieces_owed": inspection.pieces_owed,
         "links": [link_json(link) for link in inspection.links],
@@ -312,10 +312,10 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
         "log": list(inspection.log),
         "feedback": {"used": inspection.feedback.used, "wrong": inspection.feedback.wrong},
     }  # fmt: skip
-    return body | ({"why": why_json(inspection.why)} if inspection.why else {})
+    return body | ({"why": _why_json(inspection.why)} if inspection.why else {})
 
 
-def version_json(version: Memory, *, is_person: bool = False) -> Json:
+def _version_json(version: Memory, *, is_person: bool = False) -> Json:
     """A version of a chain: its text, when it was true, and when Loci knew it."""
     known = known_span(version)
     return {
@@ -323,17 +323,17 @@ def version_json(version: Memory, *, is_person: bool = False) -> Json:
         "version": version.version,
         "state": version.state,
         "label": label_of(version),
-        "content": content_for(version, is_person=is_person),
+        "content": _content_for(version, is_person=is_person),
         "valid_from": as_json(version.valid_from),
         "valid_to": as_json(version.valid_to),
         "valid_to_known_at": as_json(version.valid_to_known_at),
         "created_at": as_json(version.created_at),
         "known_from": as_json(known.start),
         "known_to": as_json(known.end),
-    } | UNTRUSTED
+    } | _UNTRUSTED
 
 
-def why_json(why: RecallReason) -> Json:
+def _why_json(why: RecallReason) -> Json:
     """Why a question does or does not return a memory."""
     return {
         "query": why.query,
@@ -348,7 +348,7 @@ def pack_json(pack: ContextPack) -> Json:
     """A context pack: its text, its sections without their texts, and its memories."""
     return {
         "text": pack.text,
-        **UNTRUSTED,
+        **_UNTRUSTED,
         "group": pack.group,
         "sections": [
             {
@@ -373,7 +373,7 @@ def pack_json(pack: ContextPack) -> Json:
                 "why": item.why,
                 "label": item.label,
                 "is_cut": item.is_cut,
-                **UNTRUSTED,
+                **_UNTRUSTED,
             }
             for section in pack.sections
             for item in section.items
@@ -388,7 +388,7 @@ def pack_json(pack: ContextPack) -> Json:
         "mode": pack.mode,
         "degraded": pack.degraded,
         "conflicts": [
-            {"memory": str(id_), **conflict_json(conflict)}
+            {"memory": str(id_), **_conflict_json(conflict)}
             for id_, conflicts in pack.conflicts.items()
             for conflict in conflicts
         ],
@@ -416,7 +416,7 @@ def saved_checkpoint_json(checkpoint: Checkpoint) -> Json:
         "group": checkpoint.group.slug,
         "thread": checkpoint.thread.name if checkpoint.thread else None,
         "state": checkpoint.state,
-        **UNTRUSTED,
+        **_UNTRUSTED,
         "author": checkpoint.author_name,
         "created_at": checkpoint.created_at.isoformat(),
     }

@@ -22,11 +22,11 @@ from memories.embedding.model_id import (
 )
 from memories.embedding.session import OnnxSession, TextTokenizer, TokenSpan, Vectors
 
-SENTENCE_ENDS: Final = frozenset(".!?…。！？")
+_SENTENCE_ENDS: Final = frozenset(".!?…。！？")
 # Closing marks that may come between a sentence's end and the white space after it.
-CLOSERS: Final = "\"'”’)]»」』"
+_CLOSERS: Final = "\"'”’)]»」』"
 # Tokens; a smaller window has too little context.
-MIN_WINDOW: Final = 16
+_MIN_WINDOW: Final = 16
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Window:
     tokens: int
 
 
-class CutQuality(IntEnum):
+class _CutQuality(IntEnum):
     """How good a cut between two tokens is; higher is better."""
 
     INSIDE_WORD = 0
@@ -54,8 +54,8 @@ def split_text(text: str, tokenizer: TextTokenizer, *, window: int, overlap: int
 
     A text that fits is one window. White space belongs to the window before it.
     """
-    if window < MIN_WINDOW:
-        raise ValueError(f"A window of {window} tokens is too small; at least {MIN_WINDOW} are needed.")
+    if window < _MIN_WINDOW:
+        raise ValueError(f"A window of {window} tokens is too small; at least {_MIN_WINDOW} are needed.")
     count = tokenizer.count(text)  # takes a third of the time of the tokens' offsets
     if count <= window:
         return [Window(0, len(text), count)]
@@ -64,14 +64,14 @@ def split_text(text: str, tokenizer: TextTokenizer, *, window: int, overlap: int
     overlap = min(max(overlap, 0), window // 2 - 1)
     windows, first, stop = list[Window](), 0, 0
     while stop < len(tokens):
-        stop, found = fit_window(text, tokens, tokenizer, first, window)
+        stop, found = _fit_window(text, tokens, tokenizer, first, window)
         windows.append(found)
         if stop < len(tokens):
-            first = find_next_start(text, tokens, first, stop, overlap)
+            first = _find_next_start(text, tokens, first, stop, overlap)
     return windows
 
 
-def fit_window(
+def _fit_window(
     text: str, tokens: list[TokenSpan], tokenizer: TextTokenizer, first: int, window: int
 ) -> tuple[int, Window]:
     """The window from token `first` on, with the index of the token after it."""
@@ -81,7 +81,7 @@ def fit_window(
         end = tokens[stop].start if stop < len(tokens) else len(text)
         return Window(start, end, tokenizer.count(text[start:end]))
 
-    stop = find_stop(text, tokens, first, window)
+    stop = _find_stop(text, tokens, first, window)
     found = window_until(stop)
     while found.tokens > window and stop > first + 1:
         # The rest of a word cut in two is tokenized differently; drop the excess tokens.
@@ -90,34 +90,36 @@ def fit_window(
     return stop, found
 
 
-def find_stop(text: str, tokens: list[TokenSpan], first: int, window: int) -> int:
+def _find_stop(text: str, tokens: list[TokenSpan], first: int, window: int) -> int:
     """The best cut in the second half of the window; of equal ones the last."""
     last = first + window
     if last >= len(tokens):
         return len(tokens)
     return max(
-        range(first + window // 2, last + 1), key=lambda index: (cut_quality(text, tokens, index), index)
+        range(first + window // 2, last + 1), key=lambda index: (_cut_quality(text, tokens, index), index)
     )
 
 
-def find_next_start(text: str, tokens: list[TokenSpan], first: int, stop: int, overlap: int) -> int:
+def _find_next_start(text: str, tokens: list[TokenSpan], first: int, stop: int, overlap: int) -> int:
     """The best start of the next window within the overlap; of equal ones the first, which repeats more."""
     places = range(max(first + 1, stop - overlap), max(first + 2, stop)) if overlap else (stop,)
-    return max(places, key=lambda index: (min(cut_quality(text, tokens, index), CutQuality.SENTENCE), -index))
+    return max(
+        places, key=lambda index: (min(_cut_quality(text, tokens, index), _CutQuality.SENTENCE), -index)
+    )
 
 
-def cut_quality(text: str, tokens: list[TokenSpan], index: int) -> CutQuality:
+def _cut_quality(text: str, tokens: list[TokenSpan], index: int) -> _CutQuality:
     """Quality of a cut before the token."""
     before, after = tokens[index - 1], tokens[index]
     gap = text[before.end : after.start]
     if "\n" in gap:
-        return CutQuality.PARAGRAPH if gap.count("\n") > 1 else CutQuality.LINE
-    ending = text[max(0, before.end - 3) : before.end].rstrip(CLOSERS)
-    if ending and ending[-1] in SENTENCE_ENDS and (gap or ending[-1] in "。！？"):
-        return CutQuality.SENTENCE
+        return _CutQuality.PARAGRAPH if gap.count("\n") > 1 else _CutQuality.LINE
+    ending = text[max(0, before.end - 3) : before.end].rstrip(_CLOSERS)
+    if ending and ending[-1] in _SENTENCE_ENDS and (gap or ending[-1] in "。！？"):
+        return _CutQuality.SENTENCE
     if gap:
-        return CutQuality.SPACE
-    return CutQuality.INSIDE_WORD if before.word == after.word else CutQuality.WORD
+        return _CutQuality.SPACE
+    return _CutQuality.INSIDE_WORD if before.word == after.word else _CutQuality.WORD
 
 
 def resolved_future(vector: Vectors) -> Future[Vectors]:
@@ -172,10 +174,10 @@ class QueryVectorCache:
 
 
 # Measured on CPU: 8 texts of similar length per run are fastest; larger batches exceed the CPU cache.
-BATCH_TEXTS: Final = 8
+_BATCH_TEXTS: Final = 8
 # Padding included. The largest run sets the process's peak memory: 2,048 used 210 MB more and was no faster.
-BATCH_TOKENS: Final = 1024
-SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
+_BATCH_TOKENS: Final = 1024
+_SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
 
 
 class Encoder:
@@ -277,15 +279,15 @@ class Encoder:
         Raises:
             ValueError: `reserve` leaves less than 16 tokens.
         """
-        window = self.max_tokens - SPECIAL_TOKENS - reserve
+        window = self.max_tokens - _SPECIAL_TOKENS - reserve
         return split_text(text, self._tokenizer, window=window, overlap=overlap)
 
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
         """Windows of each text, as split() with the text's own value of `reserves`."""
-        limits = [self.max_tokens - SPECIAL_TOKENS - reserve for reserve in reserves]
+        limits = [self.max_tokens - _SPECIAL_TOKENS - reserve for reserve in reserves]
         return [
             [Window(0, len(text), count)]
-            if count <= limit and limit >= MIN_WINDOW
+            if count <= limit and limit >= _MIN_WINDOW
             else self.split(text, reserve=reserve)
             for text, count, limit, reserve in zip(
                 texts, self._tokenizer.counts(texts), limits, reserves, strict=True
@@ -320,7 +322,7 @@ def plan_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     batch: list[int] = []
     widest = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batch and (len(batch) == BATCH_TEXTS or widest * (len(batch) + 1) > BATCH_TOKENS):
+        if batch and (len(batch) == _BATCH_TEXTS or widest * (len(batch) + 1) > _BATCH_TOKENS):
             yield batch
             batch = []
         widest = widest if batch else lengths[index]

@@ -116,7 +116,7 @@ def sha256_of(path: Path) -> str:
 # Weights in half precision stay above 0.999999. Our 8-bit graph reaches 0.9994 for the first sentence and 0.9945 for the
 # shortest text ("ok"); a graph with one scale for all tokens only 0.992 and 0.967.
 MIN_COSINE: Final = 0.99
-MIN_FIRST_COSINE: Final = 0.9993  # an 8-bit graph with exact sums reaches 0.99941 on every processor
+_MIN_FIRST_COSINE: Final = 0.9993  # an 8-bit graph with exact sums reaches 0.99941 on every processor
 
 _SENTENCES: Final = Path(__file__).with_name("reference.json")
 _VECTORS: Final = Path(__file__).with_name("reference.npy")
@@ -147,7 +147,7 @@ def lowest_cosine(encoder: Encoder, *, sentences: int | None = None) -> float:
 WAIT_S = 3.0  # how long a recall waits while the model loads
 
 
-def call_c_library(function: str, *arguments: int) -> None:
+def _call_c_library(function: str, *arguments: int) -> None:
     """Call a C library function with integer arguments, if it exists."""
     with suppress(
         OSError, AttributeError, TypeError
@@ -174,7 +174,7 @@ class ModelStatus:
     detail: str
 
 
-class ModelLoader:
+class _ModelLoader:
     """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes."""
 
     def __init__(self, folder: ModelFolder, *, threads: int) -> None:
@@ -256,7 +256,7 @@ def folder_status(folder: ModelFolder) -> ModelStatus:
     if folder.stamp() is None:
         return status
     try:
-        manifest = read_usable_manifest(folder)
+        manifest = _read_usable_manifest(folder)
     except (OSError, ValueError) as error:
         return replace(status, state="failed", detail=str(error))
     return replace(status, state="installed", precision=manifest.precision, detail=f"from {manifest.source}")
@@ -269,20 +269,20 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         ValueError: truncated files, another model, or other vectors.
         OSError: a file cannot be read.
     """
-    read_usable_manifest(folder)
+    _read_usable_manifest(folder)
     tokenizer = TextTokenizer(folder.tokenizer)
     for exact_sums in (False, True):  # without VNNI, an x86 processor's fast sums of bytes may overflow
         session = OnnxSession(folder.graph, exact_sums=exact_sums)
         encoder = Encoder(tokenizer, session, threads=threads, query_cache=query_cache)
         # Also warms up the session: the first run allocates memory.
-        if (cosine := lowest_cosine(encoder, sentences=1)) >= MIN_FIRST_COSINE:
+        if (cosine := lowest_cosine(encoder, sentences=1)) >= _MIN_FIRST_COSINE:
             # Reading the weights frees tens of MB, which the C library would keep.
-            call_c_library("malloc_trim", 0)
+            _call_c_library("malloc_trim", 0)
             return encoder
     raise ValueError(f"The model's vectors differ from the reference: cosine {cosine:.6f}.")
 
 
-def read_usable_manifest(folder: ModelFolder) -> ModelManifest:
+def _read_usable_manifest(folder: ModelFolder) -> ModelManifest:
     """The manifest of a complete model of this version.
 
     Raises:
@@ -297,20 +297,20 @@ def read_usable_manifest(folder: ModelFolder) -> ModelManifest:
     return manifest
 
 
-_loaders: dict[Path, ModelLoader] = {}
+_loaders: dict[Path, _ModelLoader] = {}
 
 if hasattr(os, "register_at_fork"):
     # A fork copies neither the loading thread nor the workers: the child loads its own.
     os.register_at_fork(after_in_child=_loaders.clear)
 
 
-def current_loader() -> ModelLoader:
+def _current_loader() -> _ModelLoader:
     """The process's loader of the model under the home folder."""
     folder = model_folder(settings.LOCI.home)
     options = settings.LOCI.embedding
     # Two threads may each create one; `setdefault` keeps a single one, and nothing is loaded before `start`.
     return _loaders.get(folder.path) or _loaders.setdefault(
-        folder.path, ModelLoader(folder, threads=options.threads)
+        folder.path, _ModelLoader(folder, threads=options.threads)
     )
 
 
@@ -324,7 +324,7 @@ def get_encoder(*, timeout_s: float | None = None) -> Encoder:
         ModelUnavailable: not installed, failed to load, or still loading; the hint names the command to run.
     """
     wait_s = WAIT_S if timeout_s is None else timeout_s
-    return current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
+    return _current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
 
 
 def configured_model_id() -> str:
@@ -335,11 +335,11 @@ def configured_model_id() -> str:
 def warm_up() -> None:
     """Start loading in a background thread and return at once; never raises."""
     try:
-        current_loader().start()
+        _current_loader().start()
     except Exception as error:  # a server also starts without its model
         logger.warning("The embedding model cannot be loaded: %s", error)
 
 
 def model_status() -> ModelStatus:
     """State of the model in this process, without loading it."""
-    return current_loader().status()
+    return _current_loader().status()

@@ -17,12 +17,12 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 # Increased when the text embedded for a memory is composed differently.
-TEXT_RECIPE: Final = "r1"
+_TEXT_RECIPE: Final = "r1"
 
 # Name @ revision / window / pooling / recipe. Not a file's hash: fp32 and fp16 weights produce the same vectors, and
 # 8-bit ones are so close (cosine 0.9992) that both kinds are compared with each other.
 _BEFORE_WINDOW: Final = f"{NAME}@{REVISION[:8]}/"
-_AFTER_WINDOW: Final = f"/mean/{TEXT_RECIPE}"
+_AFTER_WINDOW: Final = f"/mean/{_TEXT_RECIPE}"
 MODEL_ID: Final = f"{_BEFORE_WINDOW}{MAX_TOKENS}{_AFTER_WINDOW}"
 
 

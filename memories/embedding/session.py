@@ -55,14 +55,14 @@ class TokenCounts:
         return known
 
 
-def is_countable_by_words(config: dict[str, Any]) -> bool:
+def _is_countable_by_words(config: dict[str, Any]) -> bool:
     """True if the tokenizer of this configuration splits texts as described above."""
     kinds = [(config[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer")]
     special = [token["content"] for token in config["added_tokens"]]
     return kinds == ["BertNormalizer", "BertPreTokenizer"] and all(word.startswith("[") for word in special)
 
 
-LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class TextTokenizer:
 
     @cached_property
     def _counter(self) -> Callable[[Sequence[str]], list[int]]:
-        if not is_countable_by_words(json.loads(self._tokenizer.to_str())):
+        if not _is_countable_by_words(json.loads(self._tokenizer.to_str())):
             return self._count_all
         return TokenCounts(self._count_all, self._count_words).counts
 
@@ -133,12 +133,12 @@ class TextTokenizer:
 
 def _encodable(text: str) -> str:
     """The text with lone surrogates, which UTF-8 cannot encode, replaced at equal length: the offsets stay valid."""
-    return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 Vectors = npt.NDArray[np.float32]
 
-KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
 class OnnxSession:
@@ -168,11 +168,11 @@ class OnnxSession:
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
         )
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        if not {"input_ids", "attention_mask"} <= self._inputs <= KNOWN_INPUTS:
+        if not {"input_ids", "attention_mask"} <= self._inputs <= _KNOWN_INPUTS:
             raise ValueError(
                 f"The graph does not have a sentence encoder's inputs, but {sorted(self._inputs)}."
             )
-        self._output, self._is_pooled = choose_output(self._session)
+        self._output, self._is_pooled = _choose_output(self._session)
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         """Encode one batch of token ids, padded to its longest row: float32[n, 384], unit length."""
@@ -186,7 +186,7 @@ class OnnxSession:
         return normalize(output if self._is_pooled else pool_mean(output, mask))
 
 
-def choose_output(session: Any) -> tuple[str, bool]:
+def _choose_output(session: Any) -> tuple[str, bool]:
     """Name of the output, and whether it is pooled; without a pooled output the hidden states are pooled here."""
     outputs = {len(entry.shape): entry.name for entry in reversed(session.get_outputs())}
     if 2 in outputs:

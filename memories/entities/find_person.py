@@ -32,7 +32,7 @@ def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
     if (memory := find_named(actor, wanted)) is not None:
         return memory
     name = clean_line(str(wanted), field="id", max_chars=MAX_NAME_CHARS)
-    found = find_entities(actor, name) if name else []
+    found = _find_entities(actor, name) if name else []
     if not found:
         raise InvalidInput(
             f"'{name[:60]}' is not a memory id, and no entity has this name."
@@ -49,7 +49,7 @@ def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
     return found[0]
 
 
-def find_entities(actor: Actor, name: str) -> list[Memory]:
+def _find_entities(actor: Actor, name: str) -> list[Memory]:
     """The live entities of a name that the actor may see, oldest first."""
     aliases = EntityAlias.objects.filter(fold=fold(name)[:MAX_NAME_CHARS]).select_related("memory")
     heads = {head.key for head in heads_of([alias.memory for alias in aliases]).values()}
@@ -62,7 +62,7 @@ MAX_NAME_CHARS: Final = 200
 
 
 @dataclass(frozen=True)
-class PersonMention:
+class _PersonMention:
     """A version of a memory that names somebody, and where."""
 
     memory: Memory
@@ -73,7 +73,7 @@ class PersonMention:
 class PersonMentions:
     """All mentions, oldest first, checkpoints that name the person, and other places as text."""
 
-    memories: tuple[PersonMention, ...]
+    memories: tuple[_PersonMention, ...]
     checkpoints: tuple[Checkpoint, ...]
     others: tuple[str, ...] = ()
 
@@ -95,8 +95,8 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
     visible = Memory.objects.filter(as_q(listed_by(actor, None))).select_related("group", "thread")
     aliases = EntityAlias.objects.filter(fold=fold(name), memory__in=visible.order_by().values("key"))
     entities = set(aliases.values_list("memory", flat=True))
-    related = relation_ends(entities)
-    mentions = list[PersonMention]()
+    related = _relation_ends(entities)
+    mentions = list[_PersonMention]()
     for memory in visible.order_by("key").iterator(500):
         where = [*places(memory, pattern)]
         if memory.root_key in entities:
@@ -104,8 +104,8 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
         elif memory.root_key in related:
             where.append("relation")
         if where:
-            mentions.append(PersonMention(memory, tuple(where)))
-    checkpoints = tuple(find_checkpoints(actor, pattern))
+            mentions.append(_PersonMention(memory, tuple(where)))
+    checkpoints = tuple(_find_checkpoints(actor, pattern))
     return PersonMentions(tuple(mentions), checkpoints, find_mentions(actor, pattern))
 
 
@@ -122,13 +122,13 @@ def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:
     return (part for part, text in parts.items() if text and pattern.search(fold(text)))
 
 
-def relation_ends(entities: set[int]) -> set[int]:
+def _relation_ends(entities: set[int]) -> set[int]:
     """The roots of the memories at the other end of these entities' relations."""
     rows = Relation.objects.filter(Q(subject__in=entities) | Q(object__in=entities))
     return {end for pair in rows.values_list("subject", "object") for end in pair} - entities
 
 
-def find_checkpoints(actor: Actor, pattern: re.Pattern[str]) -> list[Checkpoint]:
+def _find_checkpoints(actor: Actor, pattern: re.Pattern[str]) -> list[Checkpoint]:
     """The checkpoints of readable groups that name the person."""
     rows = (
         Checkpoint.objects.select_related("group").annotate(text=Cast("state", TextField())).order_by("key")

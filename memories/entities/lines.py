@@ -16,8 +16,8 @@ from memories.queries.quoting import Marked, wrap
 from memories.search.query_terms import STOP_WORDS, words
 from relations.models import Relation
 
-MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
-MAX_EVIDENCE_NAMED: Final = 3
+_MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
+_MAX_EVIDENCE_NAMED: Final = 3
 
 
 class RelationEnds(NamedTuple):
@@ -76,7 +76,7 @@ class RelationLine:
 
     def show(self, group: str) -> str:
         """The line with its date and trust for an answer about this group."""
-        proofs = ", ".join(short_id(id_) for id_ in self.evidence[:MAX_EVIDENCE_NAMED])
+        proofs = ", ".join(short_id(id_) for id_ in self.evidence[:_MAX_EVIDENCE_NAMED])
         details = [
             f"{self.since:%Y-%m-%d}",
             f"by {self.author}",
@@ -127,7 +127,7 @@ def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
 def shorten(text: str) -> str:
     """The first words of a text on one line."""
     words = text.split()
-    return " ".join(words) if len(words) <= MAX_END_WORDS else f"{first_words(text, MAX_END_WORDS)} …"
+    return " ".join(words) if len(words) <= _MAX_END_WORDS else f"{first_words(text, _MAX_END_WORDS)} …"
 
 
 def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationEnds]:
@@ -143,7 +143,7 @@ def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationE
 
 
 # The verb that a word of a question asks for.
-ASKED_AS: Final = {
+_ASKED_AS: Final = {
     word: verb
     for verb, asking in parse_mapping(read_sections("predicate_words")["asked as"]).items()
     for word in asking.split()
@@ -155,18 +155,18 @@ MIN_STEM_CHARS = 3
 def predicate_forms(text: str) -> frozenset[str]:
     """What the words of a question have in common with the predicates that they ask for."""
     found = words(text)
-    verbs = [ASKED_AS[word] for word in found if word in ASKED_AS]
-    return frozenset(forms_of_words([*found, *verbs]))
+    verbs = [_ASKED_AS[word] for word in found if word in _ASKED_AS]
+    return frozenset(_forms_of_words([*found, *verbs]))
 
 
 def matches_predicate(predicate: str, forms: Collection[str]) -> bool:
     """Whether predicate_forms() of a question contain a content word of the predicate ("works_at": work)."""
     content = [word for word in predicate.split("_") if word and word not in STOP_WORDS]
-    verbs = [ASKED_AS[word] for word in content if word in ASKED_AS]
-    return not forms_of_words([*content, *verbs]).isdisjoint(forms)
+    verbs = [_ASKED_AS[word] for word in content if word in _ASKED_AS]
+    return not _forms_of_words([*content, *verbs]).isdisjoint(forms)
 
 
-def forms_of_words(each: Iterable[str]) -> set[str]:
+def _forms_of_words(each: Iterable[str]) -> set[str]:
     """The roots and verb stems of words."""
     return {form for word in each for form in (root(word), verb_stem(word))}
 

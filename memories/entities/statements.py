@@ -117,11 +117,11 @@ def visible_keys(actor: Actor, keys: set[int]) -> set[int]:
     return set(rows.values_list("key", flat=True))
 
 
-MAX_EDGES = 60  # relations, and as many links; a larger picture is unreadable
+_MAX_EDGES = 60  # relations, and as many links; a larger picture is unreadable
 
 
 @dataclass(frozen=True)
-class GraphNode:
+class _GraphNode:
     """A chain's current version; `main` marks the memory in the middle."""
 
     memory: Memory
@@ -129,7 +129,7 @@ class GraphNode:
 
 
 @dataclass(frozen=True)
-class GraphEdge:
+class _GraphEdge:
     """A relation or a link between two nodes, by their memories' ids; `kind` is `relation` or the link's kind."""
 
     id: UUID
@@ -143,28 +143,30 @@ class GraphEdge:
 class Neighbourhood:
     """The nodes, the main one first, and the edges between them."""
 
-    nodes: tuple[GraphNode, ...]
-    edges: tuple[GraphEdge, ...]
+    nodes: tuple[_GraphNode, ...]
+    edges: tuple[_GraphEdge, ...]
 
 
 def find_neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
     """The visible graph one step around a memory; a fixed number of queries."""
-    statements = statements_around(actor, memory, limit=MAX_EDGES)
+    statements = statements_around(actor, memory, limit=_MAX_EDGES)
     links = undismissed_links(actor, memory)
     ends = [end for link in links for end in (link.source, link.target)]
     heads = heads_of([memory, *ends])
     main = heads[memory.key]
-    nodes_by_key = {main.key: GraphNode(main, main=True)}
-    edges = list[GraphEdge]()
+    nodes_by_key = {main.key: _GraphNode(main, main=True)}
+    edges = list[_GraphEdge]()
     for relation, subject, object_ in ((each.relation, each.subject, each.object) for each in statements):
-        nodes_by_key |= {end.key: GraphNode(end) for end in (subject, object_) if end.key not in nodes_by_key}
-        edges.append(GraphEdge(relation.id, subject.id, object_.id, "relation", relation.predicate))
+        nodes_by_key |= {
+            end.key: _GraphNode(end) for end in (subject, object_) if end.key not in nodes_by_key
+        }
+        edges.append(_GraphEdge(relation.id, subject.id, object_.id, "relation", relation.predicate))
     for link in links:
         source, target = heads[link.source_id], heads[link.target_id]
         if source.key == target.key:
             continue
-        nodes_by_key |= {end.key: GraphNode(end) for end in (source, target) if end.key not in nodes_by_key}
-        edges.append(GraphEdge(link.id, source.id, target.id, link.kind, link.kind))
+        nodes_by_key |= {end.key: _GraphNode(end) for end in (source, target) if end.key not in nodes_by_key}
+        edges.append(_GraphEdge(link.id, source.id, target.id, link.kind, link.kind))
     visible = visible_keys(actor, set(nodes_by_key))
     ids = {node.memory.id for key, node in nodes_by_key.items() if key in visible}
     nodes = tuple(node for key, node in nodes_by_key.items() if key in visible)
@@ -175,6 +177,6 @@ def undismissed_links(actor: Actor, memory: Memory) -> list[Link]:
     """The newest links of the chain that are not dismissed and have a visible other end."""
     root = memory.root_key
     rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:MAX_EDGES])
+    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:_MAX_EDGES])
     seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
     return [link for link in links if {link.source_id, link.target_id} <= seen]

@@ -100,20 +100,20 @@ def read_claims(text: str) -> tuple[Claim, ...]:
     sentences = [part for part in _SENTENCE_END.split(text[:4_000]) if part.strip()][:MAX_SENTENCES]
     claims = []
     for number, sentence in enumerate(sentences):
-        words = [] if sentence.rstrip().endswith("?") or "|" in sentence else normalize_words(sentence)
+        words = [] if sentence.rstrip().endswith("?") or "|" in sentence else _normalize_words(sentence)
         refers_back = number > 0 and words and words[0].norm in _PRONOUNS
         if 1 < len(words) <= MAX_WORDS and not refers_back:
-            claims.append(parse_claim(words))
+            claims.append(_parse_claim(words))
     return tuple(claims)
 
 
-def normalize_words(sentence: str) -> list[Word]:
+def _normalize_words(sentence: str) -> list[Word]:
     """Words as they are compared: short forms expanded, articles and fillers dropped, verbs without their s."""
     for pattern, instead in _PHRASES:
         sentence = pattern.sub(instead, sentence)
     words: list[Word] = []
-    for raw in expand_colon(sentence.split()):
-        words += split_short_form(raw)
+    for raw in _expand_colon(sentence.split()):
+        words += _split_short_form(raw)
     kept: list[Word] = []
     is_definite = False
     for at, word in enumerate(words):
@@ -123,10 +123,10 @@ def normalize_words(sentence: str) -> list[Word]:
         elif word.raw.casefold() not in _FILLERS:
             kept.append(replace(word, is_definite=True) if is_definite else word)
             is_definite = False
-    return join_quantities(kept)
+    return _join_quantities(kept)
 
 
-def expand_colon(raws: list[str]) -> list[str]:
+def _expand_colon(raws: list[str]) -> list[str]:
     """Turn "timeout: 30 s" into "timeout is 30 s" and drop a label such as "Decision: …"."""
     for at, raw in enumerate(raws[:5]):
         if raw.endswith(":"):
@@ -137,7 +137,7 @@ def expand_colon(raws: list[str]) -> list[str]:
     return raws
 
 
-def split_short_form(raw: str) -> list[Word]:
+def _split_short_form(raw: str) -> list[Word]:
     """The words that one written word stands for: "isn't" is two, a mark alone is none."""
     bare = raw.strip(_EDGES).rstrip(".:?").replace("’", "'")
     if not bare:
@@ -170,7 +170,7 @@ def singular(word: str) -> str:
     return ALIASES.get(word, word)
 
 
-def join_quantities(words: list[Word]) -> list[Word]:
+def _join_quantities(words: list[Word]) -> list[Word]:
     """Join a number with its unit, and the parts of a date, into one word each."""
     joined: list[Word] = []
     at = 0
@@ -186,14 +186,14 @@ def join_quantities(words: list[Word]) -> list[Word]:
     return joined
 
 
-def parse_claim(words: list[Word]) -> Claim:
+def _parse_claim(words: list[Word]) -> Claim:
     """The claim that the words make: split at the first known predicate."""
     norms = [w.norm for w in words]
     marks = frozenset(mark for mark, signs in (("vague", _VAGUE), ("adding", _ADDING)) if signs & set(norms))
     is_denied = norms.count("not") % 2 == 1
     time = "past" if _PAST & set(norms) else "future" if _FUTURE & set(norms) else "present"
     words = [w for w in words if w.norm not in ("not", "do", "formerly")]
-    found = find_predicate(words)
+    found = _find_predicate(words)
     if found is None:
         return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks)
     start, length, name, takes = found
@@ -201,7 +201,7 @@ def parse_claim(words: list[Word]) -> Claim:
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 
-class FoundPredicate(NamedTuple):
+class _FoundPredicate(NamedTuple):
     """A predicate in a sentence: the index of its first word, its number of words, its name and how many objects it takes."""
 
     start: int
@@ -210,13 +210,13 @@ class FoundPredicate(NamedTuple):
     takes: Takes
 
 
-def find_predicate(words: Sequence[Word]) -> FoundPredicate | None:
+def _find_predicate(words: Sequence[Word]) -> _FoundPredicate | None:
     """The first known predicate.
 
     A noun that looks like a predicate gives way to a later verb.
     """
     norms = [w.norm for w in words]
-    noun: FoundPredicate | None = None
+    noun: _FoundPredicate | None = None
     for start, norm in enumerate(norms):
         if norm not in _PREDICATE_BEGINS:
             continue
@@ -224,15 +224,15 @@ def find_predicate(words: Sequence[Word]) -> FoundPredicate | None:
             found = PREDICATES.get(tuple(norms[start : start + length]))
             if found is None or len(norms[start : start + length]) != length:
                 continue
-            predicate = FoundPredicate(start, length, *found)
-            if not is_noun(words, start, length):
+            predicate = _FoundPredicate(start, length, *found)
+            if not _is_noun(words, start, length):
                 return predicate
             noun = noun or predicate
             break
     return noun
 
 
-def is_noun(words: Sequence[Word], start: int, length: int) -> bool:
+def _is_noun(words: Sequence[Word], start: int, length: int) -> bool:
     """True if the words that look like a predicate are a noun: "the lead of ops is", "deploys happen"."""
     word = words[start]
     if length > 1 or word.norm in ("is", "has"):

@@ -15,7 +15,7 @@ class Takes(Enum):
     MANY = "many"  # speaks, likes, has: only another number is another claim
 
 
-def read_predicates() -> dict[tuple[str, ...], tuple[str, Takes]]:
+def _read_predicates() -> dict[tuple[str, ...], tuple[str, Takes]]:
     """Name and number of objects of each predicate, by the words of its wordings."""
     found = {}
     for section, lines in read_sections("predicates").items():
@@ -28,7 +28,7 @@ def read_predicates() -> dict[tuple[str, ...], tuple[str, Takes]]:
 
 
 # Each wording as normalised by read_claims(): no articles, verbs without the s of the third person.
-PREDICATES: Final = read_predicates()
+PREDICATES: Final = _read_predicates()
 
 _THINGS: Final = read_sections("things")
 # Things that exclude each other in most places; the words as read_claims() normalises them.

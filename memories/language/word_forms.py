@@ -78,8 +78,8 @@ def bearing_words(folded: str) -> list[str]:
     ]
 
 
-MIN_LETTERS = 4  # shorter words resemble too many others
-TWO_EDITS_FROM = 6  # letters
+_MIN_LETTERS = 4  # shorter words resemble too many others
+_TWO_EDITS_FROM = 6  # letters
 PREFIX_LETTERS = 3  # similar words are looked up by their first letters
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Roughly the endings that the index strips; a typed word is compared with and without them.
@@ -88,12 +88,12 @@ ENDINGS = ("ing", "ed", "es", "s", "e", "ly", "ion")
 
 def is_long(word: str) -> bool:
     """True if the word is long enough to tell a typing error from another word."""
-    return len(word) >= MIN_LETTERS and word.isalpha()
+    return len(word) >= _MIN_LETTERS and word.isalpha()
 
 
 def allowed_edits(word: str) -> int:
     """Maximum edit distance of a correction."""
-    return 2 if len(word) >= TWO_EDITS_FROM else 1
+    return 2 if len(word) >= _TWO_EDITS_FROM else 1
 
 
 def early_edits(word: str) -> list[str]:
@@ -112,7 +112,7 @@ def early_edits(word: str) -> list[str]:
 
 def nearest(word: str, terms: Iterable[str], *, edits: int) -> list[str]:
     """Terms within `edits` of the word or of a form without its ending, nearest first."""
-    forms = {word, *(strip_ending(word, ending) for ending in ENDINGS)}
+    forms = {word, *(_strip_ending(word, ending) for ending in ENDINGS)}
     found = [(min(distance(form, term, most=edits) for form in forms), term) for term in terms]
     return [term for far, term in sorted(found) if far <= edits]
 
@@ -141,16 +141,16 @@ def is_like(word: str, other: str) -> bool:
     if other[:PREFIX_LETTERS] != word[:PREFIX_LETTERS] or len(other) < len(word) - edits:
         return False
     # The beginnings of short words resemble too many others.
-    begun = other[: len(word)] if len(word) >= TWO_EDITS_FROM else other
+    begun = other[: len(word)] if len(word) >= _TWO_EDITS_FROM else other
     return min(distance(word, other, most=edits), distance(word, begun, most=edits)) <= edits
 
 
-def strip_ending(word: str, ending: str) -> str:
+def _strip_ending(word: str, ending: str) -> str:
     """The word as the index may have stemmed it: without the ending, or with a final y as i."""
     stem = word.removesuffix(ending)
-    if word.endswith("y") and len(word) > MIN_LETTERS:
+    if word.endswith("y") and len(word) > _MIN_LETTERS:
         return word[:-1] + "i"
-    return stem if len(stem) >= MIN_LETTERS - 1 else word
+    return stem if len(stem) >= _MIN_LETTERS - 1 else word
 
 
 ROOT_CHARS = 5
@@ -184,8 +184,8 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل")
 _ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
-MAX_RUN_PARTS = 6  # parts of an identifier that are joined
-MAX_IDENTIFIER_CHARS = 200  # a longer run without a space is data (Base64), slow to split, and not a name
+_MAX_RUN_PARTS = 6  # parts of an identifier that are joined
+_MAX_IDENTIFIER_CHARS = 200  # a longer run without a space is data (Base64), slow to split, and not a name
 MIN_STEM_CHARS = 3  # Arabic letters; two are not a word
 
 
@@ -196,10 +196,10 @@ def forms_of(text: str) -> str:
 
 def list_forms(text: str) -> list[str]:
     """Other forms, in the order of their words. All consist of letters and digits only."""
-    found = identifier_forms(text)
+    found = _identifier_forms(text)
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
-        found += symbol_forms(plain)
+        found += _symbol_forms(plain)
         found += [form for run in _RUN.findall(plain) for form in letter_pairs(run)]
         found += [
             form
@@ -213,7 +213,7 @@ def list_forms(text: str) -> list[str]:
 def query_forms(text: str) -> list[str]:
     """Forms for parts of a query that plain words miss: `C++` → cplusplus, 部署端 → 部署 署端, 口 → 口* (a prefix)."""
     plain = unicodedata.normalize("NFKC", text)
-    found = [*_signed_names(text), *symbol_forms(plain)]
+    found = [*_signed_names(text), *_symbol_forms(plain)]
     for run in _RUN.findall(plain):
         letters = letter_pairs(run)
         found += letters[:-1] or [f"{letter}*" for letter in letters]
@@ -240,7 +240,7 @@ def letter_pairs(run: str) -> list[str]:
     return ["".join(letters[at : at + 2]) for at in range(len(letters))]
 
 
-def identifier_forms(text: str) -> list[str]:
+def _identifier_forms(text: str) -> list[str]:
     """Forms of the identifiers in a text: `C++` → cplusplus, `.NET` → dotnet, `getUserName` → get user name."""
     found = list[str]()
     if "++" in text or "#" in text:
@@ -268,7 +268,7 @@ def identifier_runs(word: str) -> list[str]:
     """An identifier's parts, alone and joined: `getTaxRate` → get, gettax, gettaxrate, tax, taxrate, rate."""
     cut = identifier_parts(word) if word.isascii() and _MIXED.search(word) else []
     ends = [
-        (at, end) for at in range(len(cut)) for end in range(at + 1, min(at + MAX_RUN_PARTS, len(cut)) + 1)
+        (at, end) for at in range(len(cut)) for end in range(at + 1, min(at + _MAX_RUN_PARTS, len(cut)) + 1)
     ]
     return ["".join(cut[at:end]) for at, end in ends]
 
@@ -291,7 +291,7 @@ def contains_run(text: str, run: str, *, read_as: Callable[[str], str] = str) ->
                 start -= 1
             word = _WORD.match(text, start)
             if word:
-                runs = identifier_runs(word[0]) if len(word[0]) <= MAX_IDENTIFIER_CHARS else []
+                runs = identifier_runs(word[0]) if len(word[0]) <= _MAX_IDENTIFIER_CHARS else []
                 if any(read_as(each) == run for each in runs):
                     return True
                 after = max(after, word.end())
@@ -305,7 +305,7 @@ def _may_begin(text: str, at: int) -> bool:
     return not (len(around) == 2 and ((around.islower() and around.isalpha()) or around.isdigit()))
 
 
-def symbol_forms(text: str) -> list[str]:
+def _symbol_forms(text: str) -> list[str]:
     """Emoji and other symbols by their code point: the index ignores the characters themselves."""
     return [f"sign{ord(symbol):x}" for symbol in _SYMBOLS.findall(text)]
 

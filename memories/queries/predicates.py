@@ -31,7 +31,7 @@ class Test(NamedTuple):
     is_fixed: bool = False
 
 
-class AllOf(NamedTuple):
+class _AllOf(NamedTuple):
     """All of the rules; an index may have the answer to those with a name in a column of its own."""
 
     rules: "tuple[Rule, ...]"
@@ -44,7 +44,7 @@ class AnyOf(NamedTuple):
     rules: "tuple[Rule, ...]"
 
 
-Rule = Test | AllOf | AnyOf
+Rule = Test | _AllOf | AnyOf
 RowTest = Callable[[Memory], bool]
 
 OUTLASTS: Final = "outlasts"
@@ -54,31 +54,31 @@ _NOT_RETIRED: Final = Test("retired_at", "absent")
 _GLOBAL: Final = Test("is_global", "=", True, True)
 
 
-def rules_of(v: Visibility) -> AllOf:
+def rules_of(v: Visibility) -> _AllOf:
     """What a memory must be to be inside the Visibility."""
-    return AllOf((*where_rule(v).rules, *_what(v), *_when(v)))
+    return _AllOf((*where_rule(v).rules, *_what(v), *_when(v)))
 
 
-def where_rule(v: Visibility) -> AllOf:
+def where_rule(v: Visibility) -> _AllOf:
     """The predicates on group and scope."""
-    return AllOf((place_rule(v), *([Test("scope", "=", v.scope)] if v.scope else [])))
+    return _AllOf((place_rule(v), *([Test("scope", "=", v.scope)] if v.scope else [])))
 
 
 def place_rule(v: Visibility) -> Rule:
     """The groups, and the global rows of all: predicates for every table whose rows have a group."""
     if v.groups is None:
-        return AllOf(())
+        return _AllOf(())
     own = Test("group_id", "in", v.groups)
     return AnyOf((own, _GLOBAL)) if v.include_global else own
 
 
-def chunk_rule(v: Visibility) -> AllOf:
+def chunk_rule(v: Visibility) -> _AllOf:
     """The predicates that chunks of files have columns for: they belong to their group alone, and count while live."""
-    return AllOf((Test("group_id", "in", v.groups or ()), _LIVE))
+    return _AllOf((Test("group_id", "in", v.groups or ()), _LIVE))
 
 
 def _what(v: Visibility) -> Iterator[Rule]:
-    states = Test("state", "in", states_of(v))
+    states = Test("state", "in", _states_of(v))
     yield AnyOf((states, Test("key", "in", v.shown_then))) if v.shown_then else states
     yield Test("trust", "in", v.trusts)
     if v.types:
@@ -87,7 +87,7 @@ def _what(v: Visibility) -> Iterator[Rule]:
             Test("type", "in", v.retracted_types),
         )
         types = Test("type", "in", v.types)
-        yield AnyOf((types, AllOf(withdrawn))) if v.retracted_types else types
+        yield AnyOf((types, _AllOf(withdrawn))) if v.retracted_types else types
     for column, sign, value in (
         ("confidence", ">=", v.min_confidence),
         ("importance", ">=", v.min_importance),
@@ -110,12 +110,12 @@ def _when(v: Visibility) -> Iterator[Rule]:
         yield counting_at(v.now)
 
 
-def counting_at(moment: datetime) -> AllOf:
+def counting_at(moment: datetime) -> _AllOf:
     """A memory counts then: a live one, or one whose successor is dated ahead."""
-    return AllOf(
+    return _AllOf(
         (
             _until("expires_at", moment),
-            AnyOf((_EVENT, AllOf((_until("valid_to", moment), _since("valid_from", moment))))),
+            AnyOf((_EVENT, _AllOf((_until("valid_to", moment), _since("valid_from", moment))))),
             AnyOf((_LIVE, outlasting(moment))),
         )
     )
@@ -126,9 +126,9 @@ def begun_by(moment: datetime) -> AnyOf:
     return AnyOf((_EVENT, _since("valid_from", moment)))
 
 
-def outlasting(moment: datetime) -> AllOf:
+def outlasting(moment: datetime) -> _AllOf:
     """A superseded fact counts until the day of its successor, which was dated ahead when it replaced the fact."""
-    return AllOf(
+    return _AllOf(
         (
             Test("state", "=", State.SUPERSEDED.value, True),
             Test("type", "!=", Type.EPISODIC.value, True),
@@ -172,7 +172,7 @@ def is_as_of_now(v: Visibility) -> bool:
     return v.states == {State.LIVE} and not v.is_history
 
 
-def states_of(v: Visibility) -> frozenset[str]:
+def _states_of(v: Visibility) -> frozenset[str]:
     """The states that may be visible; a query as of now includes superseded memories that still count."""
     return v.states | {State.SUPERSEDED} if is_as_of_now(v) else v.states
 
@@ -217,7 +217,7 @@ def to_test(rule: Rule) -> RowTest:
     if isinstance(rule, Test):
         return _test_of(rule)
     tests = tuple(map(to_test, rule.rules))
-    wanted = isinstance(rule, AllOf)
+    wanted = isinstance(rule, _AllOf)
 
     def holds(row: Memory) -> bool:
         for test in tests:
@@ -246,7 +246,7 @@ def to_q(rule: Rule) -> Q:
         return _q_of(rule)
     condition = Q()
     for each in rule.rules:
-        condition = condition & to_q(each) if isinstance(rule, AllOf) else condition | to_q(each)
+        condition = condition & to_q(each) if isinstance(rule, _AllOf) else condition | to_q(each)
     return condition
 
 
@@ -273,7 +273,7 @@ def to_sql(rule: Rule, table: str = "m") -> tuple[str, list[Any]]:
     if isinstance(rule, Test):
         return _sql_of(rule, table)
     parts = [part for each in rule.rules if (part := to_sql(each, table))[0]]
-    sql = (" AND " if isinstance(rule, AllOf) else " OR ").join(part for part, _ in parts)
+    sql = (" AND " if isinstance(rule, _AllOf) else " OR ").join(part for part, _ in parts)
     return f"({sql})" if len(parts) > 1 else sql, [value for _, values in parts for value in values]
 
 

@@ -72,14 +72,14 @@ def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | N
         NotPermitted: the actor may not read in the group.
         InvalidInput: a timestamp has no time zone, or `known_at` is in the future.
     """
-    narrow = checked_narrowing(narrowing)
+    narrow = _checked_narrowing(narrowing)
     is_history = narrow.as_of is not None or narrow.known_at is not None
     states = frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
     visibility = visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow)
-    return without_orphans(actor, as_known_then(visibility))
+    return _without_orphans(actor, _as_known_then(visibility))
 
 
-def without_orphans(actor: Actor, visibility: Visibility) -> Visibility:
+def _without_orphans(actor: Actor, visibility: Visibility) -> Visibility:
     """The Visibility without memories of commits missing from the actor's checkout, unless it includes them."""
     missing = actor.checkout.unreachable if actor.checkout is not None else ()
     if not missing or visibility.include_orphans:
@@ -100,11 +100,11 @@ def listed_by(
 
     Raises the same errors as recallable_by().
     """
-    narrow = checked_narrowing(narrowing)
-    return as_known_then(visible_to(actor, group, states=states, trusts=trusts, narrowing=narrow))
+    narrow = _checked_narrowing(narrowing)
+    return _as_known_then(visible_to(actor, group, states=states, trusts=trusts, narrowing=narrow))
 
 
-def as_known_then(visibility: Visibility) -> Visibility:
+def _as_known_then(visibility: Visibility) -> Visibility:
     """The Visibility with the rows that were hidden, merged or restored since `known_at`, from the log."""
     if visibility.known_at is None:
         return visibility
@@ -112,7 +112,7 @@ def as_known_then(visibility: Visibility) -> Visibility:
     return replace(visibility, shown_then=then.shown, hidden_then=then.hidden)
 
 
-def checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
+def _checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
     """The narrowing, with valid timestamps; every interface's time bounds pass here."""
     narrow = narrowing or Narrowing()
     check_moments(as_of=narrow.as_of, known_at=narrow.known_at, after=narrow.after, before=narrow.before)

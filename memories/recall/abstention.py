@@ -59,25 +59,25 @@ READ_CHARS, READ_OTHER_CHARS = 20_000, 5_000
 
 def shared_word_shares(match: Match | None, contents: Sequence[str]) -> list[float]:
     """Share (0–1) of the query's words in each text, in any ending, inside identifiers too."""
-    number = len(wanted_roots(match))
+    number = len(_wanted_roots(match))
     return [count / number if number else 0.0 for count in count_shared_words(match, contents)]
 
 
 def count_shared_words(match: Match | None, contents: Sequence[str]) -> list[int]:
     """How many of the query's words each text has, in any ending, inside identifiers too."""
-    wanted = wanted_roots(match)
+    wanted = _wanted_roots(match)
     if match is None or not wanted:
         return [0] * len(contents)
     with_signs = any(term.endswith(SIGNS) or term.startswith(DOT) for term in match.terms)
-    return [len(find_roots(text, wanted, with_signs=with_signs)) for text in contents]
+    return [len(_find_roots(text, wanted, with_signs=with_signs)) for text in contents]
 
 
-def wanted_roots(match: Match | None) -> set[str]:
+def _wanted_roots(match: Match | None) -> set[str]:
     """The roots of the query's words."""
     return {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
 
 
-def find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
+def _find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
     """Those of the roots that the beginning of a text has.
 
     In ASCII text, searching for each root is faster than taking every word's.
@@ -122,16 +122,16 @@ FAR_BELOW_REASON = "it is far below the best (a request that names max_results g
 def reasons_against(
     key: int, ranking: Ranking, question: Question, *, least_share: float | None = FAR_BELOW_SHARE
 ) -> list[str]:
-    """Why an answer has no use for a candidate, however good its rank; `least_share` is the answer's, see is_far_below()."""
+    """Why an answer has no use for a candidate, however good its rank; `least_share` is the answer's, see _is_far_below()."""
     found = [FILLER_REASON] if is_filler(key, ranking, question) else []
-    if is_far_below_elsewhere(key, ranking):
+    if _is_far_below_elsewhere(key, ranking):
         found.append(ELSEWHERE_REASON)
-    if not found and least_share is not None and is_far_below(key, ranking, least_share):
+    if not found and least_share is not None and _is_far_below(key, ranking, least_share):
         found.append(FAR_BELOW_REASON)
     return found
 
 
-def is_far_below_elsewhere(key: int, ranking: Ranking) -> bool:
+def _is_far_below_elsewhere(key: int, ranking: Ranking) -> bool:
     """Whether a candidate is another group's memory and far below the best; the longer it is, the less far is enough.
 
     What proves a requested relation is none, nor is anything in a request to all groups.
@@ -144,7 +144,7 @@ def is_far_below_elsewhere(key: int, ranking: Ranking) -> bool:
     return ranking.score_by_key.get(key, 0.0) < share * ranking.best_score
 
 
-def is_far_below(key: int, ranking: Ranking, least_share: float) -> bool:
+def _is_far_below(key: int, ranking: Ranking, least_share: float) -> bool:
     """Whether a candidate has less than this share of the best score; what was requested never has.
 
     The best counts as MAX_BEST at most: an identifier or a day lifts one memory, and the question may have another part.
@@ -172,14 +172,14 @@ def choose_limits(ranking: Ranking, judged: Sequence[int], *, vectors: int) -> A
         return FEW
     if not ranking.rows:
         return UNKNOWN
-    talk = [key for key in judged if is_talk(ranking.candidates[key], ranking.rows[key].content)]
+    talk = [key for key in judged if _is_talk(ranking.candidates[key], ranking.rows[key].content)]
     if len(talk) * 2 < len(judged):
         return FACTS
     long = sum(ranking.candidates[key].words > LONG_TEXT_WORDS for key in talk)
     return LONG if long * 2 >= len(talk) else TALK
 
 
-def is_talk(candidate: Candidate, content: str) -> bool:
+def _is_talk(candidate: Candidate, content: str) -> bool:
     """Whether a text is long or a speaker's turn; a thread's text without a speaker may well be a fact."""
     return candidate.words > LONG_TEXT_WORDS or (candidate.is_turn and bool(speaker_of(content)))
 
@@ -211,7 +211,7 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
             return 0.0
         texts.append(content)
         lowered = content.lower()
-        unknown = {name for name in unknown if not has_name(lowered, name)}
+        unknown = {name for name in unknown if not _has_name(lowered, name)}
     if unknown:
         beginnings = "\n".join(text[:NAME_SEARCH_CHARS] for text in texts)
         capitalised = {
@@ -222,7 +222,7 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
     return len(unknown) / len(names) if names else 0.0
 
 
-def has_name(lowered: str, name: str) -> bool:
+def _has_name(lowered: str, name: str) -> bool:
     """Whether a lower-case text has a word that begins like the name; a short name whole, or in the plural."""
     beginning, is_whole = name[:NAME_CHARS], len(name) <= NAME_CHARS
     at = lowered.find(beginning)
@@ -242,7 +242,7 @@ def is_other_spelling(name: str, words: Collection[str]) -> bool:
     return bool(get_close_matches(name, alike, n=1, cutoff=SPELLING_RATIO))
 
 
-def unknown_word_share(question: Question, contents: Iterable[str]) -> float:
+def _unknown_word_share(question: Question, contents: Iterable[str]) -> float:
     """Share (0–1) of the question's words that no text has in any ending; names of persons are not counted as words here."""
     named = {root(name) for name in question.person_names}
     wanted = (
@@ -252,7 +252,7 @@ def unknown_word_share(question: Question, contents: Iterable[str]) -> float:
     for content in contents:
         if not unknown:
             break
-        unknown = unknown - find_roots(content, unknown, with_signs=False)
+        unknown = unknown - _find_roots(content, unknown, with_signs=False)
     return len(unknown) / len(wanted) if wanted else 0.0
 
 
@@ -343,7 +343,7 @@ class Nearness:
         )
 
 
-def measure_nearness(
+def _measure_nearness(
     question: Question,
     ranking: Ranking,
     judged: Sequence[Memory],
@@ -367,7 +367,7 @@ def measure_nearness(
         shared_by_first=shares[0],
         level=group_level(cosines.values()) if limits.level else 0.0,
         unknown_names=unknown_share(question.person_names, contents) if limits.strangers else 0.0,
-        unknown_words=unknown_word_share(question, contents) if limits.unknown else 0.0,
+        unknown_words=_unknown_word_share(question, contents) if limits.unknown else 0.0,
         others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows, ranking.group_key)
         if limits.others
         else 0.0,
@@ -383,7 +383,7 @@ def _with_asked_date(memory: Memory, rows: Mapping[int, RankingFields], question
     return f"{embedded_text(content, row.moment)} {row.moment:%Y-%m-%d} {question.time_words}"
 
 
-def is_time_empty(question: Question, ranking: Ranking, judged: Sequence[Memory]) -> bool:
+def _is_time_empty(question: Question, ranking: Ranking, judged: Sequence[Memory]) -> bool:
     """Whether the question names a few days that are past, or a time and nothing else, of which nothing is stored.
 
     A memory of another day may still tell of it, or say what was true then. Without rows (modes for comparison) only a
@@ -397,10 +397,10 @@ def is_time_empty(question: Question, ranking: Ranking, judged: Sequence[Memory]
     if any(mentions_any_of(memory, times, today) for memory in judged):
         return False
     facts = [memory for memory in judged if is_true_at(memory, times, today)]
-    return not any(share >= FACT_OF_A_DAY_SHARE for share in shares_beside_time(question, facts))
+    return not any(share >= FACT_OF_A_DAY_SHARE for share in _shares_beside_time(question, facts))
 
 
-def shares_beside_time(question: Question, memories: Sequence[Memory]) -> list[float]:
+def _shares_beside_time(question: Question, memories: Sequence[Memory]) -> list[float]:
     """The share of the question's words that each memory has, without the words that name the time.
 
     Of a single word ("Was there an incident on 3 May?") no fact says what was true then, so nothing is shared.
@@ -427,7 +427,7 @@ _AMOUNT = re.compile(
 _ASKING_WORDS = parse_words(read_sections("question_words")["for an amount"])
 
 
-def lacks_amount(question: Question, ranking: Ranking, judged: Sequence[Memory]) -> bool:
+def _lacks_amount(question: Question, ranking: Ranking, judged: Sequence[Memory]) -> bool:
     """Whether the question asks for an amount of money, and of the statements that have most of its words none has one.
 
     Turns are left out: who answers in a conversation rarely repeats the question's words.
@@ -458,7 +458,7 @@ class Confidence(StrEnum):
     LOW = "low"
 
 
-class Answerability(NamedTuple):
+class _Answerability(NamedTuple):
     """Whether the best candidates answer the question, how sure that is, and a remark if it is not."""
 
     is_answerable: bool
@@ -467,8 +467,8 @@ class Answerability(NamedTuple):
 
 
 UNSURE = "Low confidence"
-BY_WORDS_ALONE = "By words alone, low confidence: the model does not read the question's language well"
-NOTHING, SURE = Answerability(False), Answerability(True, Confidence.HIGH)
+_BY_WORDS_ALONE = "By words alone, low confidence: the model does not read the question's language well"
+NOTHING, SURE = _Answerability(False), _Answerability(True, Confidence.HIGH)
 
 
 def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> bool:
@@ -476,7 +476,7 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
     return judge(question, ranking, best, trace).is_answerable
 
 
-def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> Answerability:
+def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> _Answerability:
     """Whether the best candidates come close to the question in meaning and words, or one has all of its words.
 
     All candidates together are what the group knows on the topic: a name in none of them is unknown there. Without
@@ -486,31 +486,31 @@ def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: T
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
         return NOTHING
-    if unknown := unknown_identifiers(question, ranking):
+    if unknown := _unknown_identifiers(question, ranking):
         trace.add("relevance", answerable=False, why=f"nothing has {', '.join(unknown)}")
         return NOTHING
     judged = best[:JUDGED_CANDIDATES]
     if question.is_time_alone and ranking.dated.all:
         trace.add("relevance", answerable=True, why="these are the memories of that time")
         return SURE
-    if is_time_empty(question, ranking, judged):
+    if _is_time_empty(question, ranking, judged):
         times = ", ".join(str(time) for time in question.dates)
         trace.add("relevance", answerable=False, why=f"nothing is stored of {times}")
         return NOTHING
-    if lacks_amount(question, ranking, judged):
+    if _lacks_amount(question, ranking, judged):
         trace.add("relevance", answerable=False, why="nothing about it has an amount of money")
         return NOTHING
-    return judge_nearness(question, ranking, judged, trace)
+    return _judge_nearness(question, ranking, judged, trace)
 
 
-def judge_nearness(
+def _judge_nearness(
     question: Question, ranking: Ranking, judged: Sequence[Memory], trace: Trace
-) -> Answerability:
+) -> _Answerability:
     """The verdict by how close the judged memories come."""
     cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
     limits = choose_limits(ranking, [memory.key for memory in judged], vectors=len(cosines))
     wanted = small_store_limit(len(cosines)) if limits is FEW else limits.wanted
-    nearness = measure_nearness(question, ranking, judged, cosines, limits)
+    nearness = _measure_nearness(question, ranking, judged, cosines, limits)
     reached = nearness.reached(limits)
     is_read = question.is_english and any(memory.key in cosines for memory in judged)
     has_all_words = nearness.shared_words == 1.0 and not nearness.others_lead
@@ -521,8 +521,8 @@ def judge_nearness(
     # In a language that the model cannot read, fillers alone may reach the limit.
     answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
     is_sure = is_read and answerable and (has_all_words or reached >= wanted + SURE_MARGIN)
-    doubt = "" if is_sure or not answerable else UNSURE if question.is_english else BY_WORDS_ALONE
-    verdict = Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
+    doubt = "" if is_sure or not answerable else UNSURE if question.is_english else _BY_WORDS_ALONE
+    verdict = _Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
     rounded = {name: round(number, 4) for name, number in numbers.items()}
     trace.add(
@@ -531,7 +531,7 @@ def judge_nearness(
     return verdict
 
 
-def unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:
+def _unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:
     """The question's identifiers and exact numbers if no candidate has one of them in its text or tags; none otherwise.
 
     A name in code without a digit or a path is no proof: texts write it in other forms.

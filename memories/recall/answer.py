@@ -147,7 +147,7 @@ class RecallResult:
 
 
 @dataclass(frozen=True)
-class FittedItems:
+class _FittedItems:
     """The items that fit into the budget, the memories that do not, and the tokens of the items with their frame."""
 
     items: tuple[Item, ...]
@@ -223,7 +223,7 @@ def fit_items(
     trace: Trace,
     *,
     wants_turns: bool,
-) -> FittedItems:
+) -> _FittedItems:
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
@@ -235,13 +235,13 @@ def fit_items(
     around = NOTHING_AROUND
     if wants_turns and not (shown.collects or fitted.is_tight):
         around = find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
-    scores = scores_in_place(chosen.ranking, chosen.alike)
+    scores = _scores_in_place(chosen.ranking, chosen.alike)
     numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
-    return FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
+    return _FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
 
 
-def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
+def _scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
     """The scores by key; of equals, the one that is kept has the best one's, in whose place it is."""
     scores = dict(ranking.scores)
     for key, same in alike.items():

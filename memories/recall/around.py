@@ -20,9 +20,9 @@ from memories.recall.weights import TURN_CHARS, TURN_REACH
 from memories.store.withdrawn.left_out import find_left_out
 from storage.compiled_queries import CompiledQuery
 
-MIN_HITS = 4  # smallest compiled size; larger ones are doubled
+_MIN_HITS = 4  # smallest compiled size; larger ones are doubled
 READ_CHARS = 800  # of a turn, searched for the question's words
-MIN_ROOM = 20  # tokens; less holds no turn
+_MIN_ROOM = 20  # tokens; less holds no turn
 
 
 # What the Visibility, labels and the answer read: whole rows take twice as long.
@@ -75,25 +75,25 @@ def find_around(
         and candidate.is_turn
     ]
     room = fitting.token_budget
-    if not hits or room < MIN_ROOM:
+    if not hits or room < _MIN_ROOM:
         return NOTHING_AROUND
     equals = (memory.key for same in notes.alike.values() for memory in same)
     known = {*(portion.memory.key for portion in portions), *equals}
-    rows = [row for row in read_beside(hits) if row.key not in known and is_visible(row, visibility)]
+    rows = [row for row in _read_beside(hits) if row.key not in known and is_visible(row, visibility)]
     left_out = find_left_out(rows, visibility)
     read_doubts(rows)
     places = {(row.thread_id, row.position): row for row in rows if row.key not in left_out}
-    return fill_room(hits, places, Excerpts(fitting.words, counting_encoder(fitting.encoder)), room)
+    return _fill_room(hits, places, Excerpts(fitting.words, counting_encoder(fitting.encoder)), room)
 
 
-def fill_room(
+def _fill_room(
     hits: Sequence[Memory], places: dict[tuple[int | None, int | None], Memory], excerpts: Excerpts, room: int
 ) -> Around:
     """As many of the rows beside each hit as there is room for, nearest first."""
     turns = [
-        (hit.key, make_turn(row, offset, hit, excerpts))
+        (hit.key, _make_turn(row, offset, hit, excerpts))
         for hit in hits
-        for offset, row in take_beside(hit, places)
+        for offset, row in _take_beside(hit, places)
     ]
     spent = excerpts.count_lines([turn.line for _, turn in turns])
     while spent > room:
@@ -106,7 +106,7 @@ def fill_room(
     return Around(in_order, spent)
 
 
-def take_beside(
+def _take_beside(
     hit: Memory, places: dict[tuple[int | None, int | None], Memory]
 ) -> Iterator[tuple[int, Memory]]:
     """The rows beside a hit with their places from there, nearest first; each is taken out of `places`."""
@@ -116,7 +116,7 @@ def take_beside(
                 yield offset, row
 
 
-def make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> NearTurn:
+def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> NearTurn:
     """The row as a turn beside the hit, with its date if that is another one."""
     text = (
         excerpts.part_of(row.content, TURN_CHARS, read_chars=READ_CHARS)
@@ -128,9 +128,9 @@ def make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> Near
     return NearTurn(row, offset, text, line, is_cut=text != row.content)
 
 
-def read_beside(hits: Sequence[Memory]) -> list[Memory]:
+def _read_beside(hits: Sequence[Memory]) -> list[Memory]:
     """The rows in the places around those of the hits, in whatever state; one query."""
-    count = MIN_HITS
+    count = _MIN_HITS
     while count < len(hits):
         count *= 2
     padded = [*hits, *[hits[-1]] * (count - len(hits))]

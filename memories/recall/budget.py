@@ -29,9 +29,9 @@ from memories.store.pieces import whole_tokens
 from memories.types import Trust, Type
 
 MAX_NAMED: Final = 5  # others that the text names
-BEGINNING_CHARS: Final = 60
+_BEGINNING_CHARS: Final = 60
 COMPARED_CHARS: Final = 240  # whose first words must agree before two texts are compared as a whole
-COMPARED_WORDS: Final = 8
+_COMPARED_WORDS: Final = 8
 # Of both texts of all pairs with the same words in one answer; about half a second. Ten answers have a hundredth of it.
 MAX_CHARS_OF_PAIRS: Final = 400_000
 MAX_THREAD_CHARS: Final = 40
@@ -50,13 +50,13 @@ def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memo
     places: list[list[Memory]] = []
     buckets: dict[tuple[str, ...], list[tuple[FoldedText, list[Memory]]]] = {}
     left = MAX_CHARS_OF_PAIRS
-    beginnings = [_beginning_of(memory, BEGINNING_CHARS, 1) for memory in memories]
+    beginnings = [_beginning_of(memory, _BEGINNING_CHARS, 1) for memory in memories]
     often = Counter(beginnings)
     for memory, beginning in zip(memories, beginnings, strict=True):
         check_time()
         # Most texts begin with a word of their own and need no closer look.
         is_alone = often[beginning] == 1
-        start = beginning if is_alone else _beginning_of(memory, COMPARED_CHARS, COMPARED_WORDS)
+        start = beginning if is_alone else _beginning_of(memory, COMPARED_CHARS, _COMPARED_WORDS)
         bucket, text = buckets.setdefault(start, []), FoldedText(memory.content)
         for first, place in bucket:
             is_same = text.has_same_letters(first)
@@ -136,7 +136,7 @@ def describe_alike(memory: Memory, others: Sequence[Memory], group: str) -> str:
     return f"Also said in {', '.join(named)}{f' and {more} more' if more else ''}."
 
 
-MAX_CACHED_COUNTS = 50_000  # about 8 MB
+_MAX_CACHED_COUNTS = 50_000  # about 8 MB
 _TOKEN_COUNTS: dict[str, int] = {}  # by content hash; each process has one model's tokenizer
 _SENTENCE_END: Final = re.compile(r"[.!?;:。！？]+[\"'”’)\]]*(?=\s)|\n")
 ELLIPSIS: Final = " …"
@@ -358,7 +358,7 @@ def pack(
             portion = Portion(memory, memory.content, counts[memory.key] + marks)
         if portion.tokens > left:
             least = MIN_PART_TOKENS if portions or left_out else MIN_BEST_TOKENS
-            portion = cut_to_fit(memory, left - marks, marks, encoder, least=least)
+            portion = _cut_to_fit(memory, left - marks, marks, encoder, least=least)
         if portion.tokens <= left and portion.text:
             portions.append(portion)
             left -= portion.tokens
@@ -375,7 +375,7 @@ def summarise(memory: Memory, marks: int, encoder: Encoder | None) -> Portion:
     return Portion(memory, text, count_tokens(escape(text), encoder) + marks, is_cut)
 
 
-def cut_to_fit(
+def _cut_to_fit(
     memory: Memory, tokens: int, marks: int, encoder: Encoder | None, *, least: int = MIN_PART_TOKENS
 ) -> Portion:
     """The beginning of a memory's text in at most `tokens`; empty if fewer than `least` are left."""
@@ -386,14 +386,14 @@ def cut_to_fit(
 def cut_text(text: str, tokens: int, encoder: Encoder | None) -> str:
     """The beginning of a text in at most `tokens`, with " …": to a sentence's end in its second half, else a word's."""
     ends = [found.end() for found in re.finditer(r"\S+", text)]
-    end = last_fitting(text, ends, tokens, encoder)
+    end = _last_fitting(text, ends, tokens, encoder)
     if not end:  # one long word, or a script without spaces
-        end = last_fitting(text, range(1, len(text) + 1), tokens, encoder)
+        end = _last_fitting(text, range(1, len(text) + 1), tokens, encoder)
     sentences = [found.end() for found in _SENTENCE_END.finditer(text[: end + 1]) if found.end() > end / 2]
     return f"{text[: sentences[-1] if sentences else end].rstrip()}{ELLIPSIS}" if end else ""
 
 
-def last_fitting(text: str, ends: Sequence[int], tokens: int, encoder: Encoder | None) -> int:
+def _last_fitting(text: str, ends: Sequence[int], tokens: int, encoder: Encoder | None) -> int:
     """The last of the places up to which the text fits into `tokens`; 0 if none does."""
     low, high = 0, min(len(ends), max(0, tokens) * CHARS_PER_TOKEN)
     while low < high:
@@ -429,7 +429,7 @@ def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> 
     """
     if encoder is None:
         return {memory.key: count_tokens(escape(memory.content), None) for memory in memories}
-    if len(_TOKEN_COUNTS) >= MAX_CACHED_COUNTS:
+    if len(_TOKEN_COUNTS) >= _MAX_CACHED_COUNTS:
         _TOKEN_COUNTS.clear()
     found = {memory.key: _TOKEN_COUNTS.get(memory.content_hash) for memory in memories}
     fresh = [memory for memory in memories if found[memory.key] is None]

@@ -92,7 +92,7 @@ class Excerpts:
         """The sentences with most of the words, in about `room` characters, of the first `read_chars`."""
         label = SPEAKER_LABEL.match(text)
         start = label.end() if label else 0
-        spans = sentence_spans(text, start, min(read_chars, len(text)))
+        spans = _sentence_spans(text, start, min(read_chars, len(text)))
         if not spans:
             return text[:room]
         named = text[:start]
@@ -136,7 +136,7 @@ class Excerpts:
         return len(set(self._pattern.findall(text.lower()))) if self._pattern else 0
 
 
-def sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """The beginnings and ends of the sentences and lines between two places, without blank ones."""
     ends = [found.end() for found in _SENTENCE_END.finditer(text, start, end)]
     bounds = list(dict.fromkeys([start, *ends, end]))
@@ -184,7 +184,7 @@ def read_collecting(question: str) -> Collects:
     return Collects.BEST_FIRST if any(_MANY.match(sentence) for sentence in sentences) else Collects.NOTHING
 
 
-def usual_limit(question: Question, collects: Collects) -> int:
+def _usual_limit(question: Question, collects: Collects) -> int:
     """How many memories an answer has at most if the caller names no number."""
     usual = settings.LOCI.retrieval.max_results
     # A time that is asked for alone has no best memories, only newest.
@@ -192,7 +192,7 @@ def usual_limit(question: Question, collects: Collects) -> int:
 
 
 @dataclass(frozen=True)
-class AnswerLimits:
+class _AnswerLimits:
     """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
 
     `has_lines`: relations are told as lines, so there is something else. `least_share` of the best score: what has less is
@@ -207,10 +207,10 @@ class AnswerLimits:
 
 def answer_limits(
     request: RecallRequest, question: Question, collects: Collects, *, has_lines: bool
-) -> AnswerLimits:
+) -> _AnswerLimits:
     """The limits of a request's answer."""
-    return AnswerLimits(
-        request.max_results or usual_limit(question, collects),
+    return _AnswerLimits(
+        request.max_results or _usual_limit(question, collects),
         wants_names=Type.ENTITY in request.narrowing.types,
         has_lines=has_lines,
         least_share=None if request.max_results else FAR_BELOW_COLLECTED if collects else FAR_BELOW_SHARE,
@@ -234,7 +234,7 @@ class Fitting:
 def fit_hits(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
     """The hits within the budget: in short if the question collects, unless the caller wants beginnings anyway."""
     if frame.collects and not fitting.summary_only:
-        return fit_collected(memories, frame, notes, fitting)
+        return _fit_collected(memories, frame, notes, fitting)
     if frame.collects == Collects.OLDEST_FIRST:
         memories = sorted(memories, key=in_time)
     return fit(
@@ -247,7 +247,7 @@ def fit_hits(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fi
     )
 
 
-def fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
+def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
     """As many of the memories as the budget holds in short, each with the part of its text that has most of the words.
 
     Up to MAX_COLLECTED: fewer, down to MIN_COLLECTED, so that each has room for USUAL_HIT_TOKENS, and fewer still if they
@@ -310,7 +310,7 @@ def in_time(memory: Memory) -> tuple[str, int, int]:
     return memory.moment.isoformat(), memory.position or 0, memory.key
 
 
-SAME_SCORE = 0.01  # scores this close say the same of two memories
+_SAME_SCORE = 0.01  # scores this close say the same of two memories
 ALIKE_REASON = "another one that is shown says the same"
 CHANGED_REASON = "it changed or was deleted while the question was answered"
 
@@ -331,27 +331,27 @@ def judge_and_choose(
     ranking: Ranking,
     question: Question,
     visibility: Visibility,
-    limits: AnswerLimits,
+    limits: _AnswerLimits,
     trace: Trace,
     *,
     is_explained: bool,
 ) -> ChosenMemories:
     """The memories that answer; the closest few if none does and no relation answers either."""
-    rows, ranking = read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
+    rows, ranking = _read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found, confidence, doubt = judge(question, ranking, best, trace)
     if is_found:
-        memories, alike = choose_and_fill(best, ranking, question, visibility, limits, trace)
+        memories, alike = _choose_and_fill(best, ranking, question, visibility, limits, trace)
     else:
-        memories, alike = [] if limits.has_lines else closest_of(best), {}
+        memories, alike = [] if limits.has_lines else _closest_of(best), {}
     if is_explained:
-        trace_left_out(memories, ranking, question, limits, is_found=is_found, trace=trace)
+        _trace_left_out(memories, ranking, question, limits, is_found=is_found, trace=trace)
     if limits.has_lines:  # a relation answers
         confidence, doubt = Confidence.HIGH, ""
     return ChosenMemories(memories, alike, ranking, is_found, confidence, doubt)
 
 
-def read_best(
+def _read_best(
     ranking: Ranking, visibility: Visibility, depth: int, trace: Trace
 ) -> tuple[dict[int, Memory], Ranking]:
     """The rows of the best `depth` memories by key, and the ranking without what the group has withdrawn."""
@@ -385,28 +385,28 @@ def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> d
     return visible
 
 
-def choose_and_fill(
+def _choose_and_fill(
     best: Sequence[Memory],
     ranking: Ranking,
     question: Question,
     visibility: Visibility,
-    limits: AnswerLimits,
+    limits: _AnswerLimits,
     trace: Trace,
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
-    """choose_answers() of the best memories; if names alone and equals took places, of twice as many, once."""
-    chosen, alike = choose_answers(best, ranking, question, limits)
+    """_choose_answers() of the best memories; if names alone and equals took places, of twice as many, once."""
+    chosen, alike = _choose_answers(best, ranking, question, limits)
     depth = max(limits.limit, JUDGED_CANDIDATES)
     if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
-        rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
+        rows, ranking = _read_best(ranking, visibility, 2 * depth, trace)
         more = [rows[key] for key, _ in ranking.scores if key in rows]
-        chosen, alike = choose_answers(more, ranking, question, limits)
+        chosen, alike = _choose_answers(more, ranking, question, limits)
     for other in (memory for same in alike.values() for memory in same):
         trace.drop(other.key, ALIKE_REASON)
     return chosen, alike
 
 
-def choose_answers(
-    best: Sequence[Memory], ranking: Ranking, question: Question, limits: AnswerLimits
+def _choose_answers(
+    best: Sequence[Memory], ranking: Ranking, question: Question, limits: _AnswerLimits
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
@@ -423,20 +423,20 @@ def choose_answers(
             memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
         ] or close
     said = close if limits.wants_names else saying
-    return collapse_alike(said if question.is_time_alone else own_first(said, ranking), limit=limits.limit)
+    return collapse_alike(said if question.is_time_alone else _own_first(said, ranking), limit=limits.limit)
 
 
-def own_first(memories: Sequence[Memory], ranking: Ranking) -> Sequence[Memory]:
+def _own_first(memories: Sequence[Memory], ranking: Ranking) -> Sequence[Memory]:
     """The memories with the team's own before outside ones of nearly the same score."""
     if len({memory.outside for memory in memories}) < 2:
         return memories
     scores = dict(ranking.scores)
     return sorted(
-        memories, key=lambda memory: (-round(scores.get(memory.key, 0.0) / SAME_SCORE), memory.outside)
+        memories, key=lambda memory: (-round(scores.get(memory.key, 0.0) / _SAME_SCORE), memory.outside)
     )
 
 
-def closest_of(best: Sequence[Memory]) -> list[Memory]:
+def _closest_of(best: Sequence[Memory]) -> list[Memory]:
     """The best few, names alone only if there is nothing else."""
     return ([memory for memory in best if not memory.is_name_alone] or [*best])[:MAX_NEAREST]
 
@@ -458,7 +458,7 @@ _WITHOUT_FILTER: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Placement:
+class _Placement:
     """A memory's rank for a question (None: no candidate) and what became of it; `reason` is a sentence."""
 
     rank: int | None
@@ -467,20 +467,20 @@ class Placement:
 
 def explain_place(
     question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
-) -> Placement:
+) -> _Placement:
     """The memory's rank for the question inside the Visibility, and whether a default answer contains it."""
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
-        return Placement(None, f"neither search has it among its first {CANDIDATES}")
+        return _Placement(None, f"neither search has it among its first {CANDIDATES}")
     rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
     if not is_answerable(question, ranking, best, trace):
-        return Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
-    limit = usual_limit(question, read_collecting(question.text))
+        return _Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
+    limit = _usual_limit(question, read_collecting(question.text))
     against = [f"only {limit} are returned by default"] if rank > limit else []
     against += reasons_against(memory.key, ranking, question)
-    return Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
+    return _Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
 def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
@@ -490,11 +490,11 @@ def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
     ]
 
 
-def trace_left_out(
+def _trace_left_out(
     chosen: list[Memory],
     ranking: Ranking,
     question: Question,
-    limits: AnswerLimits,
+    limits: _AnswerLimits,
     *,
     is_found: bool,
     trace: Trace,

@@ -158,7 +158,7 @@ def find_dated(question: Question, visibility: Visibility, *, mode: str, trace: 
     return dated
 
 
-def list_in_order(gathered: CandidateSet) -> Ranking:
+def _list_in_order(gathered: CandidateSet) -> Ranking:
     """The memories of a time, newest first: there is nothing else to rank them by."""
     keys = [c.key for c in gathered.candidates]
     scores = [(key, 1 - at / (len(keys) + 1)) for at, key in enumerate(keys)]
@@ -176,7 +176,7 @@ def score_candidates(
 ) -> Ranking:
     """Fuse and adjust the candidates' scores; no queries."""
     if question.is_time_alone and gathered.dated.all:
-        return list_in_order(gathered)
+        return _list_in_order(gathered)
     if not tuning.date_boost:
         gathered = gathered.without_dates()
     elif 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
@@ -230,15 +230,15 @@ def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace
     gathered = gather(question, visibility, mode=mode, trace=trace)
     missed: list[int] = []
     if mode == "hybrid":
-        missed = find_crowded_out(gathered, question, visibility, limit=CANDIDATES)
+        missed = _find_crowded_out(gathered, question, visibility, limit=CANDIDATES)
     if missed:
         gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
     ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
-    ranking = follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
-    return put_verified_first(ranking, question, trace)
+    ranking = _follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
+    return _put_verified_first(ranking, question, trace)
 
 
-def follow_name(
+def _follow_name(
     ranking: Ranking,
     question: Question,
     visibility: Visibility,
@@ -254,7 +254,7 @@ def follow_name(
     """
     if mode != "hybrid" or not ranking.scores or not describes_somebody(question.text):
         return ranking
-    match = match_for(" ".join(find_new_names(ranking, question, visibility)))
+    match = match_for(" ".join(_find_new_names(ranking, question, visibility)))
     if match is None:
         return ranking
     named = [hit.key for hit in search_index().keyword(match, visibility, limit=HOP_CANDIDATES)]
@@ -276,7 +276,7 @@ def describes_somebody(question: str) -> bool:
     return _DESCRIBES.search(question) is not None
 
 
-def find_new_names(ranking: Ranking, question: Question, visibility: Visibility) -> list[str]:
+def _find_new_names(ranking: Ranking, question: Question, visibility: Visibility) -> list[str]:
     """Names in the first memory that the question does not have; none of a text that the group has withdrawn."""
     key = ranking.scores[0][0]
     rows = read_memories([key])
@@ -291,20 +291,20 @@ def find_new_names(ranking: Ranking, question: Question, visibility: Visibility)
 _ASKING = parse_words(read_sections("question_words")["before what is asked for"])
 
 
-def find_crowded_out(
+def _find_crowded_out(
     gathered: CandidateSet, question: Question, visibility: Visibility, *, limit: int
 ) -> list[int]:
     """Verified memories about the question that many other texts kept out of the candidates; none of a small store."""
     if question.vector is None or len(gathered.rows) < limit or Trust.VERIFIED not in visibility.trusts:
         return []
-    if not has_verified(visibility):
+    if not _has_verified(visibility):
         return []
     only = replace(visibility, trusts=frozenset({Trust.VERIFIED.value}))
     hits = search_index().nearest(resolve_vector(question.vector), only, limit=CROWDED_OUT)
     return [hit.key for hit in hits if hit.score >= ABOUT_COSINE and hit.key not in gathered.rows]
 
 
-def has_verified(visibility: Visibility) -> bool:
+def _has_verified(visibility: Visibility) -> bool:
     """True if a person verified any memory of the groups, or a global one."""
     return _verified_query(len(visibility.groups or ())).first(*(visibility.groups or ())) is not None
 
@@ -323,7 +323,7 @@ def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
     return CompiledQuery(make, count)
 
 
-def put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
+def _put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
     """The ranking with each verified memory in the place of the first text that it stands before.
 
     By who stands behind a text, not by its claims: importance, confidence and tags are claims of a text's author. A verified
@@ -368,7 +368,7 @@ class Pairs:
         }
         self.others = frozenset(others)
         self._vectors = vectors_of([*verified, *others])
-        self._linked = linked_pairs(verified, others)
+        self._linked = _linked_pairs(verified, others)
 
     def stands_before(self, key: int, other: int) -> bool:
         """Whether a verified memory stands before another candidate that scores higher."""
@@ -405,7 +405,7 @@ def vectors_of(keys: Sequence[int]) -> Mapping[int, np.ndarray]:
     return {key: np.vstack(rows) for key, rows in found.items()}
 
 
-def linked_pairs(verified: Collection[int], others: Collection[int]) -> set[tuple[int, int]]:
+def _linked_pairs(verified: Collection[int], others: Collection[int]) -> set[tuple[int, int]]:
     """The pairs of a verified memory and another that an open conflict or possible duplicate links, by their keys."""
     keys = dict(Memory.objects.filter(key__in=[*verified, *others]).values_list("key", "root"))
     heads = {root or key: key for key, root in keys.items()}

@@ -65,7 +65,7 @@ _STATE = re.compile(
     r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
     re.I,
 )
-LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
+_LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -176,7 +176,7 @@ def readable_share(text: str) -> float:
     if text.isascii():
         return 1.0
     letters = [letter for letter in text if letter.isalpha()]
-    return sum(letter < LATIN_END for letter in letters) / len(letters) if letters else 1.0
+    return sum(letter < _LATIN_END for letter in letters) / len(letters) if letters else 1.0
 
 
 def is_english(text: str) -> bool:

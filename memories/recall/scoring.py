@@ -42,7 +42,7 @@ from memories.search.base import HybridHits, RankingFields, SearchIndex
 from memories.search.query_terms import has_identifier, words
 
 # Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
-NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
+_NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Trace:
     steps: list[TraceStep] = field(default_factory=list)
     dropped: dict[int, str] = field(default_factory=dict)
     _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
-    _sources: list[NumberSource] = field(default_factory=list)
+    _sources: list[_NumberSource] = field(default_factory=list)
 
     @property
     def numbers(self) -> dict[int, dict[str, float]]:
@@ -76,7 +76,7 @@ class Trace:
         """Append a step."""
         self.steps.append(TraceStep(name, detail))
 
-    def add_numbers(self, source: NumberSource) -> None:
+    def add_numbers(self, source: _NumberSource) -> None:
         """Register numbers of many memories, computed when they are read; each step calls it once."""
         self._sources.append(source)
 
@@ -202,34 +202,34 @@ def fuse(candidates: Sequence[Candidate], *, mode: str, settings: FusionSettings
     return _FUSIONS[mode](candidates, settings)
 
 
-def fuse_keyword(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+def _fuse_keyword(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     """The keyword scores alone."""
     return {c.key: c.keyword for c in candidates if c.keyword_rank}
 
 
-def fuse_vector(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+def _fuse_vector(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     """The vector scores alone."""
     return {c.key: c.vector for c in candidates if c.vector_rank}
 
 
-def fuse_rrf(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+def _fuse_rrf(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     """Reciprocal rank fusion, both searches at equal weight."""
     return {
         c.key: sum(1 / (RRF_K + rank) for rank in (c.keyword_rank, c.vector_rank) if rank) for c in candidates
     }
 
 
-def fuse_weighted(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+def _fuse_weighted(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     """Weighted sum of both searches' scores, each scaled to 0–1 between its least and greatest."""
-    keyword = scale_to_unit([c.keyword for c in candidates])
-    vector = scale_to_unit([c.vector for c in candidates])
+    keyword = _scale_to_unit([c.keyword for c in candidates])
+    vector = _scale_to_unit([c.vector for c in candidates])
     return {
         c.key: WEIGHTED_VECTOR * v + (1 - WEIGHTED_VECTOR) * k
         for c, k, v in zip(candidates, keyword, vector, strict=True)
     }
 
 
-def fuse_hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
+def _fuse_hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
     """Words as a share of the best keyword match and meaning on a fixed scale, weighted by the kind of text.
 
     The fixed scale adapts to the question: if nothing is close in meaning, meaning adds little to any candidate.
@@ -280,18 +280,18 @@ def progress(value: float, bounds: tuple[float, float]) -> float:
     return min(max((value - start) / (end - start), 0.0), 1.0)
 
 
-def scale_to_unit(values: list[float]) -> list[float]:
+def _scale_to_unit(values: list[float]) -> list[float]:
     """The values scaled to 0–1 between the least and the greatest; all 1 if they are equal."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     return [(value - low) / (high - low) if high > low else 1.0 for value in values]
 
 
 _FUSIONS: dict[str, Callable[[Sequence[Candidate], FusionSettings], Fused]] = {
-    "keyword": fuse_keyword,
-    "vector": fuse_vector,
-    "rrf": fuse_rrf,
-    "weighted": fuse_weighted,
-    "hybrid": fuse_hybrid,
+    "keyword": _fuse_keyword,
+    "vector": _fuse_vector,
+    "rrf": _fuse_rrf,
+    "weighted": _fuse_weighted,
+    "hybrid": _fuse_hybrid,
 }
 MODES = tuple(_FUSIONS)
 
@@ -304,7 +304,7 @@ SPEAKERS: dict[Speakers, frozenset[str]] = {
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
-class NeighbourScores(NamedTuple):
+class _NeighbourScores(NamedTuple):
     """A candidate's own fused score, its thread's if it is a turn, and its score in beside_scores()."""
 
     own: float
@@ -354,11 +354,11 @@ def adjust(
     beside = beside_scores(fused, rows) if tuning.beside_share else {}
     recency = recency_adjustments([c.key for c in candidates if not c.is_turn])
     parts = {
-        c.key: candidate_adjustments(
+        c.key: _candidate_adjustments(
             c,
             rows[c.key],
             question,
-            NeighbourScores(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
+            _NeighbourScores(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
             tuning,
             group_key,
             recency=recency.get(c.key, 0.0),
@@ -368,7 +368,7 @@ def adjust(
     for key, boost in (related or {}).items():
         parts[key] = parts[key]._replace(relation=boost)
     if question.asks_state:
-        for key, boost in newest_adjustments(fused, turns, rows).items():
+        for key, boost in _newest_adjustments(fused, turns, rows).items():
             parts[key] = parts[key]._replace(newest=boost)
     adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
 
@@ -391,11 +391,11 @@ def adjust(
     return adjusted
 
 
-def candidate_adjustments(
+def _candidate_adjustments(
     c: Candidate,
     row: RankingFields,
     question: Question,
-    scores: NeighbourScores,
+    scores: _NeighbourScores,
     tuning: Tuning,
     group_key: int | None,
     *,
@@ -407,7 +407,7 @@ def candidate_adjustments(
     return Adjustments(
         thread=tuning.thread_share * (scores.thread - scores.own) if scores.thread is not None else 0.0,
         beside=tuning.beside_share * scores.beside,
-        date=date_adjustment(row, question.dates, tuning) if question.dates else 0.0,
+        date=_date_adjustment(row, question.dates, tuning) if question.dates else 0.0,
         time=tuning.time_boost if question.asks_when and mentions_time(row.content) else 0.0,
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
         said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
@@ -415,7 +415,7 @@ def candidate_adjustments(
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
         elsewhere=elsewhere_adjustment(row, group_key, tuning),
-        identifier=identifier_adjustment(row.content, question.identifiers, tuning)
+        identifier=_identifier_adjustment(row.content, question.identifiers, tuning)
         if question.identifiers
         else 0.0,
         tags=tag_adjustment(row.tags, question.subject_words, tuning) if row.tags != "[]" else 0.0,
@@ -433,7 +433,7 @@ def claimed_adjustment(row: RankingFields, question: Question, tuning: Tuning = 
     )
 
 
-def identifier_adjustment(content: str, identifiers: Sequence[str], tuning: Tuning = TUNING) -> float:
+def _identifier_adjustment(content: str, identifiers: Sequence[str], tuning: Tuning = TUNING) -> float:
     """The boost for the question's identifiers that the text has, by their share."""
     if not identifiers:
         return 0.0
@@ -474,7 +474,7 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
     }
 
 
-def newest_adjustments(
+def _newest_adjustments(
     fused: Mapping[int, float], turns: Mapping[int, int], rows: Mapping[int, RankingFields]
 ) -> dict[int, float]:
     """What lifts the newest note of each thread to the thread's best one: it tells how things stand now.
@@ -519,7 +519,7 @@ def length_adjustment(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> 
     return 0.0
 
 
-def date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuning = TUNING) -> float:
+def _date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuning = TUNING) -> float:
     """The boost of a memory of the time that the question names, smaller inside a bound.
 
     What was so as of a day is told best on that day.

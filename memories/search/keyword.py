@@ -29,7 +29,7 @@ from storage.compiled_queries import fetch
 POSTING_BUDGET = 25_000  # matches to rank: about 10 ms
 MAX_AGE_S = 600.0  # older counts are read again
 MAX_COUNTS = 20_000
-CountAll = Callable[[Sequence[str]], Sequence[int]]
+_CountAll = Callable[[Sequence[str]], Sequence[int]]
 
 
 class TermCounts:
@@ -42,7 +42,7 @@ class TermCounts:
         self._lock = threading.Lock()
         self._counts: OrderedDict[tuple[Hashable, str], tuple[int, float]] = OrderedDict()
 
-    def of(self, place: Hashable, terms: Sequence[str], count: CountAll) -> dict[str, int]:
+    def of(self, place: Hashable, terms: Sequence[str], count: _CountAll) -> dict[str, int]:
         """Number of texts with each word in a place; `count` reads those that are not cached from the index."""
         now = time.monotonic()
         cached = {term: self._counts.get((place, term)) for term in terms}
@@ -72,9 +72,9 @@ def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POST
 # Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/recall.md, "Words").
 # A word that more than nine tenths of the texts have counts less, down to a hundredth: it says nothing about any of them.
 FADING_SHARE, LEAST_FADED = 0.1, 0.01
-SATURATION = 0.9  # BM25's k1: how fast more of the same word stops to count
-LENGTH_SHARE = 0.75  # BM25's b: how much a text's length counts
-CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread), against one in the text
+_SATURATION = 0.9  # BM25's k1: how fast more of the same word stops to count
+_LENGTH_SHARE = 0.75  # BM25's b: how much a text's length counts
+_CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread), against one in the text
 SLACK = 1.25  # matches whose words are counted, per match wanted
 GROWTH = 4  # factor for the next attempt if too few matches were visible
 
@@ -107,7 +107,7 @@ class VisibleTexts(NamedTuple):
     share: float
 
 
-COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
+_COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
 
 
 class Postings(NamedTuple):
@@ -162,8 +162,8 @@ class KeywordMatches:
         row_of, term_of = row_of[matching], self.term_of[matching]
         frequency, words = self.postings.frequency[matching], self.postings.words[matching]
         whole, roots = [rows[key].content for key in keys.tolist()], [*map(root, self.terms)]
-        texts = [text[:COUNTED_CHARS].lower() for text in whole]
-        longer = [max(1.0, len(text) / COUNTED_CHARS) for text in whole]
+        texts = [text[:_COUNTED_CHARS].lower() for text in whole]
+        longer = [max(1.0, len(text) / _COUNTED_CHARS) for text in whole]
         places = zip(row_of.tolist(), term_of.tolist(), strict=True)
         repeats = np.array(
             [longer[row] * count_root(texts[row], roots[term]) - 1 for row, term in places], dtype=np.float64
@@ -179,13 +179,15 @@ class KeywordMatches:
         own = np.bincount(self.term_of, weights=self.postings.frequency >= 1, minlength=len(self.terms))
         share = np.where(own, own, self.counts) / self.texts.texts
         rarity = (np.log1p(1 / share) * np.clip((1 - share) / FADING_SHARE, LEAST_FADED, 1))[term_of]
-        saturated = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * words / self.texts.mean_words)
-        scores: Numbers = rarity * frequency * (SATURATION + 1) / (frequency + saturated)
+        saturated = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * words / self.texts.mean_words)
+        scores: Numbers = rarity * frequency * (_SATURATION + 1) / (frequency + saturated)
         return scores
 
 
 NO_KEYS, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0)
-NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0))
+_NO_MATCHES = KeywordMatches(
+    (), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0)
+)
 
 
 class PostingReader(Protocol):
@@ -204,15 +206,15 @@ class PostingReader(Protocol):
 
 def find_matches(match: Match, visibility: Visibility, reader: PostingReader) -> KeywordMatches:
     """The matches of a query in the visible groups; in a large store without its most common words."""
-    texts = count_texts(visibility, with_share=reader.needs_share)
+    texts = _count_texts(visibility, with_share=reader.needs_share)
     if not texts.texts:
-        return NO_MATCHES
+        return _NO_MATCHES
     if texts.texts > POSTING_BUDGET:
-        match = drop_common_terms(match, visibility, texts, reader)
+        match = _drop_common_terms(match, visibility, texts, reader)
     read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
     found = {term: postings for term, postings in read if len(postings.keys)}
     if not found:
-        return NO_MATCHES
+        return _NO_MATCHES
     counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
     together = Postings(*map(np.concatenate, zip(*found.values(), strict=True)))
     return KeywordMatches(tuple(found), counts, together, texts)
@@ -230,7 +232,7 @@ def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list
     return [Hit(key, score) for key, score in best[:limit]]
 
 
-def count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
+def _count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
     """The number of visible texts, their mean length and, if requested, their share."""
     groups, params = groups_sql(visibility, "s")
     if with_share:
@@ -255,12 +257,12 @@ def join_columns(text: tuple[Keys, Numbers], context: tuple[Keys, Numbers]) -> P
     if not len(context[0]):
         return Postings(text[0], np.ones(len(text[0])), text[1])
     keys, first, at = np.unique(np.concatenate([text[0], context[0]]), return_index=True, return_inverse=True)
-    weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), CONTEXT_WEIGHT)])
+    weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), _CONTEXT_WEIGHT)])
     frequency = np.asarray(np.bincount(at, weights=weights, minlength=len(keys)), dtype=np.float64)
     return Postings(keys, frequency, np.concatenate([text[1], context[1]])[first])
 
 
-def drop_common_terms(
+def _drop_common_terms(
     match: Match, visibility: Visibility, texts: VisibleTexts, reader: PostingReader
 ) -> Match:
     """The match without the words that are most common in the visible groups, if it matches more than the budget."""
@@ -295,7 +297,7 @@ def find_separately(
     """
     visible = RowReader(partial(read_visible, visibility=visibility))
     # While another core computes the vector.
-    matches = find_matches(match, visibility, postings) if match is not None else NO_MATCHES
+    matches = find_matches(match, visibility, postings) if match is not None else _NO_MATCHES
     words = best_words(matches, visible, limit=limit)
     query = resolve_vector(vector) if vector is not None else None
     near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []

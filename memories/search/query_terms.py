@@ -8,7 +8,7 @@ from functools import lru_cache
 from memories.language.word_forms import is_unspaced, list_forms
 from memories.language.word_tables import parse_words, read_sections
 
-MAX_TERMS = 32
+_MAX_TERMS = 32
 MAX_FORMS = 64  # additional terms: pairs of letters, parts of identifiers
 # Letters and digits of any script; everything else separates, as in the index's tokenizer.
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
@@ -66,7 +66,7 @@ def match_for(text: str) -> Match | None:
     phrases = [" ".join(words(quoted)) for quoted in _QUOTED.findall(text)]
     content = content_words(text)
     spaced = [word for word in content if word.isascii() or not is_unspaced(word)]
-    terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:MAX_TERMS]
+    terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:_MAX_TERMS]
     forms = [*joined_phrases(text), *list_forms(_ACRONYMS.sub(r"\1", text))]
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
     # The index has the last letter of a run as a form; a query uses a single letter only if it has nothing else.
@@ -126,7 +126,7 @@ _HYPHENED_WORDS = parse_words(read_sections("question_words")["before a number"]
 _HINT = re.compile(r"\d|_|/\w|[a-z][A-Z]")
 _PARTS = re.compile(r"[^\W_]+")
 _SIGNS = r"[-_./:\\@ ]?"
-MAX_IDENTIFIERS = 8  # of a question; one that names more is a text
+_MAX_IDENTIFIERS = 8  # of a question; one that names more is a text
 
 
 def identifiers_in(text: str) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def identifiers_in(text: str) -> tuple[str, ...]:
     found = [match[0].removesuffix("()") for match in _IDENTIFIER.finditer(text)]
     found += [match[1] or match[2] for match in _NUMBERED.finditer(text)]
     kept = [one for one in found if not _DATE.fullmatch(one) and not _is_hyphened_word(one)]
-    return tuple(dict.fromkeys(kept))[:MAX_IDENTIFIERS]
+    return tuple(dict.fromkeys(kept))[:_MAX_IDENTIFIERS]
 
 
 def exact_numbers_in(text: str) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def _cipher(purpose: str) -> Cipher[ECB]:
 
 
 PLAIN_HEADER: Final = b"SQLite format 3\x00"
-LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 PAGE_BYTES, RESERVED_BYTES, SALT_BYTES, IV_BYTES = 4096, 80, 16, 16
 LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 
@@ -52,7 +52,7 @@ class PlainPages:
     def __init__(self, stream: IO[bytes], key: DatabaseKey) -> None:
         self._stream, self._aes = stream, AES(key.raw)
         self._head = stream.read(SALT_BYTES)
-        self._is_log = self._head.startswith(LOG_HEADERS)
+        self._is_log = self._head.startswith(_LOG_HEADERS)
         self._is_plain = self._head == PLAIN_HEADER
         if self._is_log:
             stream.read(LOG_HEADER_BYTES - SALT_BYTES)

@@ -49,7 +49,7 @@ def rule_names(table: str) -> set[str]:
         return {name for (name,) in cursor.fetchall()}
 
 
-class PostgresqlDialect:
+class _PostgresqlDialect:
     """Lists are arrays, timestamps have a zone."""
 
     ordered_join = "JOIN"
@@ -92,4 +92,4 @@ class PostgresqlDialect:
         return found
 
 
-DIALECT = PostgresqlDialect()
+DIALECT = _PostgresqlDialect()

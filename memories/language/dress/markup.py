@@ -51,14 +51,14 @@ _ROW_NUMBER = re.compile(
 _CUT = re.compile(r"(?<![^\W_])([^\W\d_]{1,2})-[ \t]{0,9}\n[ \t]{0,20}(?=[^\W\d_])")
 
 
-def without_document(text: str) -> str:
+def _without_document(text: str) -> str:
     """The text without what a document has around it; the text as it is if nothing else were left."""
     bare = text
     if "<" in bare:
         bare = _DECLARATION.sub(" ", without_hidden(bare)).strip()
-    bare = without_front_matter(bare)
+    bare = _without_front_matter(bare)
     if "[" in bare:
-        bare = _CALLOUT.sub(">", without_targets(bare))
+        bare = _CALLOUT.sub(">", _without_targets(bare))
     if "{" in bare:
         bare = _ATTRIBUTE_LIST.sub("", bare)
     bare = _ROW_NUMBER.sub("", _TASK.sub("", bare))
@@ -77,14 +77,14 @@ def without_hidden(text: str) -> str:
     return " ".join([*kept, text[at:]])
 
 
-def without_front_matter(text: str) -> str:
+def _without_front_matter(text: str) -> str:
     """The text without a header between two lines of signs."""
     text = text.lstrip("\ufeff")
     header = _FRONT_MATTER.match(text) if text[:3] in ("---", "+++") else None
     return text[header.end() :] if header is not None else text
 
 
-def without_targets(text: str) -> str:
+def _without_targets(text: str) -> str:
     """The text without the addresses of its links that stand at the end, such as "[1]: https://…"."""
     labels = {found[1].casefold() for found in _TARGET.finditer(text)}
     if not labels:
@@ -95,12 +95,12 @@ def without_targets(text: str) -> str:
     )
 
 
-def joined_at_line_ends(text: str) -> str:
+def _joined_at_line_ends(text: str) -> str:
     """The text with words joined that are cut after one or two letters; a grade such as A- at a line's end stays."""
-    return _CUT.sub(join_cut, text) if "-" in text and "\n" in text else text
+    return _CUT.sub(_join_cut, text) if "-" in text and "\n" in text else text
 
 
-def join_cut(found: re.Match[str]) -> str:
+def _join_cut(found: re.Match[str]) -> str:
     """The beginning of a cut word, or all that was found if it is a capital within a sentence."""
     before = found.string[max(0, found.start() - 5) : found.start()].rstrip()[-1:]
     is_grade = len(found[1]) == 1 and found[1].isupper() and before not in ("", ".", "!", "?")
@@ -121,7 +121,7 @@ _SUPERSCRIPT_START = re.compile(r"(?<=\w)<sup>\s{0,20}(?=\d)", re.I)
 _SUPERSCRIPT_TAG = re.compile(r"(?<=\w)<sup>\s{0,20}(\d{1,9})\s{0,20}</sup>", re.I)
 _TAG = re.compile(rf"</?(?:{_HTML_TAGS}){_ATTRIBUTES}{_TAG_END}", re.I)
 _CLOSING_TAG = re.compile(r"</([A-Za-z][\w:-]{0,60})>")
-MAX_TAG_NAMES = 20
+_MAX_TAG_NAMES = 20
 _COMMENT = re.compile(r"<!--.{0,500}?-->|<!\[CDATA\[|\]\]>", re.S)
 _LINK = re.compile(
     r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,300}(?:\([^()\s]{0,100}\)[^()\s]{0,100})?(?: \"[^\"]{0,100}\")?\)"
@@ -189,7 +189,7 @@ _POWERS = frozenset(
         "cd",
     ]
 )
-MAX_FORMULA = 3  # letters of an ion before its charge: Na⁺, Mg²⁺, and of a unit with a negative exponent
+_MAX_FORMULA = 3  # letters of an ion before its charge: Na⁺, Mg²⁺, and of a unit with a negative exponent
 _UNDERLINE = re.compile(r"^[ \t]*={2,}[ \t]*$", re.M)
 _SPACE_IN_ADDRESS = re.compile(r"(?<![%\W])%20")
 
@@ -199,9 +199,9 @@ def without_markup(text: str) -> str:
     text = text.strip()
     if _SPACE_IN_ADDRESS.search(text) or (text.count("+") > 2 and not any(c.isspace() for c in text)):
         text = unquote(text if any(c.isspace() for c in text) else text.replace("+", " "))
-    text = without_document(text)
+    text = _without_document(text)
     if "<" in text or "&" in text:
-        text = without_tags(html.unescape(without_tags(text)))  # twice: tags may be written as entities
+        text = _without_tags(html.unescape(_without_tags(text)))  # twice: tags may be written as entities
     if "[" in text:
         text = _TERMINAL_COLOUR.sub("", _FOOTNOTE.sub("", _BBCODE.sub("", _LINK.sub(r"\1", text))))
     if "\\" in text:
@@ -210,12 +210,12 @@ def without_markup(text: str) -> str:
         text = _DOLLARS.sub(r"\2", text)
     text = _UNDERLINE.sub("", text) if "==" in text else text
     text = _ANGLED.sub(r"\1", _PAIRED.sub(r"\2", _WIKI.sub("", _FENCE.sub("", text))))
-    text = joined_at_line_ends(_EMOTICON.sub(" ", _LIST_MARK.sub("", text)))
+    text = _joined_at_line_ends(_EMOTICON.sub(" ", _LIST_MARK.sub("", text)))
     text = _TRADE_MARK.sub("", _SHORTCODE.sub(" ", text))
-    return text if text.isascii() else _SUPERSCRIPT.sub(mark_exponent, _EMOJI_FORM.sub(" ", text))
+    return text if text.isascii() else _SUPERSCRIPT.sub(_mark_exponent, _EMOJI_FORM.sub(" ", text))
 
 
-def mark_exponent(found: re.Match[str]) -> str:
+def _mark_exponent(found: re.Match[str]) -> str:
     """An exponent with its sign; "" for the sign of a footnote, which stands after a whole word."""
     word = _LAST_WORD.findall(found.string[max(0, found.start() - 20) : found.start()])[-1:]
     before = word[0].casefold() if word else ""
@@ -223,25 +223,25 @@ def mark_exponent(found: re.Match[str]) -> str:
         not before.isalpha()
         or len(before) == 1
         or (before in _POWERS and found[1] not in ("¹", "1"))
-        or (len(before) <= MAX_FORMULA and found[1][-1] in "⁺⁻")
+        or (len(before) <= _MAX_FORMULA and found[1][-1] in "⁺⁻")
     )
     return f"^{found[1]}" if is_exponent else ""
 
 
-def without_tags(text: str) -> str:
+def _without_tags(text: str) -> str:
     """The text without HTML tags, comments, and other tags that are closed."""
     uncommented = _COMMENT.sub("", text)
     # A comment around the whole text is dress, one inside it is an addition.
     text = uncommented if has_letters_or_digits(uncommented) else re.sub("<!--|-->", " ", text)
-    text = _SUPERSCRIPT_START.sub("^", _SUPERSCRIPT_TAG.sub(mark_exponent, text))
-    for name in sorted({*_CLOSING_TAG.findall(text)})[:MAX_TAG_NAMES]:
+    text = _SUPERSCRIPT_START.sub("^", _SUPERSCRIPT_TAG.sub(_mark_exponent, text))
+    for name in sorted({*_CLOSING_TAG.findall(text)})[:_MAX_TAG_NAMES]:
         text = re.sub(rf"</?{re.escape(name)}{_ATTRIBUTES}{_TAG_END}", " ", text)
     return _TAG.sub(" ", text)
 
 
 REDACTION: Final = "[purged]"
-MAX_SEARCHED: Final = 24  # words looked for in the database; above it, reading all rows is faster
-KEY_WORDS: Final = 3  # the longest words of a text: a value without any of them does not quote it
+_MAX_SEARCHED: Final = 24  # words looked for in the database; above it, reading all rows is faster
+_KEY_WORDS: Final = 3  # the longest words of a text: a value without any of them does not quote it
 MAX_KEY_CHARS: Final = 64
 # Scripts without spaces: each letter counts as a word.
 _UNSPACED: Final = "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -256,11 +256,11 @@ class Quotes:
     def __init__(self, texts: Iterable[str]) -> None:
         given = set(texts) - {""}
         # A text without a letter or digit, such as an emoji, is found as it is.
-        self.signs = {text for text in given if not fold_words(text).strip()}
-        self.texts = {fold_words(text) for text in given - self.signs}
+        self.signs = {text for text in given if not _fold_words(text).strip()}
+        self.texts = {_fold_words(text) for text in given - self.signs}
         self._by_word: dict[str, set[str]] = {}
         for text in self.texts:
-            for word in sorted(text.split(), key=len)[-KEY_WORDS:]:
+            for word in sorted(text.split(), key=len)[-_KEY_WORDS:]:
                 self._by_word.setdefault(word, set()).add(text)
 
     def find(self, value: str) -> list[str]:
@@ -271,7 +271,7 @@ class Quotes:
         signs = [sign for sign in self.signs if sign in value]
         if not words:
             return signs
-        wanted, folded = set[str]().union(*(self._by_word[word] for word in words)), fold_words(value)
+        wanted, folded = set[str]().union(*(self._by_word[word] for word in words)), _fold_words(value)
         return sorted((*signs, *(text for text in wanted if text in folded)), key=len, reverse=True)
 
     def are_in(self, value: Any) -> bool:
@@ -294,7 +294,7 @@ class Quotes:
         """The primary keys and columns of the rows one of whose columns contains one of the texts."""
         if not self.texts | self.signs:
             return []
-        may = self._may_hold(rows, columns) if len(self.texts) <= MAX_SEARCHED else rows
+        may = self._may_hold(rows, columns) if len(self.texts) <= _MAX_SEARCHED else rows
         found = may.order_by().values_list("pk", *columns).iterator(chunk_size=2000)
         return [row for row in found if any(map(self.are_in, row[1:]))]
 
@@ -319,7 +319,7 @@ class Quotes:
         return rows.filter(found)
 
 
-def fold_words(text: str) -> str:
+def _fold_words(text: str) -> str:
     """The words of a text, folded, with a space around each."""
     return f" {' '.join(_WORD.findall(fold(text)))} "
 

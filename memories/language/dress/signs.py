@@ -25,11 +25,11 @@ _INDICATORS: Final = {0x1F1E6 + at: chr(0x61 + at) for at in range(26)}
 _MOSTLY = 0.9  # a text of that many Latin letters and look-alikes is written in Latin ones
 
 
-def with_latin_letters(text: str) -> str:
+def _with_latin_letters(text: str) -> str:
     """The text with Latin letters and digits for those that look like them or count the same."""
     text = _FOREIGN_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
     if _INDICATOR.search(text):
-        text = spell_indicators(text)
+        text = _spell_indicators(text)
     if not _ANY.search(text):
         return text
     plain = text.translate(_LOOK_ALIKES)
@@ -40,7 +40,7 @@ def with_latin_letters(text: str) -> str:
     )
 
 
-def spell_indicators(text: str) -> str:
+def _spell_indicators(text: str) -> str:
     """The text with letters for regional indicators that spell words; flags, which are pairs of them, stay."""
     runs = _INDICATOR.findall(text)
     is_spelt = any(len(run) % 2 for run in runs) or 2 * sum(map(len, runs)) > sum(c.isalpha() for c in text)
@@ -90,12 +90,12 @@ def spelling(text: str) -> str:
 
     The first letter and long words in capitals are emphasis.
     """
-    plain = text if text.isascii() else spell_letters(text)
+    plain = text if text.isascii() else _spell_letters(text)
     plain = _SHOUTED.sub(lambda found: found[0].lower(), " ".join(plain.split()))
     return plain[:1].lower() + plain[1:]
 
 
-def spell_letters(text: str) -> str:
+def _spell_letters(text: str) -> str:
     """The folded letters of a text with their case, and letters such as ℝ."""
     kept = _LETTERLIKE.sub(lambda found: f"\ue000{ord(found[0]):x}\ue001", text)
     plain = unicodedata.normalize("NFKC", kept)
@@ -113,7 +113,7 @@ def spell_plainly(text: str) -> str:
     if not text.isascii():
         text = _FRACTION.sub(r" \1", text.translate(_LONG_DASH).translate(_SMALL_CAPITALS))
         # Before fold(), which takes letters of other scripts for Latin ones.
-        text = with_latin_letters(without_accents(text))
+        text = _with_latin_letters(without_accents(text))
     text = fold(text)
     if not text.isascii():
         text = without_accents(text).translate(_STROKED).replace("\u2044", "/")
@@ -129,14 +129,14 @@ def without_accents(text: str) -> str:
     for c in unicodedata.normalize("NFD", text):
         is_sign = c >= _FIRST_SIGN and unicodedata.category(c)[0] == "M"
         if not is_sign:
-            keeps_signs = c >= _FIRST_SIGN and keeps_its_signs(c)
+            keeps_signs = c >= _FIRST_SIGN and _keeps_its_signs(c)
         if keeps_signs or not is_sign:
             kept.append(c)
     return unicodedata.normalize("NFC", "".join(kept))
 
 
 @lru_cache(maxsize=4096)
-def keeps_its_signs(character: str) -> bool:
+def _keeps_its_signs(character: str) -> bool:
     """True for a letter outside Latin, Greek and Cyrillic, where a combining sign makes another letter."""
     return character.isalpha() and not unicodedata.name(character, "").startswith(_ACCENTED_SCRIPTS)
 
@@ -161,7 +161,7 @@ _COMPARISONS = frozenset(
     ["<", ">", "<=", ">=", "==", "===", "!=", "!==", "<>", "=/=", "≤", "≥", "≠", "≮", "≯", "≈", "≉", "≡", "≢"]
 )
 _BETWEEN_COMMANDS = frozenset(("&&", "||"))
-MAX_OPERAND = 40
+_MAX_OPERAND = 40
 _OPERAND = re.compile(r"[\w.:/()\[\]]+")
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"\d|[^\W_]_[^\W_]|\w[(\[]|\w(?:\.|::|/)\w")
@@ -193,23 +193,23 @@ def mark_signs(text: str) -> str:
     """A plainly spelt text with its operators marked."""
     text = _APPROXIMATELY.sub(f"{_OPEN}~{_CLOSE}", _HOME.sub(f"{_OPEN}~{_CLOSE}", text))
     text = _EXPONENT.sub(f"e{_OPEN}-{_CLOSE}", text)
-    return _OPERATOR.sub(mark_operator, text)
+    return _OPERATOR.sub(_mark_operator, text)
 
 
-def mark_operator(found: re.Match[str]) -> str:
+def _mark_operator(found: re.Match[str]) -> str:
     """An operator between two operands, marked; = and & in the query of an address are punctuation."""
     sign, start = found[1], found.start()
     is_in_query = sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start)
-    if is_in_query or not joins_operands(found):
+    if is_in_query or not _joins_operands(found):
         return found[0]
     return f"{_OPEN}{_SAME_OPERATOR.get(sign, sign)}{_CLOSE}"
 
 
-def joins_operands(found: re.Match[str]) -> bool:
+def _joins_operands(found: re.Match[str]) -> bool:
     """True if an operator stands between two operands, one of which is a number, a single letter or code."""
     sign, text = found[1], found.string
-    left = _OPERAND.findall(text[max(0, found.start() - MAX_OPERAND) : found.start()])[-1:]
-    right = _OPERAND.findall(text[found.end() : found.end() + MAX_OPERAND])[:1]
+    left = _OPERAND.findall(text[max(0, found.start() - _MAX_OPERAND) : found.start()])[-1:]
+    right = _OPERAND.findall(text[found.end() : found.end() + _MAX_OPERAND])[:1]
     one, other = "".join(left), "".join(right)
     if text[found.start() - 1] in "\"'" and text[found.end()] == text[found.start() - 1]:
         return True  # the text is about ">"
@@ -218,14 +218,14 @@ def joins_operands(found: re.Match[str]) -> bool:
     if found[0] == "+ ":
         return False  # it belongs to the word before, or to none
     if sign == "&" and found[0] == " &":
-        return is_operand(other) and not other[0].isdigit()  # &p, an address
+        return _is_operand(other) and not other[0].isdigit()  # &p, an address
     if _FUNCTION_WORDS & {one, other.rstrip(".:")}:
         return False
     is_of_letters = {one.strip("()"), other.strip("().")} <= _ARTICLES
-    return sign in _BETWEEN_COMMANDS or is_operand(one) or is_operand(other) or is_of_letters
+    return sign in _BETWEEN_COMMANDS or _is_operand(one) or _is_operand(other) or is_of_letters
 
 
-def is_operand(word: str) -> bool:
+def _is_operand(word: str) -> bool:
     """True for a number, a single letter that is no word, or code."""
     bare = word.strip(".:/()[]")
     is_letter = len(bare) == 1 and bare not in _ARTICLES
@@ -265,15 +265,15 @@ def find_signs(text: str, start: int, end: int) -> str:
     before, after = text[start - 1 : start], text[end : end + 1]
     if before.isdigit() and after.isdigit():
         signs = "".join(c for c in run if c in _BETWEEN_DIGITS)
-        sign = sign_before(before, run, after)[-1:]
+        sign = _sign_before(before, run, after)[-1:]
         return (signs if sign in signs else signs + sign) or "."
-    sign = sign_before(before, run, after)
-    if sign == "!" and _WORD.findall(text, end, end + MAX_OPERAND)[0] in _FUNCTION_WORDS | _ARTICLES:
+    sign = _sign_before(before, run, after)
+    if sign == "!" and _WORD.findall(text, end, end + _MAX_OPERAND)[0] in _FUNCTION_WORDS | _ARTICLES:
         sign = ""
-    return sign_after(text, start, run) + sign
+    return _sign_after(text, start, run) + sign
 
 
-def sign_after(text: str, start: int, run: str) -> str:
+def _sign_after(text: str, start: int, run: str) -> str:
     """The sign that belongs to what precedes the run: 5 %, 5 €, 18+, C++, C#, A-."""
     before, bare = text[start - 1 : start], run.lstrip()
     if before.isdigit():
@@ -297,10 +297,10 @@ def sign_after(text: str, start: int, run: str) -> str:
 
 def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     """True if the word before text[end] makes a name with the sign: C++, F#, A-, Disney+; not "of+"."""
-    words = _WORD.findall(text[max(0, end - MAX_OPERAND) : end])
+    words = _WORD.findall(text[max(0, end - _MAX_OPERAND) : end])
     word = words[-1]
     if word in _LETTER_WORDS or (len(word) == 1 and not word.isascii()):
-        after = _WORD.search(text, end, end + MAX_OPERAND)
+        after = _WORD.search(text, end, end + _MAX_OPERAND)
         is_at_end = (
             after is None
             or rest.strip()[:1] in tuple(".,;:!?)")
@@ -314,7 +314,7 @@ def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     return word in (_WITH_MINUS if sign == "-" else _WITH_PLUS) or (sign == "+" and word[0].isdigit())
 
 
-def sign_before(before: str, run: str, after: str) -> str:
+def _sign_before(before: str, run: str, after: str) -> str:
     """The sign that belongs to what follows the run: -5, .5, $5, !enabled."""
     beside = run.split()[-1] if run.strip() and not run[-1].isspace() else ""
     is_apart = not before or len(beside) < len(run) or run[0] in "([{\"'="

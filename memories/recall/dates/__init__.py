@@ -91,7 +91,7 @@ _YEAR_ALONE = re.compile(r"^\W*\d{4}\W*$")
 
 
 @dataclass(frozen=True)
-class ReadTimes:
+class _ReadTimes:
     """The times that a text names, the words that name them, and whether it asks for nothing else."""
 
     times: tuple[NamedTime, ...] = ()
@@ -99,32 +99,32 @@ class ReadTimes:
     is_alone: bool = False
 
 
-NO_TIMES = ReadTimes()
+_NO_TIMES = _ReadTimes()
 
 
-def read_times(text: str, *, today: date | None = None, order: str | None = None) -> ReadTimes:
+def read_times(text: str, *, today: date | None = None, order: str | None = None) -> _ReadTimes:
     """The times that a text names, written out or told from `today`, in the order in which they are named.
 
     `today` is the asker's, by default the present one in the current time zone; `order` is the setting retrieval.date_order.
     """
     if _MAY_NAME.search(text) is None:
-        return NO_TIMES
+        return _NO_TIMES
     today = today or timezone.localdate()
     phrases = Phrases(text)
     mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
     mark_beside(phrases, today=today)
     mark_relative(phrases, today=today)
     mark_bounds(phrases, today=today)
-    return result_of(text, phrases)
+    return _result_of(text, phrases)
 
 
-def result_of(text: str, phrases: Phrases) -> ReadTimes:
+def _result_of(text: str, phrases: Phrases) -> _ReadTimes:
     """The times that are marked."""
     found = phrases.found()
     if not found:
-        return NO_TIMES
+        return _NO_TIMES
     words = {word.lower() for word in _WORDS.findall(phrases.rest())}
-    return ReadTimes(
+    return _ReadTimes(
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
         phrases.restore(" ".join(found)),
         words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,

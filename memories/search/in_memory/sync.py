@@ -30,7 +30,7 @@ from memories.search.sqlite.vectors import (
 
 
 @dataclass(frozen=True)
-class TrialAllowed(AllowedRows):
+class _TrialAllowed(AllowedRows):
     """What a Visibility may allow of the rows that did not change; `own` of those that did."""
 
     own: AllowedRows
@@ -52,16 +52,16 @@ class TrialTable:
     def __len__(self) -> int:
         return len(self._table) + len(self._own)
 
-    def allowed(self, v: Visibility) -> TrialAllowed:
+    def allowed(self, v: Visibility) -> _TrialAllowed:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)
         rows = found.rows[~np.isin(found.part.columns.piece[found.rows], self._changed)]
-        return TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
+        return _TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
 
     def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """The `wanted` nearest pieces by cosine; `read` returns vectors that are not in memory."""
         kept = self._table.nearest(vector, allowed, wanted=wanted, read=read)
-        if not isinstance(allowed, TrialAllowed):
+        if not isinstance(allowed, _TrialAllowed):
             return kept
         own = self._own.nearest(vector, allowed.own, wanted=wanted, read=read)
         cosines = np.concatenate([kept.cosines, own.cosines])
@@ -87,17 +87,17 @@ AnyTable = VectorTable | TrialTable
 
 log = logging.getLogger(__name__)
 # A process with a single search, such as a command, is faster without reading all vectors.
-SEARCHES_BEFORE = 3
-MOST_DATABASES = 3  # in memory at once: the store and the copies of dry runs
+_SEARCHES_BEFORE = 3
+_MOST_DATABASES = 3  # in memory at once: the store and the copies of dry runs
 # If more than this share of the rows changed, reading all is faster. At least a batch of an import.
 RELOAD_SHARE, RELOAD_MIN_ROWS = 0.2, 5000
-DELETED_SHARE = 0.25  # of rows that are only marked as deleted
+_DELETED_SHARE = 0.25  # of rows that are only marked as deleted
 WAIT_S = 0.2  # for another thread's update; after that a search uses the database's own index
 
 Place = tuple[str, int, int]  # the file's name, device and inode: a replaced file is another database
 
 
-class IndexFollower:
+class _IndexFollower:
     """The vectors of one database and their progress. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class IndexFollower:
         state = self._state
         if state is not None and (state[1].model, state[1].last) == (progress.model, progress.last):
             return state[0]
-        if state is None and self._searches <= SEARCHES_BEFORE:
+        if state is None and self._searches <= _SEARCHES_BEFORE:
             return None
         if not self._lock.acquire(timeout=WAIT_S):
             return None
@@ -130,7 +130,7 @@ class IndexFollower:
             return None
         try:
             table, known = self._state
-            if progress.model != known.model or not reaches_back(progress, known):
+            if progress.model != known.model or not _reaches_back(progress, known):
                 return None
             changed = read_changed(known.last, progress.last) if progress.last > known.last else []
             if len(changed) > RELOAD_MIN_ROWS:
@@ -149,12 +149,12 @@ class IndexFollower:
         if self._state is None:
             return self._read_all(progress)
         table, known = self._state
-        if progress.model != known.model or not reaches_back(progress, known):
+        if progress.model != known.model or not _reaches_back(progress, known):
             return self._read_all(progress)
         changed = read_changed(known.last, progress.last) if progress.last > known.last else []
         if len(changed) > max(
             RELOAD_MIN_ROWS, RELOAD_SHARE * len(table)
-        ) or table.deleted > DELETED_SHARE * len(table):
+        ) or table.deleted > _DELETED_SHARE * len(table):
             return self._read_all(progress)
         rows = read_rows(changed, progress.model) if changed else []
         table.put(rows)
@@ -170,12 +170,12 @@ class IndexFollower:
         return table
 
 
-def reaches_back(progress: IndexProgress, known: IndexProgress) -> bool:
+def _reaches_back(progress: IndexProgress, known: IndexProgress) -> bool:
     """True if the list still has every change since `known`."""
     return progress.last == known.last or (progress.last > known.last and progress.first <= known.last + 1)
 
 
-_followers: OrderedDict[Place, IndexFollower] = OrderedDict()
+_followers: OrderedDict[Place, _IndexFollower] = OrderedDict()
 _guard = threading.Lock()
 
 if hasattr(os, "register_at_fork"):
@@ -189,28 +189,28 @@ def current_table(progress: IndexProgress) -> AnyTable | None:
     That is the case for a database that is not a file, and while the vectors are being read. Inside a transaction the
     table includes its own writes, for this transaction only.
     """
-    place = current_place() if progress.model else None
+    place = _current_place() if progress.model else None
     if place is None:
         return None
-    follower = follower_of(place)
+    follower = _follower_of(place)
     return follower.trial(progress) if connection.in_atomic_block else follower.table(progress)
 
 
 def load_table() -> None:
     """Read the vectors of the database in use into memory now."""
-    place = current_place()
+    place = _current_place()
     if place is not None:
-        follower_of(place).load()
+        _follower_of(place).load()
 
 
 def load_in_background() -> None:
     """Start reading the vectors and return at once; called when a server starts. Never raises."""
     if connection.vendor != "sqlite":  # another database searches its vectors itself
         return
-    threading.Thread(target=load_and_close, name="loci-vectors", daemon=True).start()
+    threading.Thread(target=_load_and_close, name="loci-vectors", daemon=True).start()
 
 
-def load_and_close() -> None:
+def _load_and_close() -> None:
     """Read the vectors and close this thread's connection."""
     try:
         with connection.cursor() as cursor:
@@ -223,17 +223,17 @@ def load_and_close() -> None:
         connection.close()
 
 
-def follower_of(place: Place) -> IndexFollower:
+def _follower_of(place: Place) -> _IndexFollower:
     """The follower of a database; the least recently used one is dropped beyond MOST_DATABASES."""
     with _guard:
-        follower = _followers.setdefault(place, IndexFollower())
+        follower = _followers.setdefault(place, _IndexFollower())
         _followers.move_to_end(place)
-        while len(_followers) > MOST_DATABASES:
+        while len(_followers) > _MOST_DATABASES:
             _followers.popitem(last=False)
         return follower
 
 
-def current_place() -> Place | None:
+def _current_place() -> Place | None:
     """The file of the database in use, if it is one."""
     name = str(connection.settings_dict["NAME"])
     try:

@@ -21,7 +21,7 @@ from memories.embedding import DIMENSIONS
 from memories.queries.predicates import OUTLASTS, is_as_of_now, may_hold, rules_of
 from memories.types import Scope, State, Trust, Type
 
-MOST_KEPT = 16
+_MOST_KEPT = 16
 MOST_KEPT_ROWS = 1_000_000  # 8 MB
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class FilterCache(Generic[T]):
 
     def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
         """What `mark` allows, from the cache if that still holds."""
-        if names_times(v):
+        if _names_times(v):
             return mark(v).allowed
         key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
         now, version, known = milliseconds(v.now), self._version, self._kept
@@ -74,13 +74,13 @@ class FilterCache(Generic[T]):
             return kept.marked.allowed
         marked = mark(v)
         held = sum(each.marked.rows for each in [*known.values()])
-        if len(known) >= MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
+        if len(known) >= _MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
             known.clear()
         known[key] = _CachedMask(version, now, marked)
         return marked.allowed
 
 
-def names_times(v: Visibility) -> bool:
+def _names_times(v: Visibility) -> bool:
     """Whether it names times, which differ with each caller: such masks are not cached."""
     return v.after is not None or v.before is not None or v.is_history
 
@@ -94,7 +94,7 @@ Keys = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class ColumnOrder:
+class _ColumnOrder:
     """The order of a column's first `count` rows by memory; None if they are sorted."""
 
     column: Keys
@@ -102,7 +102,7 @@ class ColumnOrder:
     order: Keys | None
 
 
-class MemoryOrder:
+class _MemoryOrder:
     """The order of a table's rows by memory. Safe to share between threads.
 
     Pieces are created with their memories, so the column is nearly always sorted, and only added rows are checked. For an
@@ -110,7 +110,7 @@ class MemoryOrder:
     """
 
     def __init__(self) -> None:
-        self._cached = ColumnOrder(np.zeros(0, dtype=np.int64), 0, None)
+        self._cached = _ColumnOrder(np.zeros(0, dtype=np.int64), 0, None)
 
     def rows_of(self, column: Keys, count: int, memories: Collection[int]) -> Keys:
         """Rows among a column's first `count` that belong to one of the memories."""
@@ -126,12 +126,12 @@ class MemoryOrder:
     def _order(self, column: Keys, count: int) -> Keys | None:
         cached = self._cached
         if cached.column is not column or cached.count > count:
-            cached = ColumnOrder(column, 0, None)
+            cached = _ColumnOrder(column, 0, None)
         if cached.count < count:
             added = column[max(cached.count - 1, 0) : count]
             is_sorted = cached.order is None and bool((added[1:] >= added[:-1]).all())
             order = None if is_sorted else np.argsort(column[:count], kind="stable")
-            cached = self._cached = ColumnOrder(column, count, order)
+            cached = self._cached = _ColumnOrder(column, count, order)
         return cached.order
 
 
@@ -143,7 +143,7 @@ def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, f
     return best
 
 
-def take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Keys:
+def _take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Keys:
     """The rows within the smallest distance that at least `least` of them have."""
     reached = np.cumsum(np.bincount(distances))
     return rows[distances <= int(np.searchsorted(reached, least))]
@@ -152,26 +152,26 @@ def take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Ke
 WORDS = DIMENSIONS // 64
 # Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
 # vectors, and 98.6 % of the true thirty best (docs/speed.md).
-MIN_SIMILAR = 1000  # rows that share the most signs
-SIMILAR_PER_WANTED = 8
-SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
+_MIN_SIMILAR = 1000  # rows that share the most signs
+_SIMILAR_PER_WANTED = 8
+_SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
 MARGIN = 1.3  # factor on the number wanted, for the sample's error
-LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
+_LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
 MIN_COMPARED = 120  # of those, the rows compared exactly
 COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once, which fit into the processor's cache
 DELETED = 255  # the kind of a deleted row
 GROWTH = 1.25
 FOREVER = np.iinfo(np.int64).max
-OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
+_OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
-Halves = NDArray[np.float16]
+_Halves = NDArray[np.float16]
 Reader = Callable[[Keys], Vectors]  # returns the vectors of pieces in their order, zeros for a deleted piece
 NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
 # A superseded memory that counts until the end of its valid time has a state of its own here.
-OUTLASTING = "outlasting"
-_KINDS = ((s, t, k) for s in (*State.values, OUTLASTING) for t in Trust.values for k in Type.values)
+_OUTLASTING = "outlasting"
+_KINDS = ((s, t, k) for s in (*State.values, _OUTLASTING) for t in Trust.values for k in Type.values)
 _KIND = {names: code for code, names in enumerate(_KINDS)}
 
 
@@ -212,11 +212,11 @@ class Columns:
     until: Keys
     at: Keys
     signs: NDArray[np.uint64]  # [WORDS, rows]: the same word of all rows is contiguous
-    exact: Halves | None
+    exact: _Halves | None
 
 
 @dataclass
-class TableSnapshot:
+class _TableSnapshot:
     """Columns and their number of valid rows: a reader takes it once and uses it throughout."""
 
     columns: Columns
@@ -227,7 +227,7 @@ class TableSnapshot:
 class AllowedRows:
     """Rows that a Visibility may allow, among those valid at the time of the query."""
 
-    part: TableSnapshot
+    part: _TableSnapshot
     rows: Keys
     in_groups: int  # rows of the visible groups, before other conditions
 
@@ -247,9 +247,9 @@ class VectorTable:
     def __init__(self, *, exact_mb: int = 96, expected: int = 0) -> None:
         self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
         capacity = int(expected * GROWTH)
-        self._part = TableSnapshot(empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
+        self._part = _TableSnapshot(_empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
         self._filters = FilterCache[AllowedRows]()
-        self._order = MemoryOrder()
+        self._order = _MemoryOrder()
         self.deleted = 0
 
     def __len__(self) -> int:
@@ -270,7 +270,7 @@ class VectorTable:
             if exists.any():
                 self._update(columns, at, exists)
             if not exists.all():
-                self._append(pick_rows(columns, np.flatnonzero(~exists)))
+                self._append(_pick_rows(columns, np.flatnonzero(~exists)))
 
     def remove(self, pieces: Iterable[int]) -> None:
         """Remove pieces; unknown ones are ignored."""
@@ -286,8 +286,8 @@ class VectorTable:
         return self._filters.of(v, self._mark)
 
     def _mark(self, v: Visibility) -> AllowedMask["AllowedRows"]:
-        part = TableSnapshot(self._part.columns, self._part.count)
-        rows, in_groups = find_allowed(part.columns, part.count, v)
+        part = _TableSnapshot(self._part.columns, self._part.count)
+        rows, in_groups = _find_allowed(part.columns, part.count, v)
         return AllowedMask(
             AllowedRows(part, rows, in_groups), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
         )
@@ -301,7 +301,7 @@ class VectorTable:
     def choose(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int) -> Keys:
         """Rows that contain the `wanted` nearest ones; uses memory only, no database."""
         columns, rows = allowed.part.columns, allowed.rows
-        similar = max(MIN_SIMILAR, SIMILAR_PER_WANTED * wanted)
+        similar = max(_MIN_SIMILAR, _SIMILAR_PER_WANTED * wanted)
         compared = max(MIN_COMPARED, int(COMPARED_PER_WANTED * wanted))
         chosen = most_similar(columns, allowed.part.count, rows, vector, least=similar)
         return rank_by_signs(columns, chosen, vector, most=compared)
@@ -311,7 +311,7 @@ class VectorTable:
     ) -> Nearest:
         """The `wanted` nearest of the chosen rows, as nearest() returns them."""
         columns, rows = allowed.part.columns, allowed.rows
-        cosines = exact_cosines(columns, chosen, vector, read)
+        cosines = _exact_cosines(columns, chosen, vector, read)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
         return Nearest(columns.piece[best], columns.memory[best], cosines, is_all=len(best) == len(rows))
@@ -355,16 +355,16 @@ class VectorTable:
         is_in_order = not part.count or part.columns.piece[part.count - 1] < columns.piece[0]
         keeps_exact = self.has_exact and count <= self._exact_rows
         if is_in_order and count <= len(part.columns.piece) and keeps_exact == self.has_exact:
-            fill_rows(part.columns, slice(part.count, count), columns)
+            _fill_rows(part.columns, slice(part.count, count), columns)
             part.count = count
             return
-        grown = empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
-        fill_rows(grown, slice(0, part.count), part.columns)
-        fill_rows(grown, slice(part.count, count), columns)
-        self._part = TableSnapshot(grown if is_in_order else sort_rows(grown, count), count)
+        grown = _empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
+        _fill_rows(grown, slice(0, part.count), part.columns)
+        _fill_rows(grown, slice(part.count, count), columns)
+        self._part = _TableSnapshot(grown if is_in_order else _sort_rows(grown, count), count)
 
 
-def empty_columns(capacity: int, *, has_exact: bool) -> Columns:
+def _empty_columns(capacity: int, *, has_exact: bool) -> Columns:
     """Columns for `capacity` rows, all marked as deleted."""
     return Columns(
         piece=np.zeros(capacity, dtype=np.int64),
@@ -408,14 +408,14 @@ def _arrays(columns: Columns) -> list[tuple[str, NDArray[np.generic]]]:
     return [(name, array) for name, array in named if array is not None]
 
 
-def pick_rows(columns: Columns, rows: Keys) -> Columns:
+def _pick_rows(columns: Columns, rows: Keys) -> Columns:
     """A copy of these rows, in this order."""
     exact = None if columns.exact is None else columns.exact[rows]
     picked = {name: array[..., rows] for name, array in _arrays(columns) if name != "exact"}
     return Columns(**picked, exact=exact)  # type: ignore[arg-type]  # each field by its name
 
 
-def fill_rows(target: Columns, where: slice, source: Columns) -> None:
+def _fill_rows(target: Columns, where: slice, source: Columns) -> None:
     """Copy the source's first rows to these rows of the target."""
     count = where.stop - where.start
     for name, array in _arrays(target):
@@ -426,24 +426,24 @@ def fill_rows(target: Columns, where: slice, source: Columns) -> None:
             array[..., where] = values[..., :count]
 
 
-def sort_rows(columns: Columns, count: int) -> Columns:
+def _sort_rows(columns: Columns, count: int) -> Columns:
     """A copy with the first `count` rows sorted by piece."""
     order = np.argsort(columns.piece[:count], kind="stable")
-    return pick_rows(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
+    return _pick_rows(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
 
 
-def find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
+def _find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
     """The allowed rows, and the number of rows in the visible groups."""
     if v.groups is None:
-        return np.flatnonzero(mark_rows(columns, slice(count), v)), count
+        return np.flatnonzero(_mark_rows(columns, slice(count), v)), count
     # Groups first: a group has few of a million rows, and the other columns are read for those only.
-    rows = np.flatnonzero(mark_groups(columns, count, v))
-    return rows[mark_rows(columns, rows, v)], len(rows)
+    rows = np.flatnonzero(_mark_groups(columns, count, v))
+    return rows[_mark_rows(columns, rows, v)], len(rows)
 
 
-def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
+def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
-    marks = allowed_kinds(v)[columns.kind[rows]]
+    marks = _allowed_kinds(v)[columns.kind[rows]]
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
     if is_as_of_now(v):
@@ -455,17 +455,17 @@ def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np
     return marks
 
 
-def allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
+def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     """True for each kind (state, trust and type) that the Visibility allows, by code."""
     rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        outlasts = state == OUTLASTING
+        outlasts = state == _OUTLASTING
         known = {"state": State.SUPERSEDED if outlasts else state, "trust": trust, "type": type_}
         table[code] = may_hold(rule, known | {OUTLASTS: outlasts})
     return table
 
 
-def mark_groups(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
+def _mark_groups(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
     """True for each row of a visible group, and for global rows if they are visible."""
     groups = v.groups or frozenset()
     group = columns.group[:count]
@@ -479,10 +479,10 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         return rows
     query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        return take_similar(rows, count_differing_signs(columns.signs[:, rows], query), least=least)
+        return _take_similar(rows, _count_differing_signs(columns.signs[:, rows], query), least=least)
     # Most rows are allowed: extracting them would take longer than examining all.
-    distances = count_differing_signs(columns.signs[:, :count], query)
-    sample = np.sort(distances[::SAMPLE_STEP])
+    distances = _count_differing_signs(columns.signs[:, :count], query)
+    sample = np.sort(distances[::_SAMPLE_STEP])
     share = least * MARGIN / len(rows)
     limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
     while True:
@@ -490,11 +490,11 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         at = np.searchsorted(rows, found)  # both are sorted
         at[at == len(rows)] = 0
         similar: Keys = found[rows[at] == found]
-        if len(similar) >= least or limit >= OUT_OF_RANGE:
+        if len(similar) >= least or limit >= _OUT_OF_RANGE:
             break
-        limit += LIMIT_STEP
+        limit += _LIMIT_STEP
     # The limit was estimated over all rows: cut to what the allowed ones alone give.
-    return take_similar(similar, distances[similar], least=least)
+    return _take_similar(similar, distances[similar], least=least)
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
@@ -507,7 +507,7 @@ def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -
     return rows[np.sort(np.argpartition(-products, most)[:most])]
 
 
-def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
+def _count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """Number of signs of each row that differ from the query's."""
     count = signs.shape[1]
     distances = np.empty(count, dtype=np.uint16)
@@ -517,7 +517,7 @@ def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) 
     return distances
 
 
-def exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
+def _exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
     """Cosines of the rows, from the vectors in memory or else from `read`."""
     exact = columns.exact
     # Read ones are halved too: whether all fit into memory depends on other groups, and a cosine must not.

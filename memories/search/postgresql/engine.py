@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import AnyVector, DatedRow, Hit, HybridHits, Period, Vector
+from memories.search.base import AnyVector, Hit, HybridHits, Vector
 from memories.search.keyword import (
     POSTING_BUDGET,
     Postings,
@@ -42,7 +42,7 @@ FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.p
 """
 
 
-class GinPostings:
+class _GinPostings:
     """PostingReader over search_row."""
 
     needs_share = False
@@ -54,7 +54,7 @@ class GinPostings:
         rooms = rooms_of(visibility)
         STEMS.learn(terms)
         queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
-        groups, params = own_groups(visibility)
+        groups, params = _own_groups(visibility)
         rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])
         parts = [parse_numbers(keys, words) for keys, words in rows]
         return map(join_columns, parts[::2], parts[1::2])
@@ -63,15 +63,15 @@ class GinPostings:
         """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
         rooms = rooms_of(visibility)
         queries = [term_query(starred(term), rooms, kinds=(TEXT, CONTEXT)) for term in terms]
-        groups, params = own_groups(visibility)
+        groups, params = _own_groups(visibility)
         rows = fetch(_COUNT.format(groups=groups), [*params, POSTING_BUDGET + 1, queries])
         return [int(count) for (count,) in rows]
 
 
-GIN_POSTINGS = GinPostings()
+_GIN_POSTINGS = _GinPostings()
 
 
-def own_groups(v: Visibility) -> tuple[str, list[Any]]:
+def _own_groups(v: Visibility) -> tuple[str, list[Any]]:
     """A condition where rooms do not suffice: without other groups' global rows, which share a room with the own ones."""
     if v.groups is None or v.include_global:
         return "", []
@@ -84,7 +84,7 @@ def starred(term: str) -> str:
     return f"{term}*" if is_letter(term) else term
 
 
-FORMS_WEIGHT = "B"  # of the column `forms` in search_row.stems
+_FORMS_WEIGHT = "B"  # of the column `forms` in search_row.stems
 _FOUND = """
 SELECT m.key FROM search_row AS s JOIN memories_memory AS m ON m.key = s.key
 WHERE s.stems @@ %s::tsquery AND {where} ORDER BY m.key DESC LIMIT %s
@@ -107,19 +107,19 @@ ORDER BY asked.place
 """
 
 
-def find_newest(
+def _find_newest(
     alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
 ) -> list[int]:
     """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
     rooms = rooms_of(visibility)
     STEMS.learn(word.removesuffix("*") for words in (*alternatives, forms) for word in words)
     wanted = [any_of(term_query(word, rooms) for word in words) for words in alternatives]
-    wanted += [term_query(form, rooms, weight=FORMS_WEIGHT) for form in forms]
+    wanted += [term_query(form, rooms, weight=_FORMS_WEIGHT) for form in forms]
     where, params = render(visibility)
     return [key for (key,) in fetch(_FOUND.format(where=where), [all_of(wanted), *params, limit])]
 
 
-def read_index_words(first: str, visibility: Visibility, *, shortest: int, longest: int) -> list[str]:
+def _read_index_words(first: str, visibility: Visibility, *, shortest: int, longest: int) -> list[str]:
     """The words (stems) of the visible groups' texts that begin with `first`, within these lengths."""
     beginning = any_of(
         f"'{room}{kind}{first}':*" for room in rooms_of(visibility) for kind in (TEXT, CONTEXT)
@@ -127,7 +127,7 @@ def read_index_words(first: str, visibility: Visibility, *, shortest: int, longe
     return [term for (term,) in fetch(_LIKE, [beginning, first, shortest, longest])]
 
 
-def keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
     """The first `limit` of the terms that a visible text has, in their order."""
     where, params = render(visibility)
     rooms, found = rooms_of(visibility), list[str]()
@@ -170,6 +170,12 @@ FROM piece_search AS kept FULL JOIN (
 class PostgresqlEngine:
     """SearchIndex on PostgreSQL."""
 
+    dated = staticmethod(find_dated)
+    find_newest = staticmethod(_find_newest)
+    read_index_words = staticmethod(_read_index_words)
+    keep_visible_words = staticmethod(_keep_visible_words)
+    tend = staticmethod(tend_large_rooms)
+
     def find(
         self,
         match: Match | None,
@@ -191,7 +197,7 @@ class PostgresqlEngine:
             match,
             vector,
             visibility,
-            postings=GIN_POSTINGS,
+            postings=_GIN_POSTINGS,
             nearest=nearest,
             cosines=lambda keys, query: {key: scores[key] for key in keys if key in scores},
             limit=limit,
@@ -200,37 +206,12 @@ class PostgresqlEngine:
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        return find_by_words(match, visibility, postings=GIN_POSTINGS, limit=limit)
+        return find_by_words(match, visibility, postings=_GIN_POSTINGS, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
         visible = RowReader(partial(read_visible, visibility=visibility))
         return find_nearest(vector, visibility, visible, limit=limit)[0]
-
-    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
-        """The newest `limit` memories of the periods, newest first."""
-        return find_dated(periods, visibility, limit=limit)
-
-    def find_newest(
-        self,
-        alternatives: Sequence[Sequence[str]],
-        visibility: Visibility,
-        *,
-        forms: Sequence[str] = (),
-        limit: int,
-    ) -> list[int]:
-        """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
-        return find_newest(alternatives, visibility, forms=forms, limit=limit)
-
-    def read_index_words(
-        self, first: str, visibility: Visibility, *, shortest: int, longest: int
-    ) -> list[str]:
-        """The visible groups' words (stems) that begin with `first`."""
-        return read_index_words(first, visibility, shortest=shortest, longest=longest)
-
-    def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
-        """The first `limit` of the terms that a visible text has, in their order."""
-        return keep_visible_words(terms, visibility, limit=limit)
 
     def missing_objects(self) -> list[str]:
         """Missing tables, indexes, views, triggers and functions."""
@@ -252,37 +233,33 @@ class PostgresqlEngine:
         }
         return [*find_count_errors(), *(f"{count} {what}" for what, count in counts.items() if count)]
 
-    def tend(self) -> None:
-        """Make and drop the approximate indexes of large groups."""
-        tend_large_rooms()
-
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic():
             with connection.cursor() as cursor:
                 check_references(cursor)
             apply_index_schema(connection)
-            stop_writers()
+            _stop_writers()
             fill_search_rows(connection)
             fill_group_use(connection)
-            fill_vectors()
+            _fill_vectors()
 
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
     ) -> bool:
         """Replace the vectors by those of another model; searches see the old ones until the commit, writers wait."""
         with transaction.atomic():
-            stop_writers()
+            _stop_writers()
             if not is_complete():
                 return False
             with connection.cursor() as cursor:
                 cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
-            count = fill_vectors()
+            count = _fill_vectors()
         progress(count, count)
         return True
 
 
-def stop_writers() -> None:
+def _stop_writers() -> None:
     """Let writers of pieces and memories wait until the transaction ends; readers go on.
 
     Their triggers then read what this transaction left.
@@ -291,7 +268,7 @@ def stop_writers() -> None:
         cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
 
 
-def fill_vectors() -> int:
+def _fill_vectors() -> int:
     """Write piece_search anew; returns its rows."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM piece_search")

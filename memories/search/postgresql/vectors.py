@@ -16,8 +16,8 @@ from memories.search.rows import needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 
-LARGE_ROWS = 20_000  # comparing this many takes about 15 ms
-SMALL_ROWS = 15_000  # below this the index goes again
+_LARGE_ROWS = 20_000  # comparing this many takes about 15 ms
+_SMALL_ROWS = 15_000  # below this the index goes again
 SEARCHED, MOST_SEARCHED = 100, 1000  # hnsw.ef_search: our value, and the most it can be
 MAX_AGE_S = 60.0  # of what a process knows of the indexes; a stale answer costs time, no hits
 _NAME = re.compile(r"piece_search_near_(\d+)")
@@ -31,26 +31,26 @@ USING hnsw (h halfvec_cosine_ops) WITH (m = 24, ef_construction = 128) WHERE roo
 
 
 @dataclass
-class KnownRooms:
+class _KnownRooms:
     """The rooms with an index by database, as of the last look."""
 
     rooms: dict[str, tuple[float, frozenset[int]]] = field(default_factory=dict)
 
 
-KNOWN = KnownRooms()
+_KNOWN = _KnownRooms()
 
 
 def large_rooms() -> frozenset[int]:
     """The rooms that have an approximate index."""
     name, now = str(connection.settings_dict["NAME"]), time.monotonic()
-    read_at, rooms = KNOWN.rooms.get(name, (-MAX_AGE_S, frozenset()))
+    read_at, rooms = _KNOWN.rooms.get(name, (-MAX_AGE_S, frozenset()))
     if now - read_at >= MAX_AGE_S:
-        rooms = rooms_in(_VALID)
-        KNOWN.rooms[name] = now, rooms
+        rooms = _rooms_in(_VALID)
+        _KNOWN.rooms[name] = now, rooms
     return rooms
 
 
-def rooms_in(sql: str) -> frozenset[int]:
+def _rooms_in(sql: str) -> frozenset[int]:
     """The rooms named by indexes."""
     return frozenset(int(found[1]) for (name,) in fetch(sql, []) if (found := _NAME.fullmatch(name)))
 
@@ -61,15 +61,15 @@ def tend_large_rooms() -> None:
     Outside a transaction; others read and write meanwhile.
     """
     counts = {int(room): int(count) for room, count in fetch(_COUNTS, [])}
-    existing, valid = rooms_in(_INDEXES), rooms_in(_VALID)
-    unneeded = {room for room in valid if counts.get(room, 0) < SMALL_ROWS}
+    existing, valid = _rooms_in(_INDEXES), _rooms_in(_VALID)
+    unneeded = {room for room in valid if counts.get(room, 0) < _SMALL_ROWS}
     with connection.cursor() as cursor:
         for room in sorted((existing - valid) | unneeded):
             cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS piece_search_near_{room}")
         for room, count in sorted(counts.items()):
-            if count > LARGE_ROWS and room not in valid:
+            if count > _LARGE_ROWS and room not in valid:
                 cursor.execute(_CREATE.format(room=room))
-    KNOWN.rooms.clear()
+    _KNOWN.rooms.clear()
 
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
@@ -92,11 +92,11 @@ _SEARCHED = (
 )
 _ROWS = "AND memory IN (SELECT m.key FROM memories_memory AS m WHERE {where})"
 _SCORES = f"(SELECT memory, MIN({_DISTANCE}), TRUE FROM piece_search WHERE memory = ANY(%s) GROUP BY memory)"  # noqa: S608 - constants alone
-Distances = list[tuple[int, float]]
+_Distances = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
-class NearQuery:
+class _NearQuery:
     """A query for the pieces of a Visibility near a vector; `scored` are memories whose cosines are read along."""
 
     vector: str
@@ -106,7 +106,7 @@ class NearQuery:
     scored: Collection[int] = ()
     scores: dict[int, float] = field(default_factory=dict)
 
-    def pieces(self, count: int) -> Distances:
+    def pieces(self, count: int) -> _Distances:
         """Memory and distance of the `count` nearest pieces of the rooms, and more; by an index where a room has one."""
         large = large_rooms().intersection(self.rooms)
         found, exact = list[Any](), [room for room in self.rooms if room not in large]
@@ -118,7 +118,7 @@ class NearQuery:
                 found += near
         return found + self.by_comparing(exact, count)
 
-    def by_comparing(self, rooms: Sequence[int], count: int) -> Distances:
+    def by_comparing(self, rooms: Sequence[int], count: int) -> _Distances:
         """The nearest pieces among all of the rooms. Own rows and global ones apart, which the planner would not do."""
         halves = [room for room in rooms if room], [room for room in rooms if not room]
         parts = [part for part in halves if part]
@@ -134,7 +134,7 @@ class NearQuery:
         self.scores.update({memory: 1 - distance for memory, distance, is_score in found if is_score})
         return [(memory, distance) for memory, distance, is_score in found if not is_score]
 
-    def by_index(self, room: int, count: int) -> Distances:
+    def by_index(self, room: int, count: int) -> _Distances:
         """About the nearest pieces of a large room."""
         with transaction.atomic(savepoint=False):  # for settings that end with it
             fetch(_SEARCHED, [str(min(max(SEARCHED, count), MOST_SEARCHED))])
@@ -147,7 +147,7 @@ def find_nearest(
     vector: Vector, visibility: Visibility, visible: Visible, *, limit: int, scored: Collection[int] = ()
 ) -> tuple[list[Hit], dict[int, float]]:
     """The `limit` visible memories whose best piece is nearest, best first, and the cosines of `scored` by key."""
-    query = NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)
+    query = _NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)
     count = int(limit * SLACK)
     while True:
         rows = sorted(query.pieces(count), key=lambda row: (row[1], row[0]))

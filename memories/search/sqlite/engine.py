@@ -16,10 +16,8 @@ from memories.embedding.concurrency import CORES, available_cores
 from memories.queries.predicates import is_as_of_now, placeholders
 from memories.search.base import (
     AnyVector,
-    DatedRow,
     Hit,
     HybridHits,
-    Period,
     RankingFields,
     Vector,
     resolve_vector,
@@ -69,8 +67,8 @@ from memories.types import State
 from storage.compiled_queries import fetch
 
 # From this share of all texts on, matching a group's word costs more than it saves.
-LARGE_SHARE = 0.3
-MAX_FILTER_GROUPS = 50  # groups named inside a match; with more, only the rows are filtered
+_LARGE_SHARE = 0.3
+_MAX_FILTER_GROUPS = 50  # groups named inside a match; with more, only the rows are filtered
 
 TEXT, CONTEXT = "content forms", "context"
 _FOUND = """
@@ -83,7 +81,7 @@ SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM
 _COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"
 
 
-class FtsPostings:
+class _FtsPostings:
     """PostingReader over FTS5."""
 
     needs_share = True
@@ -93,7 +91,7 @@ class FtsPostings:
     ) -> Iterator[Postings]:
         """For each term the texts of the visible groups that have it; one statement."""
         groups, params = groups_sql(visibility, "s")
-        beginning = group_expression(visibility, texts)
+        beginning = _group_expression(visibility, texts)
         expressions = [
             beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
         ]
@@ -105,25 +103,25 @@ class FtsPostings:
     def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
         """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
         groups, params = groups_sql(visibility, "s")
-        beginning, sql = group_expression(visibility, texts), _COUNT.format(groups=groups)
+        beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
         rows = [
             fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
         ]
         return [int(count) for [(count,)] in rows]
 
 
-FTS_POSTINGS = FtsPostings()
+_FTS_POSTINGS = _FtsPostings()
 
 
-def group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
+def _group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
     """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
-    terms = group_terms(visibility)
-    if not 0 < len(terms) <= MAX_FILTER_GROUPS or texts.share >= LARGE_SHARE:
+    terms = _group_terms(visibility)
+    if not 0 < len(terms) <= _MAX_FILTER_GROUPS or texts.share >= _LARGE_SHARE:
         return ""
     return f"{{filter}} : ({' OR '.join(terms)}) AND "
 
 
-def group_terms(v: Visibility) -> list[str]:
+def _group_terms(v: Visibility) -> list[str]:
     """The filter column's words for visible groups; empty if every group is visible."""
     if v.groups is None:
         return []
@@ -155,7 +153,7 @@ SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
 """
 
 
-def find_newest(
+def _find_newest(
     alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
 ) -> list[int]:
     """Keys of the newest visible memories with a word of each list of alternatives and with all the forms.
@@ -167,22 +165,22 @@ def find_newest(
     # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
     wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
     wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
-    expression = " AND ".join(wanted) + group_filter(visibility)
+    expression = " AND ".join(wanted) + _group_filter(visibility)
     return [key for (key,) in fetch(_WITH_WORDS.format(where=where), [expression, *params, limit])]
 
 
-def read_index_words(first: str, *, shortest: int, longest: int) -> list[str]:
+def _read_index_words(first: str, visibility: Visibility, *, shortest: int, longest: int) -> list[str]:
     """The index's words (stems) that begin with `first`, within these lengths.
 
     They come from every group, and all of them: a limit would let other groups' words crowd out the caller's. Only those
-    that keep_visible_words() leaves may decide anything.
+    that _keep_visible_words() leaves may decide anything.
     """
     with connection.cursor() as cursor:
         cursor.execute(_WORDS)
     return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest])]
 
 
-def keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
     """The first `limit` of the terms that a visible text has, in their order."""
     where, params = render(visibility)
     with connection.cursor() as cursor:
@@ -190,7 +188,7 @@ def keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: i
     found: list[str] = []
     for start in range(0, len(terms), limit):
         batch = terms[start : start + limit]
-        asked = [[_quoted(term) + group_filter(visibility), term] for term in batch]
+        asked = [[_quoted(term) + _group_filter(visibility), term] for term in batch]
         rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
         found += [batch[int(at)] for (at,) in rows]
         if len(found) >= limit:
@@ -203,10 +201,10 @@ def _quoted(word: str) -> str:
     return f'"{word[:-1]}"*' if word.endswith("*") else f'"{word}"'
 
 
-def group_filter(v: Visibility) -> str:
+def _group_filter(v: Visibility) -> str:
     """Match clause with the filter column's words for visible groups; empty if all are visible."""
-    terms = group_terms(v)
-    return f" AND {{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= MAX_FILTER_GROUPS else ""
+    terms = _group_terms(v)
+    return f" AND {{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= _MAX_FILTER_GROUPS else ""
 
 
 LARGE_GROUP_ROWS = 50_000  # rows from which a selection takes longer than handing it to another core
@@ -219,7 +217,7 @@ WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
 
 
 @dataclass(frozen=True)
-class HybridQuery:
+class _HybridQuery:
     """A query for `limit` memories inside the Visibility; `visible` reads the visible rows among some keys.
 
     `allowed` are the table's rows that may be visible.
@@ -232,13 +230,13 @@ class HybridQuery:
     visible: Callable[[Iterable[int]], dict[int, RankingFields]]
 
 
-def find_nearest(query: HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+def find_nearest(query: _HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
     """The memories whose best piece is nearest, best first."""
     wanted = wanted or int(query.limit * SLACK)
-    return take_visible(query, vector, nearest_pieces(query, vector, wanted), wanted)
+    return _take_visible(query, vector, _nearest_pieces(query, vector, wanted), wanted)
 
 
-def take_visible(query: HybridQuery, vector: Vector, found: Nearest, wanted: int) -> list[Hit]:
+def _take_visible(query: _HybridQuery, vector: Vector, found: Nearest, wanted: int) -> list[Hit]:
     """The visible memories of the `wanted` nearest pieces, best first; searches further if there are too few."""
     while True:
         cosines = best_cosines(found)
@@ -247,27 +245,27 @@ def take_visible(query: HybridQuery, vector: Vector, found: Nearest, wanted: int
         if len(hits) >= query.limit or found.is_all:
             return hits[: query.limit]
         wanted *= GROWTH
-        found = nearest_pieces(query, vector, wanted)
+        found = _nearest_pieces(query, vector, wanted)
 
 
-def find_hybrid(
-    query: HybridQuery, match: Match, vector: AnyVector, *, also: Collection[int] = ()
+def _find_hybrid(
+    query: _HybridQuery, match: Match, vector: AnyVector, *, also: Collection[int] = ()
 ) -> HybridHits:
     """The hits of both searches with the score of each in the other search, and the visible memories of `also`."""
     wanted = int(query.limit * SLACK)
-    choosing = start_choosing(query, vector, wanted=wanted)
+    choosing = _start_choosing(query, vector, wanted=wanted)
     # While another core computes the vector and selects the rows near it.
-    matches = find_matches(match, query.visibility, FTS_POSTINGS)
+    matches = find_matches(match, query.visibility, _FTS_POSTINGS)
     if choosing is None or choosing.done():
         vector = resolve_vector(vector)
-        found = nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
+        found = _nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
         query.visible([*matches.first(query.limit), *best_cosines(found)])  # one read for both searches
         words = best_words(matches, query.visible, limit=query.limit)
     else:
         words = best_words(matches, query.visible, limit=query.limit)
         vector = resolve_vector(vector)
-        found = nearest_pieces(query, vector, wanted, chosen=choosing.result())
-    nearest = take_visible(query, vector, found, wanted)
+        found = _nearest_pieces(query, vector, wanted, chosen=choosing.result())
+    nearest = _take_visible(query, vector, found, wanted)
     rows = query.visible({*(hit.key for hit in (*words, *nearest)), *also})
     return combine_hits(
         words,
@@ -275,11 +273,11 @@ def find_hybrid(
         rows,
         also=also,
         matches=matches,
-        cosines=lambda keys: score_vectors(keys, vector, table=query.table),
+        cosines=lambda keys: _score_vectors(keys, vector, table=query.table),
     )
 
 
-def start_choosing(query: HybridQuery, vector: AnyVector, *, wanted: int) -> Future[Keys] | None:
+def _start_choosing(query: _HybridQuery, vector: AnyVector, *, wanted: int) -> Future[Keys] | None:
     """The selection of near rows on another core; None if that saves nothing."""
     is_ready = not isinstance(vector, Future) or vector.done()
     table, is_long = query.table, len(query.allowed.rows) >= LARGE_GROUP_ROWS and CORES.has_spare()
@@ -288,7 +286,7 @@ def start_choosing(query: HybridQuery, vector: AnyVector, *, wanted: int) -> Fut
     return chooser_pool().submit(lambda: table.choose(resolve_vector(vector), query.allowed, wanted=wanted))
 
 
-def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
+def _score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
     """Cosine of each memory's best piece, by key; memories without vectors are left out."""
     if not keys:
         return {}
@@ -302,7 +300,9 @@ def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | No
     return best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
 
 
-def nearest_pieces(query: HybridQuery, vector: Vector, wanted: int, *, chosen: Keys | None = None) -> Nearest:
+def _nearest_pieces(
+    query: _HybridQuery, vector: Vector, wanted: int, *, chosen: Keys | None = None
+) -> Nearest:
     """The `wanted` nearest pieces; of the `chosen` rows, if they were selected already."""
     table, allowed = query.table, query.allowed
     if chosen is not None and isinstance(table, VectorTable):
@@ -328,7 +328,7 @@ def best_cosines(found: Nearest) -> dict[int, float]:
     return best
 
 
-MAX_K = 4096  # vec0's limit for k
+_MAX_K = 4096  # vec0's limit for k
 FEW = 32  # more than twice as many as asked for: vec0 compares rounded vectors
 Params = list[Any]
 
@@ -349,6 +349,12 @@ SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM 
 class SqliteEngine:
     """SearchIndex on SQLite."""
 
+    dated = staticmethod(find_dated)
+    find_newest = staticmethod(_find_newest)
+    read_index_words = staticmethod(_read_index_words)
+    keep_visible_words = staticmethod(_keep_visible_words)
+    switch_model = staticmethod(switch_model)
+
     def find(
         self,
         match: Match | None,
@@ -362,21 +368,21 @@ class SqliteEngine:
         progress = read_progress() if vector is not None else None  # a keyword search needs none
         table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
+            return _find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
         return find_separately(
             match,
             vector,
             visibility,
-            postings=FTS_POSTINGS,
+            postings=_FTS_POSTINGS,
             nearest=lambda query, *_: self._find_nearest(table, query, visibility, limit),
-            cosines=lambda keys, query: score_vectors(keys, query, table=table),
+            cosines=lambda keys, query: _score_vectors(keys, query, table=table),
             limit=limit,
             also=also,
         )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        return find_by_words(match, visibility, postings=FTS_POSTINGS, limit=limit)
+        return find_by_words(match, visibility, postings=_FTS_POSTINGS, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
@@ -388,47 +394,22 @@ class SqliteEngine:
         """Search the vectors in memory, or vec0 without them."""
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
-        parts = [vec0_filter(part) for part in split_visibility(visibility)]
+        parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
         visible = RowReader(partial(read_visible, visibility=visibility))
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
-        k = min(2 * limit + FEW, MAX_K)
+        k = min(2 * limit + FEW, _MAX_K)
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
             rows = fetch_rows(sql, params)
-            hits = best_pieces([piece for (piece,) in rows], vector)
+            hits = _best_pieces([piece for (piece,) in rows], vector)
             if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
                 begun = visible(hit.key for hit in hits)
                 hits = [hit for hit in hits if hit.key in begun]
             # Long memories have many pieces: raise k until there are enough memories or no more pieces.
-            if len(hits) >= limit or len(rows) < k or k == MAX_K:
+            if len(hits) >= limit or len(rows) < k or k == _MAX_K:
                 return hits[:limit]
-            k = min(k * 2, MAX_K)
-
-    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
-        """The newest `limit` memories of the periods, newest first."""
-        return find_dated(periods, visibility, limit=limit)
-
-    def find_newest(
-        self,
-        alternatives: Sequence[Sequence[str]],
-        visibility: Visibility,
-        *,
-        forms: Sequence[str] = (),
-        limit: int,
-    ) -> list[int]:
-        """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
-        return find_newest(alternatives, visibility, forms=forms, limit=limit)
-
-    def read_index_words(
-        self, first: str, visibility: Visibility, *, shortest: int, longest: int
-    ) -> list[str]:
-        """The index's words (stems) that begin with `first`, of every group."""
-        return read_index_words(first, shortest=shortest, longest=longest)
-
-    def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
-        """The first `limit` of the terms that a visible text has, in their order."""
-        return keep_visible_words(terms, visibility, limit=limit)
+            k = min(k * 2, _MAX_K)
 
     def missing_objects(self) -> list[str]:
         """Missing virtual tables, views and triggers."""
@@ -440,13 +421,7 @@ class SqliteEngine:
         found = [f"{name} is missing" for name in self.missing_objects()]
         if found:
             return found
-        return [*find_keyword_errors(), *find_count_errors(), *find_vector_errors()]
-
-    def switch_model(
-        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
-    ) -> bool:
-        """Replace the vector index with one of another model's vectors."""
-        return switch_model(model, is_complete=is_complete, progress=progress)
+        return [*_find_keyword_errors(), *find_count_errors(), *_find_vector_errors()]
 
     def tend(self) -> None:
         """Nothing: every process searches the vectors in its memory."""
@@ -468,9 +443,9 @@ class SqliteEngine:
             cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
 
 
-def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> HybridQuery:
+def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
     """A query over the table, with a reader of its visible rows."""
-    return HybridQuery(
+    return _HybridQuery(
         table,
         visibility,
         limit,
@@ -479,7 +454,7 @@ def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> HybridQue
     )
 
 
-def split_visibility(v: Visibility) -> list[Visibility]:
+def _split_visibility(v: Visibility) -> list[Visibility]:
     """Disjoint Visibilities that together equal this one: vec0 has no "or"."""
     others = v.retracted_types - v.types
     if not v.types or not others or State.RETRACTED not in v.states:
@@ -488,7 +463,7 @@ def split_visibility(v: Visibility) -> list[Visibility]:
     return [plain, replace(plain, states=frozenset({State.RETRACTED}), types=others)]
 
 
-def vec0_filter(v: Visibility) -> tuple[str, Params]:
+def _vec0_filter(v: Visibility) -> tuple[str, Params]:
     """A Visibility as constraints on memories_vec; conditions that its columns cannot express go to the rows."""
     parts: list[str] = []
     params: Params = []
@@ -512,7 +487,7 @@ def vec0_filter(v: Visibility) -> tuple[str, Params]:
     return " ".join(parts), params
 
 
-def best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
+def _best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
     """One hit per memory of these pieces with the cosine of its best one, best first."""
     rows = fetch_rows(_COMPARED, [json.dumps([*pieces])])
     vectors = decode_vectors([embedding for _, embedding in rows])
@@ -520,7 +495,7 @@ def best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
     return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
-def find_keyword_errors() -> list[str]:
+def _find_keyword_errors() -> list[str]:
     """Result of FTS5's integrity check."""
     try:
         with connection.cursor() as cursor:
@@ -530,7 +505,7 @@ def find_keyword_errors() -> list[str]:
     return []
 
 
-def find_vector_errors() -> list[str]:
+def _find_vector_errors() -> list[str]:
     """Counts of missing, orphaned and outdated vector rows."""
     expected = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
     [(missing,)] = fetch_rows(

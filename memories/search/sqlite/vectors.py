@@ -95,9 +95,9 @@ def fetch_rows(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 NOW, NEXT, OLD = "memories_vec", "memories_next_vec", "memories_old_vec"
-GROUP_INDEX = "memories_vec_rooms"
-PIECES_AT_ONCE = 250  # ~10 ms of write lock
-CHUNKS_AT_ONCE = 100  # deleted data is overwritten: 3 MB, ~12 ms
+_GROUP_INDEX = "memories_vec_rooms"
+_PIECES_AT_ONCE = 250  # ~10 ms of write lock
+_CHUNKS_AT_ONCE = 100  # deleted data is overwritten: 3 MB, ~12 ms
 MAX_ROUNDS = 20
 # vec0 does not rename its shadow tables.
 _SHADOW_TABLE = re.compile(
@@ -123,10 +123,10 @@ def switch_model(
     [(seen,)] = _query("SELECT COALESCE(MAX(seq), 0) FROM index_change", [])
     with connection.cursor() as cursor:
         cursor.execute(_read_sql(NOW).replace(f" {NOW} ", f" {NEXT} ", 1))
-    fill_next(model, progress)
+    _fill_next(model, progress)
     for _ in range(MAX_ROUNDS):
         changed = read_changes(seen)
-        if len(changed) < PIECES_AT_ONCE:
+        if len(changed) < _PIECES_AT_ONCE:
             break
         with transaction.atomic():
             seen = apply_changes(model, changed)
@@ -143,19 +143,19 @@ def discard(name: str) -> None:
     with connection.cursor() as cursor:
         while True:
             cursor.execute(
-                f"DELETE FROM {chunks} WHERE rowid IN (SELECT rowid FROM {chunks} LIMIT {CHUNKS_AT_ONCE})"  # noqa: S608
+                f"DELETE FROM {chunks} WHERE rowid IN (SELECT rowid FROM {chunks} LIMIT {_CHUNKS_AT_ONCE})"  # noqa: S608
             )
             if not cursor.rowcount:
                 break
         cursor.execute(f"DROP TABLE {name}")
 
 
-def fill_next(model: str, progress: Callable[[int, int], None]) -> None:
+def _fill_next(model: str, progress: Callable[[int, int], None]) -> None:
     """Copy the vectors of the model into the next index, one transaction per batch."""
     [(total,)] = _query("SELECT COUNT(*) FROM memories_piece WHERE model = %s", [model])
     done, last = 0, 0
     batch = "SELECT key FROM memories_piece WHERE model = %s AND key > %s ORDER BY key LIMIT %s"
-    while keys := [key for (key,) in _query(batch, [model, last, PIECES_AT_ONCE])]:
+    while keys := [key for (key,) in _query(batch, [model, last, _PIECES_AT_ONCE])]:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"{_COPIED} p.key > %s AND p.key <= %s", [model, last, keys[-1]])
         done, last = done + len(keys), keys[-1]
@@ -165,7 +165,7 @@ def fill_next(model: str, progress: Callable[[int, int], None]) -> None:
 def read_changes(seen: int) -> list[tuple[int, int]]:
     """The next batch of changes after `seen`: number and piece."""
     sql = "SELECT seq, piece FROM index_change WHERE seq > %s ORDER BY seq LIMIT %s"
-    return _query(sql, [seen, PIECES_AT_ONCE])
+    return _query(sql, [seen, _PIECES_AT_ONCE])
 
 
 def apply_changes(model: str, changed: list[tuple[int, int]]) -> int:
@@ -189,18 +189,18 @@ def swap(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
                     return False
                 while changed := read_changes(seen):
                     seen = apply_changes(model, changed)
-                rename_index(cursor, NOW, OLD)
-                rename_index(cursor, NEXT, NOW)
+                _rename_index(cursor, NOW, OLD)
+                _rename_index(cursor, NEXT, NOW)
                 # A renamed table keeps its SQL index, under the old name.
-                cursor.execute(f"DROP INDEX IF EXISTS {GROUP_INDEX}")
-                cursor.execute(_read_sql(GROUP_INDEX))
+                cursor.execute(f"DROP INDEX IF EXISTS {_GROUP_INDEX}")
+                cursor.execute(_read_sql(_GROUP_INDEX))
                 cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
         finally:
             cursor.execute("PRAGMA legacy_alter_table = OFF")
     return True
 
 
-def rename_index(cursor: Any, before: str, after: str) -> None:
+def _rename_index(cursor: Any, before: str, after: str) -> None:
     """Rename a vector index and its shadow tables."""
     for (name,) in _query("SELECT name FROM sqlite_master WHERE type = 'table'", []):
         if name == before or (name.startswith(before) and _SHADOW_TABLE.fullmatch(name.removeprefix(before))):
