@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
 
-from memories.language.claims import Claim, Word, read_claims
-from memories.language.predicates import ATTRIBUTES, CLASSES, COUNTRIES, ONLY_ONE, ROLES, STATES, Takes
+from memories.language.claims import (
+    ATTRIBUTES,
+    CLASSES,
+    COUNTRIES,
+    ONLY_ONE,
+    ROLES,
+    STATES,
+    Claim,
+    Takes,
+    Word,
+    read_claims,
+)
 from memories.language.quantities import differ
 from memories.language.word_tables import parse_words, read_sections
 

@@ -1,32 +1,325 @@
 """Memories that a caller may see: access decides the rows, the state × trust table decides what counts, and when.
 
 A query for live memories is as of now. A fact whose valid time begins later does not count yet, and the memory that it
-supersedes counts until then. An event dated ahead is a plan and counts at once. The predicates are in predicates.py.
+supersedes counts until then. An event dated ahead is a plan and counts at once.
+
+The predicates stand once, in `rules_of()`: column, comparison, value. `to_q()` compiles them for Django, `to_test()` for a row that
+was read, `to_sql()` for the statements of both databases, and `may_hold()` for an index that has some of the columns: it lets
+through all rows and perhaps more. "Not" is a comparison of its own (`!=`, `not in`), so a column that an index lacks can only let
+more rows through.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from access.actor import Actor
 from access.models import Group
 from access.visibility import Narrowing, Visibility, visible_to
 from memories.language.cleaning import check_moments
 from memories.models import Memory
+from memories.queries.expressions import HasTag
 from memories.queries.known_then import states_known_at
-from memories.queries.predicates import (
-    RowTest,
-    begun_by,
-    counting_at,
-    outlasting,
-    rules_of,
-    to_q,
-    to_test,
-    where_rule,
-)
-from memories.types import HISTORY_STATES, RELATION_SOURCE, VISIBLE_TRUSTS, State, Trust, Type
+from memories.types import HISTORY_STATES, NOT_WITHDRAWN, RELATION_SOURCE, VISIBLE_TRUSTS, State, Trust, Type
+from storage.dialect import dialect
+
+
+class Test(NamedTuple):
+    """One comparison. `is_fixed`: the value is the program's, and stands in SQL as it is, so that partial indexes serve.
+
+    Columns that tables have under other names: `is_global`, `thread` (a name) and `moment` (valid from, or else stored).
+    """
+
+    column: str
+    sign: str
+    value: Any = None
+    is_fixed: bool = False
+
+
+class _AllOf(NamedTuple):
+    """All of the rules; an index may have the answer to those with a name in a column of its own."""
+
+    rules: "tuple[Rule, ...]"
+    name: str = ""
+
+
+class AnyOf(NamedTuple):
+    """Any of the rules."""
+
+    rules: "tuple[Rule, ...]"
+
+
+Rule = Test | _AllOf | AnyOf
+RowTest = Callable[[Memory], bool]
+
+OUTLASTS: Final = "outlasts"
+_EVENT: Final = Test("type", "=", Type.EPISODIC.value, True)
+_LIVE: Final = Test("state", "=", State.LIVE.value, True)
+_NOT_RETIRED: Final = Test("retired_at", "absent")
+_GLOBAL: Final = Test("is_global", "=", True, True)
+
+
+@lru_cache(maxsize=64)
+def rules_of(v: Visibility) -> _AllOf:
+    """What a memory must be to be inside the Visibility."""
+    return _AllOf((*where_rule(v).rules, *_what(v), *_when(v)))
+
+
+def where_rule(v: Visibility) -> _AllOf:
+    """The predicates on group and scope."""
+    return _AllOf((place_rule(v), *([Test("scope", "=", v.scope)] if v.scope else [])))
+
+
+def place_rule(v: Visibility) -> Rule:
+    """The groups, and the global rows of all: predicates for every table whose rows have a group."""
+    if v.groups is None:
+        return _AllOf(())
+    own = Test("group_id", "in", v.groups)
+    return AnyOf((own, _GLOBAL)) if v.include_global else own
+
+
+def chunk_rule(v: Visibility) -> _AllOf:
+    """The predicates that chunks of files have columns for: they belong to their group alone, and count while live."""
+    return _AllOf((Test("group_id", "in", v.groups or ()), _LIVE))
+
+
+def _what(v: Visibility) -> Iterator[Rule]:
+    states = Test("state", "in", _states_of(v))
+    yield AnyOf((states, Test("key", "in", v.shown_then))) if v.shown_then else states
+    yield Test("trust", "in", v.trusts)
+    if v.types:
+        withdrawn = (
+            Test("state", "=", State.RETRACTED.value, True),
+            Test("type", "in", v.retracted_types),
+        )
+        types = Test("type", "in", v.types)
+        yield AnyOf((types, _AllOf(withdrawn))) if v.retracted_types else types
+    for column, sign, value in (
+        ("confidence", ">=", v.min_confidence),
+        ("importance", ">=", v.min_importance),
+        ("source", "=", v.source),
+        ("thread", "=", v.thread),
+        ("tags", "has", v.tags),
+        ("key", "not in", v.orphans),
+        ("key", "not in", v.hidden_then),
+        ("moment", ">=", v.after),
+        ("moment", "<=", v.before),
+    ):
+        if value:
+            yield Test(column, sign, value)
+
+
+def _when(v: Visibility) -> Iterator[Rule]:
+    if v.is_history:
+        yield from _history(v)
+    elif is_as_of_now(v):
+        yield counting_at(v.now)
+
+
+def counting_at(moment: datetime) -> _AllOf:
+    """A memory counts then: a live one, or one whose successor is dated ahead."""
+    return _AllOf(
+        (
+            _until("expires_at", moment),
+            AnyOf((_EVENT, _AllOf((_until("valid_to", moment), _since("valid_from", moment))))),
+            AnyOf((_LIVE, outlasting(moment))),
+        )
+    )
+
+
+def begun_by(moment: datetime) -> AnyOf:
+    """A fact's valid time has begun; an event dated ahead is a plan, which counts at once."""
+    return AnyOf((_EVENT, _since("valid_from", moment)))
+
+
+def outlasting(moment: datetime) -> _AllOf:
+    """A superseded fact counts until the day of its successor, which was dated ahead when it replaced the fact."""
+    return _AllOf(
+        (
+            Test("state", "=", State.SUPERSEDED.value, True),
+            Test("type", "!=", Type.EPISODIC.value, True),
+            _NOT_RETIRED,
+            Test("valid_to", ">", moment),
+            Test("valid_to", "> column", "valid_to_known_at"),
+            Test("trust", "in", VISIBLE_TRUSTS, True),
+        ),
+        OUTLASTS,
+    )
+
+
+def _history(v: Visibility) -> Iterator[Rule]:
+    """True at `as_of`, as Loci knew it at `known_at` (default: now).
+
+    A time to live limits how long a memory is reliable, so it is compared with the requested moment.
+    """
+    at = v.as_of or v.known_at or v.now
+    true_then: tuple[Rule, ...] = (_EVENT, _until("valid_to", at))
+    believed: tuple[Rule, ...] = (_NOT_RETIRED, Test("state", "in", NOT_WITHDRAWN))
+    if v.known_at:
+        true_then += (Test("valid_to_known_at", ">", v.known_at),)  # an end not known yet did not count
+        believed += (Test("retired_at", ">", v.known_at),)
+        yield Test("created_at", "<=", v.known_at)
+    yield _since("valid_from", at)
+    yield AnyOf(true_then)
+    yield _until("expires_at", at)
+    yield AnyOf(believed)
+
+
+def _until(column: str, moment: datetime) -> AnyOf:
+    return AnyOf((Test(column, "absent"), Test(column, ">", moment)))
+
+
+def _since(column: str, moment: datetime) -> AnyOf:
+    return AnyOf((Test(column, "absent"), Test(column, "<=", moment)))
+
+
+def is_as_of_now(v: Visibility) -> bool:
+    """True for a query for live memories, which asks what counts at `now`."""
+    return v.states == {State.LIVE} and not v.is_history
+
+
+def _states_of(v: Visibility) -> frozenset[str]:
+    """The states that may be visible; a query as of now includes superseded memories that still count."""
+    return v.states | {State.SUPERSEDED} if is_as_of_now(v) else v.states
+
+
+def columns_of(rule: Rule) -> Iterator[str]:
+    """The columns that a rule compares."""
+    if isinstance(rule, Test):
+        yield rule.column
+    else:
+        for each in rule.rules:
+            yield from columns_of(each)
+
+
+def may_hold(rule: Rule, known: Mapping[str, Any]) -> bool:
+    """False only if no row with these columns (and answers to rules with a name) fulfils the rule."""
+    if isinstance(rule, Test):
+        return rule.column not in known or _COMPARED[rule.sign](known[rule.column], rule.value)
+    if isinstance(rule, AnyOf):
+        return any(may_hold(each, known) for each in rule.rules)
+    return bool(known.get(rule.name, True)) and all(may_hold(each, known) for each in rule.rules)
+
+
+_COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": lambda found, value: found == value,
+    "!=": lambda found, value: found != value,
+    "in": lambda found, value: found in value,
+    "not in": lambda found, value: found not in value,
+    "has": lambda found, value: value.issubset(found),
+    "absent": lambda found, _: found is None,
+    ">": lambda found, value: found is not None and found > value,
+    ">=": lambda found, value: found is not None and found >= value,
+    "<=": lambda found, value: found is not None and found <= value,
+}
+_READ: Final[dict[str, Callable[[Memory], Any]]] = {
+    "is_global": lambda row: row.scope == "global",
+    "thread": lambda row: row.thread.name if row.thread is not None else None,
+}
+
+
+def to_test(rule: Rule) -> RowTest:
+    """The rule as a function of a row that was read; it makes no query if the thread was read too."""
+    if isinstance(rule, Test):
+        return _test_of(rule)
+    tests = tuple(map(to_test, rule.rules))
+    wanted = isinstance(rule, _AllOf)
+
+    def holds(row: Memory) -> bool:
+        for test in tests:
+            if test(row) is not wanted:
+                return not wanted
+        return wanted
+
+    return holds
+
+
+def _test_of(test: Test) -> RowTest:
+    read = _READ.get(test.column) or attrgetter(test.column)
+    value, compare = test.value, _COMPARED.get(test.sign)
+    if compare is None:  # with another column
+        other, compare = attrgetter(value), _COMPARED[">"]
+        return lambda row: (end := other(row)) is not None and compare(read(row), end)
+    return lambda row: compare(read(row), value)
+
+
+_LOOKUPS: Final = {"=": "", "in": "__in", ">": "__gt", ">=": "__gte", "<=": "__lte"}
+
+
+def to_q(rule: Rule) -> Q:
+    """The rule as a condition on Memory."""
+    if isinstance(rule, Test):
+        return _q_of(rule)
+    condition = Q()
+    for each in rule.rules:
+        condition = condition & to_q(each) if isinstance(rule, _AllOf) else condition | to_q(each)
+    return condition
+
+
+def _q_of(test: Test) -> Q:
+    column, sign, value, _ = test
+    if column == "moment":
+        lookup = _LOOKUPS[sign]
+        return Q(**{f"valid_from{lookup}": value}) | Q(valid_from=None, **{f"created_at{lookup}": value})
+    if column == "is_global":
+        return Q(scope="global")
+    if sign == "absent":
+        return Q(**{column: None})
+    if sign == "has":
+        return Q(HasTag(F(column), *sorted(value)))
+    if sign == "> column":
+        return Q(**{f"{column}__gt": F(value)})
+    if sign in ("!=", "not in"):
+        return ~_q_of(Test(column, sign.removeprefix("not ").replace("!", ""), value))
+    return Q(**{f"{'thread__name' if column == 'thread' else column}{_LOOKUPS[sign]}": value})
+
+
+def to_sql(rule: Rule, table: str = "m") -> tuple[str, list[Any]]:
+    """The rule as SQL over a table, `m` for memories_memory, with its parameters; empty if it allows everything."""
+    if isinstance(rule, Test):
+        return _sql_of(rule, table)
+    parts = [part for each in rule.rules if (part := to_sql(each, table))[0]]
+    sql = (" AND " if isinstance(rule, _AllOf) else " OR ").join(part for part, _ in parts)
+    return f"({sql})" if len(parts) > 1 else sql, [value for _, values in parts for value in values]
+
+
+def _sql_of(test: Test, table: str) -> tuple[str, list[Any]]:
+    column, sign, value, is_fixed = test
+    name = f"{table}.{column}"
+    if column == "is_global":
+        return (f"{table}.scope = 'global'" if table == "m" else name), []
+    if column == "moment":
+        name = f"COALESCE({table}.valid_from, {table}.created_at)"
+    if column == "thread":
+        return f"{table}.thread_id IN (SELECT key FROM memories_thread WHERE name = %s)", [value]  # noqa: S608 - constants alone
+    if column == "key":
+        negation = "NOT " if sign == "not in" else ""
+        return f"{negation}{name} {dialect().in_list}", [dialect().list_param(sorted(value))]
+    if sign == "has":
+        has = dialect().has_tag.format(column=name)
+        return " AND ".join([has] * len(value)), sorted(value)
+    if sign == "absent":
+        return f"{name} IS NULL", []
+    if sign == "> column":
+        return f"{name} > {table}.{value}", []
+    if sign == "in":
+        values = sorted(value)
+        if is_fixed:
+            return f"{name} IN ({', '.join(repr(str(each)) for each in values)})", []
+        return f"{name} IN ({placeholders(values)})", values
+    if is_fixed:
+        return f"{name} {sign} '{value}'", []
+    return f"{name} {sign} %s", [dialect().moment_param(value) if isinstance(value, datetime) else value]
+
+
+def placeholders(values: Sized) -> str:
+    """One `%s` per value; a list that has nothing is NULL, since PostgreSQL refuses an empty one."""
+    return ", ".join(["%s"] * len(values)) or "NULL"
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import mark_turn
-from memories.queries.visibility import is_visible
+from memories.queries.visibility import sees
 from memories.recall.budget import Notes, Portion, counting_encoder
 from memories.recall.choosing import Excerpts, Fitting
 from memories.recall.pipeline import Ranking
@@ -79,7 +79,8 @@ def find_around(
         return NOTHING_AROUND
     equals = (memory.key for same in notes.alike.values() for memory in same)
     known = {*(portion.memory.key for portion in portions), *equals}
-    rows = [row for row in _read_beside(hits) if row.key not in known and is_visible(row, visibility)]
+    is_seen = sees(visibility)
+    rows = [row for row in _read_beside(hits) if row.key not in known and is_seen(row)]
     left_out = find_left_out(rows, visibility)
     read_doubts(rows)
     places = {(row.thread_id, row.position): row for row in rows if row.key not in left_out}

@@ -17,7 +17,7 @@ from memories.language.word_tables import read_sections
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.quoting import escape
-from memories.queries.visibility import is_visible
+from memories.queries.visibility import is_visible, sees
 from memories.recall.abstention import NOTHING_RELEVANT, Confidence, is_answerable, judge, reasons_against
 from memories.recall.budget import (
     ELLIPSIS,
@@ -377,7 +377,8 @@ def _read_best(
 def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
     """The memories' rows by key, without those that left the Visibility after the search found them."""
     rows = read_memories(keys)
-    visible = {key: row for key, row in rows.items() if is_visible(row, visibility)}
+    is_seen = sees(visibility)
+    visible = {key: row for key, row in rows.items() if is_seen(row)}
     if len(visible) < len(keys):
         for key in keys:
             if key not in visible:

@@ -28,7 +28,7 @@ from memories.language.word_forms import is_unspaced
 from memories.models import Memory
 from memories.queries.by_key import read_rows
 from memories.queries.quoting import escape
-from memories.queries.visibility import is_visible
+from memories.queries.visibility import may_hold, place_rule, sees
 from memories.recall.budget import count_tokens
 from memories.recall.question import Question
 from memories.recall.weights import (
@@ -42,6 +42,7 @@ from memories.recall.weights import (
 )
 from memories.search.query_terms import STOP_WORDS
 from memories.store.withdrawn.left_out import find_left_out
+from memories.types import Scope
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
 
@@ -129,7 +130,7 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
         return NO_RELATIONS
     moments_alone = Narrowing(as_of=visibility.as_of, known_at=visibility.known_at)
     unfiltered = replace(visibility, **vars(moments_alone))
-    rows = [row for row in _read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
+    rows = [*filter(sees(unfiltered), _read_related(sorted(named), visibility))]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
     question_forms = predicate_forms(question.text)
     return RelatedMemories(
@@ -168,13 +169,11 @@ def _find_requested(
 
 def _find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
     """The entities that a text names, their names by root key; of overlapping names the longest counts."""
-    spans = find_name_spans(text)
+    spans, place = find_name_spans(text), place_rule(visibility)
     rows = [
         row
         for row in read_rows(_aliases_query, list({span.fold: None for span in spans})[:MAX_NAMES])
-        if visibility.groups is None
-        or row[3] in visibility.groups
-        or (visibility.include_global and row[4] == "global")
+        if may_hold(place, {"group_id": row[3], "is_global": row[4] == Scope.GLOBAL})
     ]
     known = {row[0] for row in rows}
     found = [span for span in spans if span.fold in known]

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from access.visibility import Visibility
-from memories.queries.predicates import AnyOf, columns_of, place_rule, rules_of, to_sql
+from memories.queries.visibility import AnyOf, columns_of, place_rule, rules_of, to_sql
 from memories.search.base import DatedRow, Period, RankingFields
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
 from storage.compiled_queries import fetch
@@ -56,10 +57,11 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     return {row[0]: RankingFields._make(row) for row in found}
 
 
-def render(v: Visibility) -> tuple[str, Params]:
+@lru_cache(maxsize=64)  # a recall reads several times
+def render(v: Visibility) -> tuple[str, tuple[Any, ...]]:
     """A Visibility as SQL over memories_memory AS m, with its parameters."""
     sql, params = to_sql(rules_of(v))
-    return sql or dialect().everything, params
+    return sql or dialect().everything, tuple(params)
 
 
 def groups_sql(v: Visibility, table: str) -> tuple[str, Params]:

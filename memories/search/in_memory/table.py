@@ -10,7 +10,8 @@ confidence, the past and the beginning of valid time are missing): the caller ch
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
-from memories.queries.predicates import OUTLASTS, is_as_of_now, may_hold, rules_of
+from memories.queries.visibility import OUTLASTS, is_as_of_now, may_hold, rules_of
 from memories.types import Scope, State, Trust, Type
 
 _MOST_KEPT = 16
@@ -457,6 +458,22 @@ def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[n
 
 def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     """True for each kind (state, trust and type) that the Visibility allows, by code."""
+    return _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
+
+
+@lru_cache(maxsize=64)
+def _kinds_of(
+    states: frozenset[str],
+    trusts: frozenset[str],
+    types: frozenset[str],
+    retracted: frozenset[str],
+    is_shown_then: bool,
+    is_history: bool,
+) -> NDArray[np.bool_]:
+    now, shown = datetime.now(UTC), frozenset({0} if is_shown_then else ())
+    v = Visibility(
+        None, True, states, trusts, now, types, retracted, as_of=now if is_history else None, shown_then=shown
+    )
     rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
         outlasts = state == _OUTLASTING

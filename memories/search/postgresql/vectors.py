@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.queries.predicates import placeholders
+from memories.queries.visibility import placeholders
 from memories.search.base import Hit, RankingFields, Vector
 from memories.search.postgresql.lexemes import rooms_of
 from memories.search.rows import needs_rows, render, standing_condition

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
-from memories.queries.predicates import is_as_of_now, placeholders
+from memories.queries.visibility import is_as_of_now, placeholders
 from memories.search.base import (
     AnyVector,
     Hit,
@@ -22,7 +22,14 @@ from memories.search.base import (
     Vector,
     resolve_vector,
 )
-from memories.search.in_memory.sync import AnyTable, current_table
+from memories.search.in_memory.sync import (
+    AnyTable,
+    current_table,
+    decode_vectors,
+    read_progress,
+    read_vectors,
+    switch_model,
+)
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
 from memories.search.keyword import (
     GROWTH,
@@ -55,13 +62,6 @@ from memories.search.schema import (
     fill_group_use,
     fill_search_rows,
     statements,
-)
-from memories.search.sqlite.vectors import (
-    decode_vectors,
-    fetch_rows,
-    read_progress,
-    read_vectors,
-    switch_model,
 )
 from memories.types import State
 from storage.compiled_queries import fetch
@@ -293,7 +293,7 @@ def _score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | N
     cosines = table.best_cosines(keys, vector) if table is not None else None
     if cosines is not None:
         return cosines
-    rows = fetch_rows(_SCORED, [json.dumps([*keys])])
+    rows = fetch(_SCORED, [json.dumps([*keys])])
     vectors = decode_vectors([embedding for _, embedding in rows])
     if table is not None:  # as the vectors in memory have them: whether they fit depends on other groups
         vectors = vectors.astype(np.float16).astype(np.float32)
@@ -401,7 +401,7 @@ class SqliteEngine:
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = fetch_rows(sql, params)
+            rows = fetch(sql, params)
             hits = _best_pieces([piece for (piece,) in rows], vector)
             if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
                 begun = visible(hit.key for hit in hits)
@@ -413,7 +413,7 @@ class SqliteEngine:
 
     def missing_objects(self) -> list[str]:
         """Missing virtual tables, views and triggers."""
-        existing = {name for (name,) in fetch_rows("SELECT name FROM sqlite_master", [])}
+        existing = {name for (name,) in fetch("SELECT name FROM sqlite_master", [])}
         return sorted(set(created_names(connection.vendor)) - existing)
 
     def find_errors(self) -> list[str]:
@@ -489,7 +489,7 @@ def _vec0_filter(v: Visibility) -> tuple[str, Params]:
 
 def _best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
     """One hit per memory of these pieces with the cosine of its best one, best first."""
-    rows = fetch_rows(_COMPARED, [json.dumps([*pieces])])
+    rows = fetch(_COMPARED, [json.dumps([*pieces])])
     vectors = decode_vectors([embedding for _, embedding in rows])
     best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
     return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
@@ -508,15 +508,15 @@ def _find_keyword_errors() -> list[str]:
 def _find_vector_errors() -> list[str]:
     """Counts of missing, orphaned and outdated vector rows."""
     expected = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
-    [(missing,)] = fetch_rows(
+    [(missing,)] = fetch(
         f"SELECT COUNT(*) FROM memories_piece AS p WHERE {expected} AND p.key NOT IN (SELECT piece FROM memories_vec)",
         [],
     )
-    [(extra,)] = fetch_rows(
+    [(extra,)] = fetch(
         f"SELECT COUNT(*) FROM memories_vec WHERE piece NOT IN (SELECT p.key FROM memories_piece AS p WHERE {expected})",
         [],
     )
-    [(stale,)] = fetch_rows(
+    [(stale,)] = fetch(
         "SELECT COUNT(*) FROM memories_vec AS v JOIN memories_piece AS p ON p.key = v.piece"
         " JOIN memories_vec_row AS r ON r.memory = p.memory_id"
         " WHERE v.room != r.room OR v.standing != r.standing OR v.until != r.until",

@@ -8,7 +8,7 @@ import numpy as np
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.queries.predicates import chunk_rule, to_sql
+from memories.queries.visibility import chunk_rule, to_sql
 from memories.recall.question import Question
 from memories.recall.scoring import Candidate, FusionSettings, fuse
 from memories.search.base import RankingFields, resolve_vector

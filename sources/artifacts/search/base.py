@@ -38,8 +38,7 @@ class ChunkIndex(Protocol):
 
 def room_of(v: Visibility) -> int:
     """The one group whose chunks are searched, as the indexes call it."""
-    [room] = v.groups or ()
-    return room
+    return next(iter(v.groups or ()))
 
 
 def chunk_index() -> ChunkIndex:

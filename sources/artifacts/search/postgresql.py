@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from access.visibility import Visibility
-from memories.queries.predicates import chunk_rule, to_sql
+from memories.queries.visibility import chunk_rule, to_sql
 from memories.search.postgresql.engine import starred
 from memories.search.postgresql.lexemes import STEMS, term_query
 from memories.search.postgresql.vectors import vector_text

@@ -8,7 +8,7 @@ import numpy as np
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
-from memories.queries.predicates import chunk_rule, to_sql
+from memories.queries.visibility import chunk_rule, to_sql
 from memories.search.query_terms import expression_of
 from sources.artifacts.search.base import FoundChunk, room_of
 from storage.compiled_queries import fetch

@@ -17,10 +17,10 @@ from memories.models import IndexState, Memory
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
 from memories.recall.question import Question
 from memories.search.base import search_index
+from memories.search.in_memory.sync import read_all
 from memories.search.in_memory.table import VectorTable
 from memories.search.query_terms import Match
 from memories.search.sqlite.engine import find_nearest, plan_query
-from memories.search.sqlite.vectors import read_all
 from memories.types import State, Trust, Type
 from sources.artifacts.search import find_chunks
 from sources.artifacts.search.base import chunk_index
