@@ -121,9 +121,9 @@ def find_dated(periods: Sequence[Period], visibility: Visibility, *, limit: int)
             params += [*values, *stamps]
     if not parts:
         return []
-    where, values = render(visibility)
+    where, seen = render(visibility)
     sql = _DATED.format(periods=" UNION ".join(parts), where=where, join=dialect().ordered_join)
-    rows = fetch(sql, [*params, *values, limit])
+    rows = fetch(sql, [*params, *seen, limit])
     read_moment = dialect().read_moment
     return [
         DatedRow(key, moment, bool(is_event))

@@ -170,8 +170,8 @@ def narrowing(v: Visibility) -> tuple[str, list[Any]]:
     if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
         standing = ">= 1"  # and more; which trusts count is seen on the rows
     if not standing or needs_rows(v) or v.retracted_types:
-        where, params = render(v)
-        return _ROWS.format(where=where), params
+        where, seen = render(v)
+        return _ROWS.format(where=where), [*seen]
     sql, params = f"AND standing {standing}", list[Any]()
     if v.states == {State.LIVE}:
         sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
