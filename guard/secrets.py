@@ -120,7 +120,6 @@ def _has_letters_and_digits(text: str, start: int, end: int) -> bool:
 
 
 def _has_upper_and_lower(text: str, start: int, end: int) -> bool:
-    """True for upper and lower case."""
     value = text[start:end]
     return any(c.islower() for c in value) and any(c.isupper() for c in value)
 

@@ -221,7 +221,6 @@ def in_groups(actor: Actor, group: str | None, column: str) -> Q:
 
 
 def _require_read(actor: Actor) -> None:
-    """Raise NotPermitted if the actor may not read."""
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 

@@ -187,7 +187,6 @@ def recall_json(result: RecallResult) -> Json:
 
 
 def _line_json(line: RelationLine) -> Json:
-    """A relation as a line, with the ids of its evidence."""
     return {
         "id": str(line.id),
         "line": line.text,
@@ -200,7 +199,6 @@ def _line_json(line: RelationLine) -> Json:
 
 
 def _trace_json(trace: Trace) -> list[Json]:
-    """A trace's steps in order."""
     return [{"step": step.name, **step.detail} for step in trace.steps]
 
 

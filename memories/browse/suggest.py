@@ -234,7 +234,6 @@ def _with_own_words(
 
 
 def _strip_accents(text: str) -> str:
-    """The text without its accents; most have none."""
     return text if text.isascii() else without_marks(text)
 
 

@@ -109,7 +109,6 @@ def _find_next_start(text: str, tokens: list[TokenSpan], first: int, stop: int, 
 
 
 def _cut_quality(text: str, tokens: list[TokenSpan], index: int) -> _CutQuality:
-    """Quality of a cut before the token."""
     before, after = tokens[index - 1], tokens[index]
     gap = text[before.end : after.start]
     if "\n" in gap:

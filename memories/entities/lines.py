@@ -167,7 +167,6 @@ def matches_predicate(predicate: str, forms: Collection[str]) -> bool:
 
 
 def _forms_of_words(each: Iterable[str]) -> set[str]:
-    """The roots and verb stems of words."""
     return {form for word in each for form in (root(word), verb_stem(word))}
 
 

@@ -33,7 +33,7 @@ def _read_predicates() -> dict[tuple[str, ...], tuple[str, Takes]]:
 
 
 # Each wording as normalised by read_claims(): no articles, verbs without the s of the third person.
-PREDICATES: Final = _read_predicates()
+_PREDICATES: Final = _read_predicates()
 
 _THINGS: Final = read_sections("things")
 # Things that exclude each other in most places; the words as read_claims() normalises them.
@@ -90,7 +90,7 @@ _PHRASES: Final = tuple(
     )
 )
 _NOUNS: Final = parse_words(_TABLES["nouns"])
-_PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in PREDICATES)
+_PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in _PREDICATES)
 _OF: Final = frozenset({"of", "for"})
 
 
@@ -259,7 +259,7 @@ def _find_predicate(words: Sequence[Word]) -> _FoundPredicate | None:
         if norm not in _PREDICATE_BEGINS:
             continue
         for length in (4, 3, 2, 1):
-            found = PREDICATES.get(tuple(norms[start : start + length]))
+            found = _PREDICATES.get(tuple(norms[start : start + length]))
             if found is None or len(norms[start : start + length]) != length:
                 continue
             predicate = _FoundPredicate(start, length, *found)

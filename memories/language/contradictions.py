@@ -318,7 +318,6 @@ def _are_opposed(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
 
 
 def _drop_since(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words before "since"."""
     norms = _norms(words)
     return words[: norms.index("since")] if "since" in norms else words
 

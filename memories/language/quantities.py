@@ -153,7 +153,6 @@ def _read_time(low: list[str]) -> Quantity | None:
 
 
 def _read_version(low: list[str]) -> Quantity | None:
-    """A version such as v2 or 3.11.2."""
     return Quantity("version", (low[0].lstrip("v"),), 1) if _VERSION.fullmatch(low[0]) else None
 
 

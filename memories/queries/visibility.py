@@ -55,7 +55,7 @@ class AnyOf(NamedTuple):
 
 
 Rule = Test | _AllOf | AnyOf
-RowTest = Callable[[Memory], bool]
+_RowTest = Callable[[Memory], bool]
 
 OUTLASTS: Final = "outlasts"
 _EVENT: Final = Test("type", "=", Type.EPISODIC.value, True)
@@ -67,10 +67,10 @@ _GLOBAL: Final = Test("is_global", "=", True, True)
 @lru_cache(maxsize=64)
 def rules_of(v: Visibility) -> _AllOf:
     """What a memory must be to be inside the Visibility."""
-    return _AllOf((*where_rule(v).rules, *_what(v), *_when(v)))
+    return _AllOf((*_where_rule(v).rules, *_what(v), *_when(v)))
 
 
-def where_rule(v: Visibility) -> _AllOf:
+def _where_rule(v: Visibility) -> _AllOf:
     """The predicates on group and scope."""
     return _AllOf((place_rule(v), *([Test("scope", "=", v.scope)] if v.scope else [])))
 
@@ -118,10 +118,10 @@ def _when(v: Visibility) -> Iterator[Rule]:
     if v.is_history:
         yield from _history(v)
     elif is_as_of_now(v):
-        yield counting_at(v.now)
+        yield _counting_at(v.now)
 
 
-def counting_at(moment: datetime) -> _AllOf:
+def _counting_at(moment: datetime) -> _AllOf:
     """A memory counts then: a live one, or one whose successor is dated ahead."""
     return _AllOf(
         (
@@ -132,7 +132,7 @@ def counting_at(moment: datetime) -> _AllOf:
     )
 
 
-def begun_by(moment: datetime) -> AnyOf:
+def _begun_by(moment: datetime) -> AnyOf:
     """A fact's valid time has begun; an event dated ahead is a plan, which counts at once."""
     return AnyOf((_EVENT, _since("valid_from", moment)))
 
@@ -223,7 +223,7 @@ _READ: Final[dict[str, Callable[[Memory], Any]]] = {
 }
 
 
-def to_test(rule: Rule) -> RowTest:
+def to_test(rule: Rule) -> _RowTest:
     """The rule as a function of a row that was read; it makes no query if the thread was read too."""
     if isinstance(rule, Test):
         return _test_of(rule)
@@ -239,7 +239,7 @@ def to_test(rule: Rule) -> RowTest:
     return holds
 
 
-def _test_of(test: Test) -> RowTest:
+def _test_of(test: Test) -> _RowTest:
     read = _READ.get(test.column) or attrgetter(test.column)
     value, compare = test.value, _COMPARED.get(test.sign)
     if compare is None:  # with another column
@@ -323,7 +323,7 @@ def placeholders(values: Sized) -> str:
 
 
 @lru_cache(maxsize=64)
-def sees(v: Visibility) -> RowTest:
+def sees(v: Visibility) -> _RowTest:
     """Whether a row, as it was read, is inside the Visibility; no query."""
     return to_test(rules_of(v))
 
@@ -335,12 +335,12 @@ def is_visible(memory: Memory, v: Visibility) -> bool:
 
 def matches_scope(m: Memory, v: Visibility) -> bool:
     """True if scope and group match."""
-    return to_test(where_rule(v))(m)
+    return to_test(_where_rule(v))(m)
 
 
 def counts_at(m: Memory, moment: datetime) -> bool:
     """True if the memory is valid then: a live one, or one whose successor is dated ahead."""
-    return to_test(counting_at(moment))(m)
+    return to_test(_counting_at(moment))(m)
 
 
 def is_outlasting(m: Memory, moment: datetime) -> bool:
@@ -350,7 +350,7 @@ def is_outlasting(m: Memory, moment: datetime) -> bool:
 
 def has_begun(m: Memory, moment: datetime) -> bool:
     """True unless the memory is a fact whose valid time begins later; an event dated ahead is a plan."""
-    return to_test(begun_by(moment))(m)
+    return to_test(_begun_by(moment))(m)
 
 
 RECALLED = frozenset(VISIBLE_TRUSTS)

@@ -73,7 +73,6 @@ def count_shared_words(match: Match | None, contents: Sequence[str]) -> list[int
 
 
 def _wanted_roots(match: Match | None) -> set[str]:
-    """The roots of the query's words."""
     return {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
 
 

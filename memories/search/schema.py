@@ -161,7 +161,6 @@ def end_purge(connection: BaseDatabaseWrapper) -> bool:
 
 
 def _run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...], folder: Path = _SQL_DIR) -> None:
-    """Execute the statements of the files for the connection's vendor."""
     with connection.cursor() as cursor:
         for statement in statements(connection.vendor, files, folder):
             cursor.execute(statement.sql)

@@ -37,7 +37,6 @@ def is_sealed(head: bytes) -> bool:
 
 
 def _is_sealed_file(path: Path) -> bool:
-    """True if the file is sealed."""
     with path.open("rb") as file:
         return is_sealed(file.read(len(MARK)))
 

@@ -111,7 +111,6 @@ def months_of(cursor: Any, table: str) -> list[datetime]:
 
 
 def _parse_month(name: str) -> Iterator[datetime]:
-    """The month in a partition's name."""
     if found := re.search(r"_(\d{4})_(\d\d)$", name):
         yield datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC)
 

@@ -41,7 +41,6 @@ def read_tensors(path: Path) -> _Tensors:
 def _view_tensor(
     body: npt.NDArray[np.uint8], name: str, shape: list[int], start: int, end: int
 ) -> npt.NDArray[np.float32]:
-    """View of the bytes from `start` to `end` as a tensor."""
     if not 0 <= start <= end <= len(body):
         raise ValueError(f"The tensor {name} is outside the file.")
     return body[start:end].view("<f4").reshape(shape)

@@ -294,7 +294,6 @@ def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
 
 
 def _check_hash(path: Path, sha256: str) -> None:
-    """Delete the file and raise SourceFailed if its SHA-256 differs."""
     if sha256_of(path) != sha256:
         path.unlink()
         raise SourceFailed(f"{path.name} is not the published file: its SHA-256 differs")

@@ -119,7 +119,6 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
 
 
 def _result_of(text: str, phrases: Phrases) -> _ReadTimes:
-    """The times that are marked."""
     found = phrases.found()
     if not found:
         return _NO_TIMES

@@ -84,7 +84,6 @@ def written_forms(day: date | None) -> list[str]:
 
 
 def _ordinal_ending(number: int) -> str:
-    """st, nd, rd or th."""
     return "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 

@@ -470,7 +470,6 @@ def _latest_quarter(number: int, today: date) -> DaySpan:
 
 
 def _iso_week(year: int, number: int) -> DaySpan | None:
-    """A week of ISO 8601; None if the year has none of this number."""
     try:
         return week_of(date.fromisocalendar(year, number, 1))
     except ValueError:

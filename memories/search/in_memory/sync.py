@@ -47,7 +47,7 @@ _CHANGED = "SELECT DISTINCT piece FROM index_change WHERE seq > %s AND seq <= %s
 _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s))"
 
 
-class IndexProgress(NamedTuple):
+class _IndexProgress(NamedTuple):
     """Progress of the index: its model, and the first and last change still in the list.
 
     `log` is the last row of the audit log, which also records texts that wait for their vector; the list does not.
@@ -59,13 +59,13 @@ class IndexProgress(NamedTuple):
     log: int = 0
 
 
-def read_progress() -> IndexProgress:
+def read_progress() -> _IndexProgress:
     """The model, both ends of the list of changes and the audit log's last row."""
     [(model, first, last, log)] = fetch(_STATE, [])
-    return IndexProgress(model or "", first or 0, last or 0, log or 0)
+    return _IndexProgress(model or "", first or 0, last or 0, log or 0)
 
 
-def count_pieces() -> int:
+def _count_pieces() -> int:
     """Number of pieces, with and without a vector."""
     [(count,)] = fetch(_PIECES, [])
     return int(count)
@@ -84,8 +84,7 @@ def read_rows(pieces: Sequence[int], model: str) -> list[PieceRow]:
     return [PieceRow(*row) for row in fetch(_NAMED, [model, json.dumps(list(pieces))])]
 
 
-def read_changed(after: int, until: int) -> list[int]:
-    """Pieces with a change after `after`, up to `until`."""
+def _read_changed(after: int, until: int) -> list[int]:
     return [piece for (piece,) in fetch(_CHANGED, [after, until])]
 
 
@@ -208,7 +207,6 @@ def swap(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
 
 
 def _rename_index(cursor: Any, before: str, after: str) -> None:
-    """Rename a vector index and its shadow tables."""
     for (name,) in fetch("SELECT name FROM sqlite_master WHERE type = 'table'", []):
         if name == before or (name.startswith(before) and _SHADOW_TABLE.fullmatch(name.removeprefix(before))):
             cursor.execute(f'ALTER TABLE "{name}" RENAME TO "{after}{name.removeprefix(before)}"')
@@ -293,10 +291,10 @@ class _IndexFollower:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # One value, so that a reader gets a consistent pair.
-        self._state: tuple[VectorTable, IndexProgress] | None = None
+        self._state: tuple[VectorTable, _IndexProgress] | None = None
         self._searches = 0
 
-    def table(self, progress: IndexProgress) -> VectorTable | None:
+    def table(self, progress: _IndexProgress) -> VectorTable | None:
         """The table, current as of `progress`; None if it is not worth reading yet, or busy."""
         self._searches += 1
         state = self._state
@@ -311,7 +309,7 @@ class _IndexFollower:
         finally:
             self._lock.release()
 
-    def trial(self, progress: IndexProgress) -> AnyTable | None:
+    def trial(self, progress: _IndexProgress) -> AnyTable | None:
         """The table as the transaction at `progress` sees it; None if that cannot be derived from the table.
 
         The transaction's changes are kept apart: it may be rolled back, and others must not see them before its commit.
@@ -322,7 +320,7 @@ class _IndexFollower:
             table, known = self._state
             if progress.model != known.model or not _reaches_back(progress, known):
                 return None
-            changed = read_changed(known.last, progress.last) if progress.last > known.last else []
+            changed = _read_changed(known.last, progress.last) if progress.last > known.last else []
             if len(changed) > RELOAD_MIN_ROWS:
                 return None
             return TrialTable(table, changed, read_rows(changed, progress.model)) if changed else table
@@ -341,7 +339,7 @@ class _IndexFollower:
         table, known = self._state
         if progress.model != known.model or not _reaches_back(progress, known):
             return self._read_all(progress)
-        changed = read_changed(known.last, progress.last) if progress.last > known.last else []
+        changed = _read_changed(known.last, progress.last) if progress.last > known.last else []
         if len(changed) > max(
             RELOAD_MIN_ROWS, RELOAD_SHARE * len(table)
         ) or table.deleted > _DELETED_SHARE * len(table):
@@ -352,15 +350,15 @@ class _IndexFollower:
         self._state = table, progress
         return table
 
-    def _read_all(self, progress: IndexProgress) -> VectorTable:
-        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=count_pieces())
+    def _read_all(self, progress: _IndexProgress) -> VectorTable:
+        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=_count_pieces())
         for rows in read_all(progress.model):
             table.put(rows)
         self._state = table, progress
         return table
 
 
-def _reaches_back(progress: IndexProgress, known: IndexProgress) -> bool:
+def _reaches_back(progress: _IndexProgress, known: _IndexProgress) -> bool:
     """True if the list still has every change since `known`."""
     return progress.last == known.last or (progress.last > known.last and progress.first <= known.last + 1)
 
@@ -373,7 +371,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_followers.clear)
 
 
-def current_table(progress: IndexProgress) -> AnyTable | None:
+def current_table(progress: _IndexProgress) -> AnyTable | None:
     """The vectors in memory of the database in use; None if a search must use the database's own index.
 
     That is the case for a database that is not a file, and while the vectors are being read. Inside a transaction the
@@ -401,7 +399,6 @@ def load_in_background() -> None:
 
 
 def _load_and_close() -> None:
-    """Read the vectors and close this thread's connection."""
     try:
         with connection.cursor() as cursor:
             # Pages read through the memory map would stay in the process's memory.

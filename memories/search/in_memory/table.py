@@ -457,7 +457,6 @@ def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[n
 
 
 def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
-    """True for each kind (state, trust and type) that the Visibility allows, by code."""
     return _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
 
 

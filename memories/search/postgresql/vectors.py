@@ -51,7 +51,6 @@ def large_rooms() -> frozenset[int]:
 
 
 def _rooms_in(sql: str) -> frozenset[int]:
-    """The rooms named by indexes."""
     return frozenset(int(found[1]) for (name,) in fetch(sql, []) if (found := _NAME.fullmatch(name)))
 
 
