@@ -9,10 +9,9 @@ import re
 from guard.findings import Door, Family, FindingKind, GuardFinding
 from guard.hidden import find_hidden, without_hidden
 from guard.injection import find_injections
-from guard.kinds import KINDS, WORD, has_instruction, kind_of
 from guard.masking import mask, without_overlaps
 from guard.personal import find_personal
-from guard.policy import DEFAULTS, GuardTreatment, Policy
+from guard.policy import DEFAULTS, KINDS, WORD, GuardTreatment, Policy, has_instruction, kind_of
 from guard.secrets import find_secrets
 
 __all__ = [

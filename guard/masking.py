@@ -5,7 +5,7 @@ from typing import Final
 
 from guard.findings import Family, GuardFinding
 from guard.hidden import in_plain_sight
-from guard.kinds import kind_of
+from guard.policy import kind_of
 
 _ORDER: Final = {
     Family.SECRET: 0, Family.GUESSED: 1, Family.HIDDEN: 2, Family.WORD: 3, Family.INJECTION: 4, Family.PERSONAL: 5,

@@ -9,7 +9,7 @@ from typing import Final
 
 import re2
 
-MEMORY_BYTES: Final = 64 << 20  # for each automaton, at most
+_MEMORY_BYTES: Final = 64 << 20  # for each automaton, at most
 _AS_PATTERN: Final = "re:"  # before a word that is a pattern
 
 
@@ -55,7 +55,7 @@ class PatternSets:
         options = re2.Options()
         options.case_sensitive = not self._ignores_case
         options.never_capture = True
-        options.max_mem = MEMORY_BYTES
+        options.max_mem = _MEMORY_BYTES
         made = []
         for part in range(min(self._parts, len(self._sources))):
             patterns = re2.Set.SearchSet(options)

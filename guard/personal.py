@@ -114,7 +114,9 @@ def find_personal(text: str) -> list[GuardFinding]:
         found += find_numbers(text, numbers)
     if (":" in text and "::" in text) or text.count(":") > 5:
         found += (
-            GuardFinding("ip-address", m.span(), 0.9) for m in _IPV6.finditer(text) if is_public_ip(m.group())
+            GuardFinding("ip-address", m.span(), 0.9)
+            for m in _IPV6.finditer(text)
+            if _is_public_ip(m.group())
         )
     return found
 
@@ -123,36 +125,36 @@ def find_numbers(text: str, numbers: list[tuple[int, int]]) -> Iterator[GuardFin
     """Accounts, cards, identity numbers, addresses and phones in a text with runs of digits."""
     starts = dict([*_GROUPED_IBAN.spans(text), *_IBAN.spans(text)])
     for span in starts.items():
-        if (end := iban_end(text, span)) is not None:
+        if (end := _iban_end(text, span)) is not None:
             yield GuardFinding("iban", (span[0], end), 0.99)
     for match in _IP.finditer(text):
-        if is_public_ip(match.group()) and not _VERSION_WORD.search(
+        if _is_public_ip(match.group()) and not _VERSION_WORD.search(
             text[max(0, match.start() - 16) : match.start()]
         ):
             yield GuardFinding("ip-address", match.span(), 0.8)
     for span in _LONG_IDS.spans(text):
-        if is_national_id(text, span):
+        if _is_national_id(text, span):
             yield GuardFinding("national-id", span, 0.97)
     for span in numbers:
-        yield from card_or_phone(text, span)
+        yield from _card_or_phone(text, span)
 
 
-def card_or_phone(text: str, span: tuple[int, int]) -> Iterator[GuardFinding]:
+def _card_or_phone(text: str, span: tuple[int, int]) -> Iterator[GuardFinding]:
     """The card or phone number that a run of digits is, if it is one."""
     start, end = span
     value = text[start:end]
     digits = "".join(c for c in value.replace("(0)", "") if c.isdigit())
     if 13 <= len(digits) <= 19 and not (value.startswith("+") or digits.startswith("00")):
-        if is_card(text, span, value, digits):
+        if _is_card(text, span, value, digits):
             yield GuardFinding("card-number", span, 0.95)
         return
-    if 7 <= len(digits) <= 15 and is_phone(text, span, value, digits):
+    if 7 <= len(digits) <= 15 and _is_phone(text, span, value, digits):
         if start and text[start - 1] == "(":
             start -= 1
         yield GuardFinding("phone-number", (start, end), 0.9 if value.startswith("+") else 0.75)
 
 
-def is_card(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
+def _is_card(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
     """True for a valid card number: issuer, length, check digit, and either its usual groups or a word for it."""
     start, end = span
     if not _CARD_START.match(digits) or len(set(digits)) < 2 or not _module("luhn").is_valid(digits):
@@ -167,7 +169,7 @@ def is_card(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
     return is_grouped or _is_near(_CARD_WORD, text, span)
 
 
-def is_phone(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
+def _is_phone(text: str, span: tuple[int, int], value: str, digits: str) -> bool:
     """True for a valid phone number: with its country, in the usual groups, or after a word for it."""
     start, end = span
     if (start and (text[start - 1].isalnum() or text[start - 1] in "-_./=#$€£@&%")) or value.count(".") == 3:
@@ -208,7 +210,7 @@ def _is_valid_phone(number: str, region: str | None) -> bool:
     return bool(phonenumbers.is_valid_number(parsed))
 
 
-def iban_end(text: str, span: tuple[int, int]) -> int | None:
+def _iban_end(text: str, span: tuple[int, int]) -> int | None:
     """Where a valid IBAN that begins there ends; None if there is none. Words in capitals may follow it."""
     start, end = span
     iban = _module("iban")
@@ -227,7 +229,7 @@ def iban_end(text: str, span: tuple[int, int]) -> int | None:
     return None
 
 
-def is_national_id(text: str, span: tuple[int, int]) -> bool:
+def _is_national_id(text: str, span: tuple[int, int]) -> bool:
     """True for an identity or tax number of a country with a valid checksum, near a word for it if it is only digits."""
     value = text[slice(*span)]
     for name, word in _NATIONAL:
@@ -247,7 +249,7 @@ def is_national_id(text: str, span: tuple[int, int]) -> bool:
     return bool(re.fullmatch(r"\d{3}-\d\d-\d{4}", value)) and bool(_module("us.ssn").is_valid(value))
 
 
-def is_public_ip(value: str) -> bool:
+def _is_public_ip(value: str) -> bool:
     """True for an address that is reachable from outside, and so may be a person's."""
     try:
         address = ipaddress.ip_address(value)

@@ -1,14 +1,55 @@
 """What happens to each kind of finding: defaults, a group's own choice, and a floor below which no group goes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from guard.findings import Family
-from guard.kinds import KINDS, WORD, kind_of
+from guard.findings import Family, FindingKind
+from guard.secrets import RULES
+
+HIDDEN_KINDS: Final = (
+    FindingKind("hidden-text", Family.HIDDEN, "hidden characters"),
+    FindingKind("hidden-message", Family.HIDDEN, "a hidden message"),
+    FindingKind("look-alike-letters", Family.HIDDEN, "letters of two scripts in one word"),
+)
+PERSONAL_KINDS: Final = (
+    FindingKind("email-address", Family.PERSONAL, "e-mail address"),
+    FindingKind("phone-number", Family.PERSONAL, "phone number"),
+    FindingKind("card-number", Family.PERSONAL, "card number"),
+    FindingKind("iban", Family.PERSONAL, "bank account (IBAN)"),
+    FindingKind("national-id", Family.PERSONAL, "national identity or tax number"),
+    FindingKind("ip-address", Family.PERSONAL, "public IP address"),
+)
+INJECTION_KINDS: Final = (
+    FindingKind("injected-instruction", Family.INJECTION, "an instruction to an AI"),
+    FindingKind("prompt-markup", Family.INJECTION, "markup of a prompt"),
+    FindingKind("instruction-like", Family.INJECTION, "words that read like an instruction to an AI"),
+)
+WORD: Final = "word"
+WORD_KINDS: Final = (FindingKind(WORD, Family.WORD, "a word that the group masks"),)
+_SECRET_KINDS: Final = tuple(
+    dict.fromkeys(
+        FindingKind(rule.kind, Family.GUESSED if rule.is_guess else Family.SECRET, rule.label)
+        for rule in RULES
+    )
+)
+KINDS: Final = {
+    kind.name: kind
+    for kind in (*_SECRET_KINDS, *PERSONAL_KINDS, *HIDDEN_KINDS, *INJECTION_KINDS, *WORD_KINDS)
+}
+
+
+def kind_of(name: str) -> FindingKind:
+    """The kind of this name."""
+    return KINDS[name]
+
+
+def has_instruction(kinds: Iterable[str]) -> bool:
+    """True if one of the kinds, by name, is an instruction to an AI: found by patterns, by signs or by a classifier."""
+    return any(kind_of(name).family is Family.INJECTION for name in kinds)
 
 
 class GuardTreatment(StrEnum):
@@ -34,7 +75,7 @@ DEFAULTS: Final[Mapping[str, GuardTreatment]] = {
     Family.WORD: GuardTreatment.MASK,
 }
 NAMES: Final = frozenset({*(family.value for family in Family), *KINDS} - {WORD})
-MIN_WORD: Final = 2  # characters of a word to mask
+_MIN_WORD: Final = 2  # characters of a word to mask
 _WITHOUT_SPACES: Final = "\u2e80"  # scripts from here on divide no words
 
 
@@ -77,8 +118,8 @@ def read_pairs(pairs: Sequence[str]) -> tuple[dict[str, GuardTreatment], tuple[s
         name, sign, told = (part.strip() for part in pair.partition("="))
         if not sign:
             raise UnknownRule(f"'{pair[:40]}' is not a rule. Write kind=treatment, such as personal=mask.")
-        if name == WORD and len(told) < MIN_WORD:
-            raise UnknownRule(f"A word to mask has at least {MIN_WORD} characters.")
+        if name == WORD and len(told) < _MIN_WORD:
+            raise UnknownRule(f"A word to mask has at least {_MIN_WORD} characters.")
         if name == WORD:
             words.append(told)
             continue

@@ -19,7 +19,7 @@ from access.models import AuditEntry, RowChange
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.lifecycle.purge import purge_ended
 from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, RecallLog
 from memories.review.proposals import close_overdue

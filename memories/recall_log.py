@@ -47,7 +47,7 @@ _ACCESSED = CompiledUpdate(
     ),
     3,
 )
-MAX_PENDING = 500  # recalls in the buffer; older ones are dropped, never the answer
+_MAX_PENDING = 500  # recalls in the buffer; older ones are dropped, never the answer
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RecallCounter:
     def add(self, recall: PendingRecall) -> None:
         """Buffer a recall; it is written within retrieval.access_flush_s seconds."""
         with self._lock:
-            self._pending = [*self._pending[-MAX_PENDING + 1 :], recall]
+            self._pending = [*self._pending[-_MAX_PENDING + 1 :], recall]
             self._start_timer()
 
     def schedule(self) -> None:
@@ -108,7 +108,7 @@ class RecallCounter:
                 for token, at in uses.items():
                     PENDING_TOKEN_USES.setdefault(token, at)
                 with self._lock:
-                    self._pending = [*pending, *self._pending][-MAX_PENDING:]
+                    self._pending = [*pending, *self._pending][-_MAX_PENDING:]
                     self._start_timer()
                 raise
         return len(pending)

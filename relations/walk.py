@@ -37,7 +37,7 @@ def walk_relations(
     `may_see` takes a set of roots and returns the visible ones (None: all are visible). It filters before the limit
     applies, so a hidden end neither takes a place nor leads on. Cycles end a walk.
     """
-    true_at = true_at_filter(at or timezone.now())
+    true_at = _true_at_filter(at or timezone.now())
     most = min(limit, MAX_RELATIONS)
     reached, frontier = set(roots), set(roots)
     edges: dict[int, Edge] = {}
@@ -58,7 +58,7 @@ def walk_relations(
     return list(edges.values())
 
 
-def true_at_filter(moment: datetime) -> Q:
+def _true_at_filter(moment: datetime) -> Q:
     """The condition that a relation was true at a moment and is not retired."""
     began = Q(valid_from=None) | Q(valid_from__lte=moment)
     lasts = Q(valid_to=None) | Q(valid_to__gt=moment)

@@ -24,7 +24,6 @@ class SourcesConfig(AppConfig):
         "proposals": ("sources.artifacts.proofs.STALE_PROPOSAL",),
         "reasons to stay": ("sources.watching.moves.why_watched_stay",),
         "parts of a context pack": ("sources.artifacts.evidence.FILES_PART",),
-        "mentions": ("sources.artifacts.upkeep.find_mentions",),
         "scans": ("sources.artifacts.upkeep.scan_chunks",),
         "after deleting a conversation": ("sources.captures.removed.mark_removed",),
         "after restoring a conversation": ("sources.captures.removed.mark_kept",),

@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from access.models import ApiToken, AuditEntry, Group
 from memories.draft.registry import OLDER_VALUES
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.models import Checkpoint, Doubt, Link, Memory, Thread, Tombstone
 from memories.queries.snapshot import FIELDS, as_json
 from relations.models import EntityAlias, Relation

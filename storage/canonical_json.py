@@ -40,12 +40,12 @@ def encode_rows(name: str, columns: Mapping[str, Sequence[Any]]) -> list[ReadyJs
         else:
             own[key] = values
     count = max(map(len, columns.values()))
-    canonical = encode_objects(name, columns, shared, own, count, is_stored=False)
-    stored = encode_objects(name, columns, shared, own, count, is_stored=True)
+    canonical = _encode_objects(name, columns, shared, own, count, is_stored=False)
+    stored = _encode_objects(name, columns, shared, own, count, is_stored=True)
     return [*map(ReadyJson, canonical, stored)]
 
 
-def encode_objects(
+def _encode_objects(
     name: str,
     names: Mapping[str, Any],
     shared: Mapping[str, Any],
@@ -61,10 +61,10 @@ def encode_objects(
     between, after = (", ", ": ") if is_stored else (",", ":")
     order = [*names] if is_stored else sorted(names)
     parts = [
-        escape_percent(text(key)) + after + ("%s" if key in own else escape_percent(encode(shared[key])))
+        _escape_percent(text(key)) + after + ("%s" if key in own else _escape_percent(encode(shared[key])))
         for key in order
     ]
-    template = f"{{{escape_percent(text(name))}{after}{{{between.join(parts)}}}}}"
+    template = f"{{{_escape_percent(text(name))}{after}{{{between.join(parts)}}}}}"
     columns = [_encode_column(own[key], text, encode) for key in order if key in own]
     # A loop in Python, not C: it lets waiting threads take the interpreter between two rows.
     return [template % row for row in (zip(*columns, strict=True) if columns else [()] * count)]
@@ -78,6 +78,6 @@ def _encode_column(
     return [text(value) if type(value) is str else encode(value) for value in values]
 
 
-def escape_percent(text: str) -> str:
+def _escape_percent(text: str) -> str:
     """Escape a literal part of a %-template."""
     return text.replace("%", "%%")

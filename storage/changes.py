@@ -77,14 +77,14 @@ def keeping_nothing() -> Iterator[None]:
 def _hold(change: int) -> Iterator[None]:
     try:
         with _CHANGE.holding(change):
-            mark_transaction()
+            _mark_transaction()
             yield
     finally:
         with suppress(Error):  # a transaction that failed: its rollback brings the former change back
-            mark_transaction()
+            _mark_transaction()
 
 
-def mark_transaction() -> None:
+def _mark_transaction() -> None:
     """Tell the open transaction its change, where the database keeps it there; one that begins later is told as it begins."""
     sql = dialect().mark_change
     if sql and connection.in_atomic_block:

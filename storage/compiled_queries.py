@@ -49,7 +49,7 @@ _FIRST_PLACEHOLDER = -(2**62)  # compiled in place of the arguments: values that
 
 
 @dataclass(frozen=True)
-class _Statement:
+class _Compiled:
     """A compiled query: its SQL, its parameters, and how its rows are read."""
 
     sql: str
@@ -82,19 +82,19 @@ class CompiledQuery(Generic[T]):
         """The first row; None if there is none."""
         return next(iter(self.rows(*values)), None)
 
-    def _statement(self) -> _Statement:
-        statement: _Statement = compiled_once(self, self._compile)
+    def _statement(self) -> _Compiled:
+        statement: _Compiled = _compiled_once(self, self._compile)
         return statement
 
-    def _compile(self) -> _Statement:
+    def _compile(self) -> _Compiled:
         queryset = self._make(*self._placeholders)
         compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()
-        places = find_places(params, self._placeholders)
+        places = _find_places(params, self._placeholders)
         selected = [column[0] for column in compiler.select[: compiler.col_count]]
         is_tuple = issubclass(queryset._iterable_class, ValuesListIterable)
-        read = tuple if is_tuple else row_reader(queryset, compiler)
-        return _Statement(sql, places, compiler, compiler.get_converters(selected), read)
+        read = tuple if is_tuple else _row_reader(queryset, compiler)
+        return _Compiled(sql, places, compiler, compiler.get_converters(selected), read)
 
 
 class CompiledUpdate:
@@ -106,7 +106,7 @@ class CompiledUpdate:
 
     def run(self, *values: str | int) -> int:
         """Update the rows; returns how many matched."""
-        sql, places = compiled_once(self, self._compile)
+        sql, places = _compiled_once(self, self._compile)
         with repeated_cursor() as cursor:
             cursor.execute(sql, bind(places, values))
             changed: int = cursor.rowcount
@@ -114,7 +114,7 @@ class CompiledUpdate:
 
     def run_each(self, rows: Sequence[Sequence[str | int]]) -> None:
         """Run the update for each row of arguments, with one executemany()."""
-        sql, places = compiled_once(self, self._compile)
+        sql, places = _compiled_once(self, self._compile)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.executemany(sql, [bind(places, values) for values in rows])
 
@@ -123,7 +123,7 @@ class CompiledUpdate:
         query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
         sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
-        return sql, find_places(params, self._placeholders)
+        return sql, _find_places(params, self._placeholders)
 
 
 class CompiledInsert(Generic[M]):
@@ -149,7 +149,7 @@ class CompiledInsert(Generic[M]):
 
     def _add(self, rows: Sequence[M]) -> None:
         connection: Any = connections[DEFAULT_DB_ALIAS]
-        sql, compiler = compiled_once((self, len(rows)), lambda: self._compile(rows[0], len(rows)))
+        sql, compiler = _compiled_once((self, len(rows)), lambda: self._compile(rows[0], len(rows)))
         adapted: dict[tuple[int, int], Any] = {}
         params = [param for row in rows for param in self._params(row, connection, adapted)]
         returning = compiler.returning_fields
@@ -202,7 +202,7 @@ def internal_type(field: Any) -> str:
     return name
 
 
-def compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
+def _compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
     """The value cached for this connection and key; compiled on first use."""
     cache = vars(connections[DEFAULT_DB_ALIAS]).setdefault(_CACHE_ATTRIBUTE, {})
     if key not in cache:
@@ -210,7 +210,7 @@ def compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
     return cache[key]
 
 
-def find_places(params: Sequence[Any], placeholders: Sequence[int]) -> Places:
+def _find_places(params: Sequence[Any], placeholders: Sequence[int]) -> Places:
     """Which argument each parameter of the compiled SQL takes, or its constant."""
     # A text column has turned its placeholder into a str.
     order: dict[Any, int] = {mark: index for index, mark in enumerate(placeholders)}
@@ -223,7 +223,7 @@ def bind(places: Places, values: Sequence[str | int]) -> list[Any]:
     return [values[place] if is_argument else place for is_argument, place in places]
 
 
-def row_reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[Any]], Any]:
+def _row_reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[Any]], Any]:
     """A function that builds a model object from a row, as ModelIterable does."""
     using, info = queryset.db, compiler.klass_info
     model, fields = info["model"], info["select_fields"]

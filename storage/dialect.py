@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.db import connection
 
 
-class Dialect(Protocol):
+class _Dialect(Protocol):
     """Fragments of SQL, and values as the database takes and returns them."""
 
     ordered_join: str  # a join whose left side the planner shall read first
@@ -42,13 +42,22 @@ class Dialect(Protocol):
         """The timestamp that a statement returned, with its zone."""
 
 
-def dialect() -> Dialect:
+def dialect() -> _Dialect:
     """The dialect of the database in use."""
-    return dialect_of(connection.vendor)
+    return _dialect_of(connection.vendor)
 
 
 @cache
-def dialect_of(vendor: str) -> Dialect:
+def _dialect_of(vendor: str) -> _Dialect:
     """A vendor's dialect, imported once, since every recall and store asks for it."""
-    found: Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
+    found: _Dialect = import_module(f"storage.{vendor}.dialect").DIALECT
     return found
+
+
+def hold_until_commit(names: Iterable[str]) -> None:
+    """Hold these names until the transaction ends; waits for others. Always in the same order, so that nobody waits in a circle."""
+    sql = dialect().hold
+    if sql:
+        with connection.cursor() as cursor:
+            for name in sorted({*names}):
+                cursor.execute(sql, [name])

@@ -24,7 +24,7 @@ MESSAGES = {
     "in a read-only transaction": StorageFault.READ_ONLY,
     "input/output error": StorageFault.BROKEN,
 }
-ERRNOS = {
+_ERRNOS = {
     errno.ENOSPC: StorageFault.FULL,
     errno.EDQUOT: StorageFault.FULL,
     errno.EFBIG: StorageFault.FULL,
@@ -61,7 +61,7 @@ def find_storage_fault(error: BaseException | None) -> StorageFault | None:
     """The fault of the disk that caused an error; None for any other error."""
     for cause in causes_of(error):
         if isinstance(cause, OSError):
-            fault = ERRNOS.get(cause.errno or 0)
+            fault = _ERRNOS.get(cause.errno or 0)
         elif type(cause).__name__ in ("OperationalError", "DatabaseError"):  # Django's and the library's
             fault = next((found for text, found in MESSAGES.items() if text in str(cause).lower()), None)
         else:

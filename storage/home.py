@@ -21,15 +21,15 @@ def ensure_home(home: Path) -> Path:
 
 def secret_key(home: Path) -> str:
     """Django's secret key of this installation, created once in LOCI_HOME/keys/django.key (mode 0600)."""
-    return read_key(home, "django.key", lambda: secrets.token_urlsafe(64))
+    return _read_key(home, "django.key", lambda: secrets.token_urlsafe(64))
 
 
 def guard_key(home: Path, first: Callable[[], bytes]) -> str:
     """The key of the guard's fingerprints in LOCI_HOME/keys/guard.key, in hex; backups contain it. `first` makes it once."""
-    return read_key(home, GUARD_KEY, lambda: first().hex())
+    return _read_key(home, GUARD_KEY, lambda: first().hex())
 
 
-def read_key(home: Path, name: str, make: Callable[[], str]) -> str:
+def _read_key(home: Path, name: str, make: Callable[[], str]) -> str:
     """The text of a key file in LOCI_HOME/keys, which `make` fills where it is missing."""
     path = home / "keys" / name
     if not path.exists():

@@ -29,7 +29,7 @@ from access.audit.collect import note_rows
 from access.audit.operations import Operation
 from access.limits.throttle import count_writes
 from access.models import AuditEntry, AuditPayload
-from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
+from storage.bulk import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson
 from storage.changes import current_change
 

@@ -21,7 +21,7 @@ from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role,
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
-from storage.locks import hold_until_commit
+from storage.dialect import hold_until_commit
 
 # What holds for everybody: its memories are global unless said otherwise, so each group is read together with it.
 EVERYONE = "everyone"

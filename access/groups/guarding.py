@@ -30,9 +30,8 @@ from guard import (
     mask,
 )
 from guard.hidden import escape_hidden
-from guard.injection.classifier import load_classifier
-from guard.kinds import KINDS, WORD
-from guard.policy import STRICTNESS, UnknownRule, read_pairs
+from guard.injection import load_classifier
+from guard.policy import KINDS, STRICTNESS, WORD, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
 __all__ = [

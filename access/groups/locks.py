@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from storage.locks import hold_until_commit
+from storage.dialect import hold_until_commit
 
 
 def hold_groups(keys: Iterable[int]) -> None:

@@ -21,7 +21,7 @@ from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall.pipeline import CandidateSet, current_tuning, gather, score_candidates
 from memories.recall.question import Question, subject_of, understand
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import RankingFields
 

@@ -20,7 +20,7 @@ from memories.queries.visibility import recallable_by
 from memories.recall.abstention import is_answerable
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
 
 MODE = "hybrid"

@@ -24,7 +24,7 @@ from bench.evaluate.run import ModeReport, run_queries, store_corpus
 from bench.evaluate.tables import Measurements, as_text, write_between_marks
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
-from memories.recall.fusion import MODES
+from memories.recall.scoring import MODES
 from sources.importing.importer import CORPUS
 
 MODEL_WAIT_S: Final = 60.0

@@ -15,9 +15,9 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
+from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
-from memories.recall.shown.second_hop import find_ranking
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from sources.importing.formats.texts import import_lines
 from sources.importing.importer import CORPUS
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.embedding import DIMENSIONS, Encoder, Window
-from memories.embedding.query_cache import resolved_future
+from memories.embedding.encoder import resolved_future
 
 Vectors = NDArray[np.float32]
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])

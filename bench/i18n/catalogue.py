@@ -33,7 +33,7 @@ from bench.i18n.words import (
     setting_meanings,
     verb_words,
 )
-from guard.kinds import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS, WORD_KINDS
+from guard.policy import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS, WORD_KINDS
 from loci_site.oauth.provider import OAUTH_SCOPES
 from memories.models import LinkKind
 from memories.types import State, Trust, Type

@@ -30,7 +30,7 @@ from access.groups import create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
-from memories.embedding.folder import model_folder  # noqa: E402
+from memories.embedding.loader import model_folder  # noqa: E402
 from memories.language.cleaning import content_hash  # noqa: E402
 from memories.language.dress import fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402

@@ -16,7 +16,7 @@ from access.actor import CURATE, WRITE
 from access.admin.caller import actor_of
 from access.admin.day_range import parse_day, start_of
 from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 from memories.sessions.conversations import (
     ConversationFilter,
     find_conversation,

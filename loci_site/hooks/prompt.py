@@ -14,8 +14,7 @@ from loci_site.hooks.prompt_text import clean_prompt, is_command, question_of, r
 from loci_site.hooks.sessions import injected_ids, open_session, record_injections, session_of
 from loci_site.hooks.start import between_marks
 from memories.recall import Item, RecallRequest, recall
-from memories.recall.abstention import Confidence
-from memories.recall.abstention.shared_words import count_shared_words
+from memories.recall.abstention import Confidence, count_shared_words
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.search.query_terms import match_for
 from memories.store.pieces import available_encoder

@@ -15,7 +15,7 @@ from loci_site.hooks.checkpoint import HOOK_THREAD
 from loci_site.hooks.events import HookCall, HookEvent
 from loci_site.hooks.models import HookSession
 from loci_site.hooks.sessions import describe_choices, open_session, record_injections
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.models import Checkpoint, Memory
 from memories.queries.quoting import quote_attribute
 from memories.queries.visibility import as_q, recallable_by, without_names

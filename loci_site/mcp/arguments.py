@@ -14,7 +14,7 @@ from access.tokens.stored_answers import KeyedWrite
 from memories.draft import EDITED, EditDraft
 from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.draft.registry import BY_NAME
-from memories.language import timestamps as moments
+from memories.language import cleaning as moments
 from memories.queries.where import WHERE
 
 KEY_ARGUMENT = "idempotency_key"

@@ -19,7 +19,7 @@ from access.errors import Conflict, InFlight, LociError
 from access.models import AuditEntry
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
-from storage.locks import hold_until_commit
+from storage.dialect import hold_until_commit
 
 
 @dataclass(frozen=True)

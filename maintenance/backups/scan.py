@@ -20,7 +20,7 @@ from maintenance.backups.folder import backups_folder
 from memories.store.places import ClearedCopies, PurgedTexts, contains_any, encodings_of
 from storage.encryption import database_key
 from storage.encryption.pages import PlainPages
-from storage.sqlite.open_files import database_files
+from storage.sqlite.dialect import database_files
 
 SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seconds
 MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance

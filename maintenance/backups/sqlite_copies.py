@@ -16,9 +16,8 @@ from maintenance.backups.archive import DATABASE, sync_folder
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
 from storage.encryption import database_key
-from storage.sqlite.open_files import database_files
-from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, is_plain
-from storage.sqlite.wiping import wiping
+from storage.sqlite.dialect import database_files
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, is_plain, wiping
 
 
 class SqliteCopies:

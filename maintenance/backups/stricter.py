@@ -21,8 +21,7 @@ from access.groups.guarding import split_rules
 from access.groups.narrowing import narrow_group
 from access.models import AuditEntry, AuditHead, CandidatePolicy, CaptureRule, Role, ScopeRule
 from guard import Family, GuardTreatment
-from guard.kinds import WORD, kind_of
-from guard.policy import DEFAULTS, STRICTNESS, read_pairs
+from guard.policy import DEFAULTS, STRICTNESS, WORD, kind_of, read_pairs
 
 Key = tuple[Any, ...]
 Strictest = Callable[[Any, Any], Any]  # the present value and the backup's → the value to restore

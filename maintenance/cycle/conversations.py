@@ -20,7 +20,7 @@ from maintenance.cycle.step import Batch, Turn
 from memories.draft import Draft, check_draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.models import LinkKind, Memory, Thread
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version, restated_withdrawn

@@ -17,7 +17,7 @@ from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store import follow_withdrawal
 from memories.types import State
-from storage.bulk.update import write_columns
+from storage.bulk import write_columns
 from storage.changes import change_of, current_change, keeping_nothing
 
 # Each step of a run is a change of its own: the run's number and the place here.

@@ -18,11 +18,11 @@ from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from memories.embedding import ModelUnavailable, model_status
-from memories.embedding.folder import model_folder
 from memories.embedding.install import verify_model
 from memories.embedding.install.graph import PRECISIONS
+from memories.embedding.loader import model_folder
 from memories.models import Memory
-from storage.sqlite.open_files import database_files
+from storage.sqlite.dialect import database_files
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
 HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})

@@ -12,7 +12,7 @@ from maintenance.doctor.report import Finding, stale_or_ok
 from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
-from storage.bulk.update import write_columns
+from storage.bulk import write_columns
 
 BATCH_ROWS = 500
 

@@ -19,7 +19,7 @@ from maintenance.models import Run, RunStatus
 from maintenance.runs.listing import RunOut
 from maintenance.runs.preview import RunPreview, preview_cycle
 from maintenance.runs.wording import step_words
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 from memories.management.output import FaceCommand, in_lines
 
 

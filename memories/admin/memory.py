@@ -28,7 +28,7 @@ from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
 from memories.browse.history import SHOWN_FIELDS, format_value
-from memories.entities.neighbourhood import find_neighbourhood
+from memories.entities.statements import find_neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.restore import RESTORABLE
 from memories.lifecycle.target import ChangeResult

@@ -15,11 +15,10 @@ from access.actor import WRITE, Actor
 from access.admin.columns import in_words, join_list
 from access.admin.page import LociAdmin
 from memories.admin.verdict import recall_verdict
-from memories.browse.facts import further_facts
-from memories.browse.history import history_of
+from memories.browse.history import further_facts, history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.browse.recalls import questions_that_found
-from memories.entities.neighbourhood import Neighbourhood
+from memories.entities.statements import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS

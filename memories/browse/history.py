@@ -9,7 +9,10 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from access.models import ApiToken, AuditEntry
+from memories.draft import STORED
 from memories.draft.registry import RECORD_FIELDS
+from memories.models import Memory
+from memories.queries.snapshot import as_json
 
 MAX_ENTRIES: Final = 50
 # Fields of interest to a person; the rest is bookkeeping, or in another row.
@@ -17,7 +20,7 @@ SHOWN_FIELDS: Final = tuple(field.name for field in RECORD_FIELDS if field.is_in
 
 
 @dataclass(frozen=True)
-class HistoryChange:
+class _HistoryChange:
     """A field before and after, formatted for people; `—` for no value."""
 
     name: str
@@ -26,7 +29,7 @@ class HistoryChange:
 
 
 @dataclass(frozen=True)
-class HistoryEntry:
+class _HistoryEntry:
     """A row of the audit log. `is_purged`: a purge destroyed its payload."""
 
     at: datetime
@@ -37,21 +40,21 @@ class HistoryEntry:
     client: str
     memory_id: UUID
     reason: str = ""
-    changes: tuple[HistoryChange, ...] = ()
+    changes: tuple[_HistoryChange, ...] = ()
     is_new_text: bool = False
     is_purged: bool = False
 
 
-def history_of(ids: Collection[UUID]) -> list[HistoryEntry]:
+def history_of(ids: Collection[UUID]) -> list[_HistoryEntry]:
     """The newest MAX_ENTRIES changes of these versions of a memory, newest first; two queries."""
     rows = AuditEntry.objects.filter(origin="", memory_id__in=ids).select_related("payload_row")
     entries = list(rows.order_by("-key")[:MAX_ENTRIES])
     tokens = {entry.token for entry in entries if entry.token}
     names = dict(ApiToken.objects.filter(id__in=tokens).values_list("id", "name"))
-    return [read_entry(entry, names) for entry in entries]
+    return [_read_entry(entry, names) for entry in entries]
 
 
-def read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
+def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
     """The history entry of a log row; `tokens` holds token names by id."""
     payload: dict[str, Any] | None = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     values = payload or {}
@@ -59,10 +62,10 @@ def read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
     pairs = values.get("changes") or (
         {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
     )
-    changes = [HistoryChange(name.replace("_", " "), format_value(pairs[name][0]), format_value(pairs[name][1]))
+    changes = [_HistoryChange(name.replace("_", " "), format_value(pairs[name][0]), format_value(pairs[name][1]))
                for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
     content = pairs.get("content")
-    return HistoryEntry(
+    return _HistoryEntry(
         at=entry.at,
         operation=entry.operation,
         actor=entry.actor,
@@ -96,3 +99,18 @@ def _to_minute(text: str) -> str:
         return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}" if "T" in text else text
     except ValueError:
         return text
+
+
+# Each place words these in its own way, or leaves them out.
+_WORDED = frozenset(
+    {
+        "content", "type", "scope", "tags", "metadata", "source", "source_ref", "confidence", "importance", "valid_from",
+        "valid_to", "expires_at", "outside",
+    }
+)  # fmt: skip
+_FURTHER = tuple(field for field in STORED if field.name not in _WORDED)
+
+
+def further_facts(memory: Memory) -> list[tuple[str, str]]:
+    """The other fields that a draft sets, as (title, value)."""
+    return [(field.title, format_value(as_json(getattr(memory, field.name)))) for field in _FURTHER]

@@ -3,34 +3,76 @@
 For a moment in the past it is the version of the chain that was true and known then.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import READ, Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry
 from access.visibility import Narrowing
-from memories.browse.feedback import FeedbackCounts, feedback_on
-from memories.entities.names import find_by_id_or_name
+from memories.entities.find_person import find_by_id_or_name
 from memories.entities.statements import RelationStatement, statements_around, visible_keys, with_proofs
-from memories.language.cleaning import clean_text
-from memories.models import Link, Memory, Piece
+from memories.language.cleaning import clean_text, format_times
+from memories.models import Feedback, FeedbackVerdict, Link, Memory, Piece
 from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
+from memories.recall.choosing import excluding_filters, explain_place
 from memories.recall.question import understand
-from memories.recall.shown.explain import excluding_filters, explain_place
-from memories.recall.trace import Trace, TraceStep
+from memories.recall.scoring import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, hiding_marks
 from memories.types import RecallTreatment, State, recall_treatment
+
+MAX_SHOWN: Final = 10
+
+
+@dataclass(frozen=True)
+class FeedbackCounts:
+    """How often memories were said to be used and to be wrong, and the newest verdicts."""
+
+    used: int = 0
+    wrong: int = 0
+    newest: tuple[Feedback, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """The counts in words; empty without feedback."""
+        if not self.used and not self.wrong:
+            return ""
+        return f"used {format_times(self.used)}, wrong {format_times(self.wrong)}"
+
+
+def feedback_on(keys: Collection[int]) -> FeedbackCounts:
+    """What was said about a memory, by the keys of its versions."""
+    rows = Feedback.objects.filter(memory__in=keys)
+    newest = tuple(rows.order_by("-at", "-key")[:MAX_SHOWN])
+    if len(newest) == MAX_SHOWN:
+        return FeedbackCounts(*count_verdicts(rows), newest)
+    words = [row.verdict for row in newest]
+    return FeedbackCounts(words.count(FeedbackVerdict.USED), words.count(FeedbackVerdict.WRONG), newest)
+
+
+def feedback_in(memories: QuerySet[Memory]) -> FeedbackCounts:
+    """What was said about all these memories, without the single verdicts."""
+    return FeedbackCounts(
+        *count_verdicts(Feedback.objects.filter(memory__in=memories.order_by().values("key")))
+    )
+
+
+def count_verdicts(rows: QuerySet[Feedback]) -> tuple[int, int]:
+    """How many of the rows say used, and how many wrong."""
+    counts = dict(rows.order_by().values_list("verdict").annotate(count=Count("key")))
+    return counts.get(FeedbackVerdict.USED, 0), counts.get(FeedbackVerdict.WRONG, 0)
+
 
 MAX_LOG_ROWS = 50
 
@@ -117,7 +159,7 @@ def explain_for(
     visibility = recallable_by(actor, group, narrowing=narrowing)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
         filters = excluding_filters(memory, visibility)
-        reason = f"the filter '{filters[0]}' leaves it out" if filters else why_hidden(memory)
+        reason = f"the filter '{filters[0]}' leaves it out" if filters else _why_hidden(memory)
         return RecallReason(query, None, reason, {}, ())
     if find_left_out([memory], visibility):
         return RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
@@ -138,7 +180,7 @@ def treatment_now(memory: Memory) -> RecallTreatment:
     return recall_treatment(memory.state, memory.trust)
 
 
-def why_hidden(memory: Memory) -> str:
+def _why_hidden(memory: Memory) -> str:
     """Why recall does not consider a memory that no filter leaves out."""
     if treatment_now(memory) is RecallTreatment.HIDE:
         return f"recall hides {memory.trust if memory.state == State.LIVE else memory.state} memories"
@@ -171,13 +213,13 @@ def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
             "operation": entry.operation,
             "actor": entry.actor,
             "via": entry.via,
-            "reason": describe_reason(entry),
+            "reason": _describe_reason(entry),
         }
         for entry in entries[:MAX_LOG_ROWS]
     ]
 
 
-def describe_reason(entry: AuditEntry) -> str:
+def _describe_reason(entry: AuditEntry) -> str:
     """The reason of a log row, and who said that the memory is true from an earlier day, if that changed."""
     payload = entry.payload
     reason = str(payload.get("reason", ""))

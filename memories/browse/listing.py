@@ -27,7 +27,7 @@ from memories.queries.versions import find_memory, full_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q
 from memories.types import HISTORY_STATES, Scope, State, Trust, Type
 
-MAX_WORDS_CHARS = 500
+_MAX_WORDS_CHARS = 500
 DISPUTED = "disputed"  # as a filter by trust: those with an open doubt, of the other trusts named or of any
 TRUST_FILTERS = [*Trust.values, DISPUTED]
 
@@ -75,7 +75,7 @@ def list_memories(
     for trust in filters.trusts:
         check_choice(trust, TRUST_FILTERS, field="trust")
     tags = frozenset(clean_line(tag, field="tag", max_chars=100).lower() for tag in filters.tags)
-    words = clean_line(filters.words, field="q", max_chars=MAX_WORDS_CHARS)
+    words = clean_line(filters.words, field="q", max_chars=_MAX_WORDS_CHARS)
     found_group = find_group(actor, filters.group) if filters.group else None
     visibility = listed_by(
         actor,
@@ -97,7 +97,7 @@ def list_memories(
             is_wanted |= Q(key__in=then) if visibility.is_history else outlasting_q(visibility.now)
         rows = rows.filter(is_wanted)
     if found_group is not None:
-        rows = rows.filter(is_listed_with(found_group))
+        rows = rows.filter(_is_listed_with(found_group))
     if words:
         rows = rows.filter(content__icontains=words)
     if filters.author is not None:
@@ -107,7 +107,7 @@ def list_memories(
     return page
 
 
-def is_listed_with(group: Group) -> Q:
+def _is_listed_with(group: Group) -> Q:
     """Condition: the memory is the group's, or a global one of the group that is read together with each."""
     everyone = Group.objects.filter(slug=EVERYONE).order_by().values("key")
     return Q(group=group) | Q(group__in=everyone, scope=Scope.GLOBAL)
@@ -140,7 +140,7 @@ def list_log(
         InvalidInput: a filter, the cursor or the limit is not allowed.
         GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    require_read(actor)
+    _require_read(actor)
     rows = AuditEntry.objects.filter(origin=OWN).select_related("payload_row")
     rows = without_links(rows, operation)
     if operation:
@@ -179,12 +179,12 @@ def list_open_links(
     )
     if not actor.all_groups:
         rows = rows.filter(source__in=ends, target__in=ends)
-    rows = rows.filter(has_live_version("source"), has_live_version("target"))
+    rows = rows.filter(_has_live_version("source"), _has_live_version("target"))
     rows = rows.select_related("source__group", "source__thread", "target__group", "target__thread")
     return page_of(rows, cursor=cursor, limit=limit)
 
 
-def has_live_version(end: str) -> Exists:
+def _has_live_version(end: str) -> Exists:
     """SQL condition: the chain at this end of a link has a live version."""
     chain = Q(pk=OuterRef(end)) | Q(root=OuterRef(end))
     return Exists(Memory.objects.filter(chain, state=State.LIVE))
@@ -224,14 +224,13 @@ class LogRowOut(Answer):
 
 def in_groups(actor: Actor, group: str | None, column: str) -> Q:
     """Condition: `column` is the named group, or one that the actor may enter. Raises NotPermitted without READ."""
-    require_read(actor)
+    _require_read(actor)
     if group:
         return Q(**{column: find_group(actor, group)})
     return Q() if actor.all_groups else Q(**{f"{column}__in": list(actor.roles)})
 
 
-def require_read(actor: Actor) -> None:
-    """Raise NotPermitted if the actor may not read."""
+def _require_read(actor: Actor) -> None:
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 

@@ -24,7 +24,7 @@ from memories.types import State
 
 MAX_QUESTION_CHARS: Final = 500
 LOOKED_THROUGH: Final = 5000  # newest recalls in which a memory is looked for
-MAX_QUESTIONS: Final = 20
+_MAX_QUESTIONS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LoggedRecall:
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class _AskedQuestion:
     """A question that returned a memory: how often, when last, and the best score."""
 
     question: str
@@ -135,7 +135,7 @@ def with_hits(actor: Actor, rows: Collection[RecallLog]) -> list[LoggedRecall]:
     ]
 
 
-def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuestion]:
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQuestion]:
     """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
 
     The newest LOOKED_THROUGH recalls that the actor may read are looked through.
@@ -147,13 +147,13 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuest
         scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
         if scores:
             found[row] = max(scores)
-    asked: dict[str, AskedQuestion] = {}
+    asked: dict[str, _AskedQuestion] = {}
     for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
         score, first = found[recall.key], asked.get(recall.query)
         times = first.times + 1 if first else 1
         best, last = (max(first.score, score), first.recall) if first else (score, recall)
-        asked[recall.query] = AskedQuestion(recall.query, times, last.at, best, last)
-    return list(asked.values())[:MAX_QUESTIONS]
+        asked[recall.query] = _AskedQuestion(recall.query, times, last.at, best, last)
+    return list(asked.values())[:_MAX_QUESTIONS]
 
 
 class HitOut(Answer):

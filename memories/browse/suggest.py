@@ -3,6 +3,7 @@
 Suggestions are neither logged nor counted as recalls.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,42 +16,91 @@ from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from access.limits.deadline import answering, check_time
 from access.visibility import Narrowing, Visibility
-from memories.browse.excerpts import Excerpt, excerpt_of
 from memories.draft import check_range
+from memories.entities.statements import statements_around, undismissed_links, with_proofs
 from memories.language.cleaning import clean_line, without_marks
-from memories.language.spelling import (
+from memories.language.word_forms import (
     ENDINGS,
     PREFIX_LETTERS,
     allowed_edits,
     early_edits,
+    folded_forms,
     is_like,
     is_long,
     nearest,
+    query_forms,
+    spell_out,
+    words_without_forms,
 )
-from memories.language.word_forms import folded_forms, query_forms, words_without_forms
 from memories.models import Memory
 from memories.queries.by_key import read_memories
-from memories.queries.versions import find_memory
+from memories.queries.versions import find_memory, heads_of
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
-from memories.search.prefix import PrefixMatch, read_beginnings, read_sort_fields
 from memories.search.query_terms import words, words_starting_with
+from memories.search.rows import PrefixMatch, read_beginnings, read_sort_fields
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import State, Trust, Type
+
+EXCERPT_CHARS, LEAD_CHARS = 140, 40
+_SEARCHED_CHARS = 20_000  # of a text; a match further on is not shown
+
+
+class Excerpt(NamedTuple):
+    """A line of a text, and the ranges of characters (start, end) in it that match."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+def excerpt_of(content: str, typed: Sequence[str]) -> Excerpt:
+    """The line around the first word that begins like a typed one, whatever accents either has."""
+    line = " ".join(content[:_SEARCHED_CHARS].split())
+    found = matches(line, typed)
+    start = max(0, (found[0][0] if found else 0) - LEAD_CHARS)
+    if start:
+        start = line.rfind(" ", 0, start + 1) + 1
+    end = start + EXCERPT_CHARS
+    lead = "…" if start else ""
+    shift = len(lead) - start
+    marks = tuple((at + shift, to + shift) for at, to in found if start <= at and to <= end)
+    return Excerpt(f"{lead}{line[start:end]}{'…' if end < len(line) else ''}", marks)
+
+
+def matches(text: str, typed: Sequence[str]) -> list[tuple[int, int]]:
+    """Where words of the text begin like a typed one, in order, without overlaps."""
+    plain, places = plainly(text)
+    words = sorted({plainly(word)[0] for word in typed} - {""}, key=len, reverse=True)
+    if not words:
+        return []
+    # Scripts without spaces have no beginnings of words; there any place counts.
+    pattern = "|".join(rf"\b{re.escape(word)}" if word.isascii() else re.escape(word) for word in words)
+    return [(places[found.start()], places[found.end() - 1] + 1) for found in re.finditer(pattern, plain)]
+
+
+def plainly(text: str) -> tuple[str, list[int]]:
+    """The text in small letters without accents, and for each of its characters the place in the text."""
+    letters, places = list[str](), list[int]()
+    for at, character in enumerate(text):
+        for letter in character.lower() if character.isascii() else spell_out(character):
+            letters.append(letter)
+            places.append(at)
+    return "".join(letters), places
+
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
 MIN_COSINE = 0.47  # of a memory that is shown for its meaning alone
 MAX_CHARS = 200
 MAX_WORDS = 8
 MAX_FORMS = 32  # pairs of letters, names with signs
-MIN_PREFIX_CHARS = 2  # a tenth of all words begin with the same letter
-MAX_SORTED = 40  # newest matches that are put in order
+_MIN_PREFIX_CHARS = 2  # a tenth of all words begin with the same letter
+_MAX_SORTED = 40  # newest matches that are put in order
 MAX_COMPARED = 200  # newest memories whose own words are compared
 SAFE_STEM_CHARS, MAX_ENDING_CHARS = 4, 5  # letters that stemming keeps, and those that it removes
 COMPARED_CHARS = 4_000  # of a text, searched for a word
 MAX_SIMILAR = 24  # words searched for instead of a mistyped one
-SORTED_CHARS = 600  # of a text, read to put it in order
+_SORTED_CHARS = 600  # of a text, read to put it in order
 
 
 class MatchKind(StrEnum):
@@ -122,28 +172,28 @@ def suggest(
     trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - {Trust.QUARANTINED}
     found = find_group(actor, group) if group else None
     visibility = listed_by(actor, found, narrowing=narrowing, states=states, trusts=trusts)
-    keys = find_by_id(actor, typed)
-    if keys and (named := to_suggestions(keys, [], MatchKind.ID, visibility, 1)):
+    keys = _find_by_id(actor, typed)
+    if keys and (named := _to_suggestions(keys, [], MatchKind.ID, visibility, 1)):
         return named
     query_words = words(typed)[:MAX_WORDS]
     if by_meaning:
-        keys = find_by_meaning(typed, visibility, limit)
-        return to_suggestions(keys, [], MatchKind.MEANING, visibility, limit)
+        keys = _find_by_meaning(typed, visibility, limit)
+        return _to_suggestions(keys, [], MatchKind.MEANING, visibility, limit)
     forms = query_forms(typed)[:MAX_FORMS]
     if forms:
-        keys = find_by_forms(text.lower(), forms, visibility)
-        return to_suggestions(keys, typed.lower().split(), MatchKind.WORDS, visibility, limit)
-    if not query_words or (len(query_words) == 1 and len(query_words[0]) < MIN_PREFIX_CHARS):
+        keys = _find_by_forms(text.lower(), forms, visibility)
+        return _to_suggestions(keys, typed.lower().split(), MatchKind.WORDS, visibility, limit)
+    if not query_words or (len(query_words) == 1 and len(query_words[0]) < _MIN_PREFIX_CHARS):
         return []
-    is_unfinished = len(query_words[-1]) >= MIN_PREFIX_CHARS and text[-1:].isalnum()
+    is_unfinished = len(query_words[-1]) >= _MIN_PREFIX_CHARS and text[-1:].isalnum()
     keys = find_by_words(query_words, visibility, is_unfinished=is_unfinished, limit=limit)
     if keys:
-        return to_suggestions(keys, query_words, MatchKind.WORDS, visibility, limit)
-    keys, spellings = find_by_spelling(query_words, visibility)
-    return to_suggestions(keys, spellings, MatchKind.SPELLING, visibility, limit)
+        return _to_suggestions(keys, query_words, MatchKind.WORDS, visibility, limit)
+    keys, spellings = _find_by_spelling(query_words, visibility)
+    return _to_suggestions(keys, spellings, MatchKind.SPELLING, visibility, limit)
 
 
-def find_by_id(actor: Actor, typed: str) -> list[int]:
+def _find_by_id(actor: Actor, typed: str) -> list[int]:
     """The key of the memory with the typed id; empty if there is none."""
     try:
         return [find_memory(actor, typed).key]
@@ -159,37 +209,37 @@ def find_by_words(
 ) -> list[int]:
     """Keys of memories with all the words; an unfinished last word may be a beginning."""
     exact = [[word, *folded_forms(word)] for word in query_words]
-    keys = search_index().find_newest(exact, visibility, limit=MAX_SORTED)
+    keys = search_index().find_newest(exact, visibility, limit=_MAX_SORTED)
     # A whole word is found faster than a beginning; "the" alone fills the list.
-    if not is_unfinished or len(keys) >= MAX_SORTED:
+    if not is_unfinished or len(keys) >= _MAX_SORTED:
         return keys
     last = query_words[-1]
     looks_inflected = last.endswith(ENDINGS)  # the index removes apparent endings: "pos" begins like "po"
     begun = search_index().find_newest(
         [*exact[:-1], [f"{form}*" for form in exact[-1]]],
         visibility,
-        limit=MAX_COMPARED if looks_inflected else MAX_SORTED,
+        limit=MAX_COMPARED if looks_inflected else _MAX_SORTED,
     )
     if looks_inflected:
-        begun = with_own_words(begun, [strip_accents(last)], bool, read_as=strip_accents)
+        begun = _with_own_words(begun, [_strip_accents(last)], bool, read_as=_strip_accents)
     keys = list(dict.fromkeys([*keys, *begun]))
     if len(keys) < limit and len(last) > SAFE_STEM_CHARS:
         # The index holds stems: no stem of "deployment" begins with "deploym".
         stem = last[: max(SAFE_STEM_CHARS, len(last) - MAX_ENDING_CHARS)]
         wider = search_index().find_newest([*exact[:-1], [f"{stem}*"]], visibility, limit=MAX_COMPARED)
-        keys = list(dict.fromkeys([*keys, *with_own_words(wider, [last], bool)]))
+        keys = list(dict.fromkeys([*keys, *_with_own_words(wider, [last], bool)]))
     return keys
 
 
-def find_by_forms(typed: str, forms: Sequence[str], visibility: Visibility) -> list[int]:
+def _find_by_forms(typed: str, forms: Sequence[str], visibility: Visibility) -> list[int]:
     """Keys of memories with everything that was typed, if some of it is no word of the index: `C++`, 端口, an emoji."""
     beside = [[word] for word in words(words_without_forms(typed))[:MAX_WORDS]]
     if beside and typed.endswith(beside[-1][0]):
         beside[-1].append(f"{beside[-1][0]}*")
-    return search_index().find_newest(beside, visibility, forms=forms, limit=MAX_SORTED)
+    return search_index().find_newest(beside, visibility, forms=forms, limit=_MAX_SORTED)
 
 
-def with_own_words(
+def _with_own_words(
     keys: Sequence[int],
     beginnings: Sequence[str],
     fits: Callable[[Collection[str]], bool],
@@ -204,40 +254,39 @@ def with_own_words(
     ]
 
 
-def strip_accents(text: str) -> str:
-    """The text without its accents; most have none."""
+def _strip_accents(text: str) -> str:
     return text if text.isascii() else without_marks(text)
 
 
 # By spelling
 
 
-def find_by_spelling(query_words: Sequence[str], visibility: Visibility) -> tuple[list[int], list[str]]:
+def _find_by_spelling(query_words: Sequence[str], visibility: Visibility) -> tuple[list[int], list[str]]:
     """Keys of memories with words of similar spelling, and these words.
 
     Most errors are late in a word: words that differ in their beginning are searched for only if those bring nothing.
     """
     spellings = [similar_words(word, visibility) for word in query_words]
     is_any_similar = any(len(each) > 1 for each in spellings)
-    keys = search_index().find_newest(spellings, visibility, limit=MAX_SORTED) if is_any_similar else []
-    keys = keys or find_by_own_words(query_words, visibility)
+    keys = search_index().find_newest(spellings, visibility, limit=_MAX_SORTED) if is_any_similar else []
+    keys = keys or _find_by_own_words(query_words, visibility)
     if not keys:
         spellings = [[*each, *early_edits(each[0])] if is_long(each[0]) else each for each in spellings]
-        keys = search_index().find_newest(spellings, visibility, limit=MAX_SORTED)
+        keys = search_index().find_newest(spellings, visibility, limit=_MAX_SORTED)
     return keys, [word for each in spellings for word in each]
 
 
-def find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> list[int]:
+def _find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> list[int]:
     """Keys of the newest memories whose own words, not their stems, are similar to the typed ones."""
     typed = [word for word in query_words if is_long(word)]
     if not typed:
         return []
     wide = [[f"{word[:PREFIX_LETTERS]}*"] if is_long(word) else [word] for word in query_words]
-    if not is_long(query_words[-1]) and len(query_words[-1]) >= MIN_PREFIX_CHARS:
+    if not is_long(query_words[-1]) and len(query_words[-1]) >= _MIN_PREFIX_CHARS:
         wide[-1] = [f"{query_words[-1]}*"]
     keys = search_index().find_newest(wide, visibility, limit=MAX_COMPARED)
     beginnings = [word[:PREFIX_LETTERS] for word in typed]
-    return with_own_words(
+    return _with_own_words(
         keys, beginnings, lambda own: all(any(is_like(word, other) for other in own) for word in typed)
     )
 
@@ -261,7 +310,7 @@ def similar_words(word: str, visibility: Visibility) -> list[str]:
 # By meaning
 
 
-def find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
+def _find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
     """Keys of the memories closest in meaning, from MIN_COSINE on; none without the index's model."""
     encoder = available_encoder()
     if encoder is None or indexed_model() not in ("", encoder.model_id) or not typed:
@@ -273,7 +322,7 @@ def find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]
 # Suggestions
 
 
-def to_suggestions(
+def _to_suggestions(
     keys: Sequence[int], query_words: Sequence[str], how: MatchKind, visibility: Visibility, limit: int
 ) -> list[Suggestion]:
     """The first memories in the order of `keys`, or with words, those that fit them best.
@@ -281,7 +330,7 @@ def to_suggestions(
     Memories that left the Visibility after the search are left out.
     """
     if query_words:
-        looks = read_sort_fields(keys, SORTED_CHARS)
+        looks = read_sort_fields(keys, _SORTED_CHARS)
         keys = sorted(looks, key=lambda key: fit(looks[key], query_words), reverse=True)
     check_time()
     rows = read_memories(keys[:limit])
@@ -303,3 +352,46 @@ def fit(look: PrefixMatch, query_words: Sequence[str]) -> tuple[bool, bool, bool
     whole = len(set(own) & set(query_words))
     is_live = look.state == State.LIVE
     return is_live, starts and look.type == Type.ENTITY, starts, whole, bool(look.pinned), look.key
+
+
+_MAX_BEHIND = 40
+_MAX_MENTIONS = 12
+TEXTS = frozenset({Type.SEMANTIC, Type.EPISODIC, Type.PROCEDURAL})
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A memory and what it has to do with the node: `evidence`, the kind of its link, or `mention`."""
+
+    memory: Memory
+    how: str
+
+
+def memories_behind(actor: Actor, memory: Memory) -> list[Behind]:
+    """At most MAX_BEHIND visible memories: evidence first, then links, then texts with all words of an entity's name."""
+    found = dict[int, Behind]()
+
+    def note(other: Memory, how: str) -> None:
+        if other.root_key != memory.root_key:
+            found.setdefault(other.root_key, Behind(other, how))
+
+    for statement in with_proofs(actor, statements_around(actor, memory)):
+        for proof in statement.proofs:
+            note(proof, "evidence")
+    links = undismissed_links(actor, memory)
+    heads = heads_of([end for link in links for end in (link.source, link.target)])
+    for link in links:
+        for end in (link.source_id, link.target_id):
+            note(heads[end], link.kind)
+    if memory.type == Type.ENTITY:
+        for mention in find_mentions(actor, memory):
+            note(mention, "mention")
+    return list(found.values())[:_MAX_BEHIND]
+
+
+def find_mentions(actor: Actor, entity: Memory) -> list[Memory]:
+    """Live texts with all words of the entity's name, as the search box finds them."""
+    # The space says that the last word is whole, not the beginning of one.
+    found = suggest(actor, f"{entity.content} ", limit=_MAX_MENTIONS, narrowing=Narrowing(types=TEXTS),
+                    states=frozenset({State.LIVE}))  # fmt: skip
+    return [each.memory for each in found if each.how == MatchKind.WORDS]

@@ -15,7 +15,7 @@ from access.limits.deadline import TICK_S, check_time
 from access.limits.turns import Turns
 
 # A container's share of the processor: microseconds that it may work in a period, and the period.
-QUOTA_FILES = (
+_QUOTA_FILES = (
     (Path("/sys/fs/cgroup/cpu.max"),),
     (Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")),
 )
@@ -26,7 +26,7 @@ _spared = 0
 ENDING = threading.Event()
 
 
-def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
+def available_cores(quota_files: Sequence[Sequence[Path]] = _QUOTA_FILES) -> int:
     """The number of cores that this process may use; a fraction of a container's quota counts as one."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1

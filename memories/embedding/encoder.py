@@ -1,26 +1,182 @@
 """Texts → unit vectors, in order, with little padding; query vectors are cached."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
 
-from .concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
-from .errors import ModelUnavailable
-from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
-from .query_cache import QueryVectorCache
-from .session import OnnxSession, Vectors
-from .tokenizer import TextTokenizer
-from .windows import MIN_WINDOW, Window, split_text
+from memories.embedding.concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
+from memories.embedding.model_id import (
+    DIMENSIONS,
+    MAX_TOKENS,
+    MODEL_ID,
+    ModelUnavailable,
+    model_id_of,
+    window_of,
+)
+from memories.embedding.session import OnnxSession, TextTokenizer, TokenSpan, Vectors
+
+_SENTENCE_ENDS: Final = frozenset(".!?…。！？")
+# Closing marks that may come between a sentence's end and the white space after it.
+_CLOSERS: Final = "\"'”’)]»」』"
+# Tokens; a smaller window has too little context.
+_MIN_WINDOW: Final = 16
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of a text: character offsets, and the number of tokens without [CLS] and [SEP]."""
+
+    start: int
+    end: int
+    tokens: int
+
+
+class _CutQuality(IntEnum):
+    """How good a cut between two tokens is; higher is better."""
+
+    INSIDE_WORD = 0
+    WORD = 1
+    SPACE = 2
+    SENTENCE = 3
+    LINE = 4
+    PARAGRAPH = 5
+
+
+def split_text(text: str, tokenizer: TextTokenizer, *, window: int, overlap: int) -> list[Window]:
+    """Windows of at most `window` tokens that cover the whole text, each repeating up to `overlap` tokens.
+
+    A text that fits is one window. White space belongs to the window before it.
+    """
+    if window < _MIN_WINDOW:
+        raise ValueError(f"A window of {window} tokens is too small; at least {_MIN_WINDOW} are needed.")
+    count = tokenizer.count(text)  # takes a third of the time of the tokens' offsets
+    if count <= window:
+        return [Window(0, len(text), count)]
+    tokens = tokenizer.tokens(text)
+    # Half a window at most, so that each window begins after the one before it.
+    overlap = min(max(overlap, 0), window // 2 - 1)
+    windows, first, stop = list[Window](), 0, 0
+    while stop < len(tokens):
+        stop, found = _fit_window(text, tokens, tokenizer, first, window)
+        windows.append(found)
+        if stop < len(tokens):
+            first = _find_next_start(text, tokens, first, stop, overlap)
+    return windows
+
+
+def _fit_window(
+    text: str, tokens: list[TokenSpan], tokenizer: TextTokenizer, first: int, window: int
+) -> tuple[int, Window]:
+    """The window from token `first` on, with the index of the token after it."""
+
+    def window_until(stop: int) -> Window:
+        start = tokens[first].start if first else 0
+        end = tokens[stop].start if stop < len(tokens) else len(text)
+        return Window(start, end, tokenizer.count(text[start:end]))
+
+    stop = _find_stop(text, tokens, first, window)
+    found = window_until(stop)
+    while found.tokens > window and stop > first + 1:
+        # The rest of a word cut in two is tokenized differently; drop the excess tokens.
+        stop = max(first + 1, stop - (found.tokens - window))
+        found = window_until(stop)
+    return stop, found
+
+
+def _find_stop(text: str, tokens: list[TokenSpan], first: int, window: int) -> int:
+    """The best cut in the second half of the window; of equal ones the last."""
+    last = first + window
+    if last >= len(tokens):
+        return len(tokens)
+    return max(
+        range(first + window // 2, last + 1), key=lambda index: (_cut_quality(text, tokens, index), index)
+    )
+
+
+def _find_next_start(text: str, tokens: list[TokenSpan], first: int, stop: int, overlap: int) -> int:
+    """The best start of the next window within the overlap; of equal ones the first, which repeats more."""
+    places = range(max(first + 1, stop - overlap), max(first + 2, stop)) if overlap else (stop,)
+    return max(
+        places, key=lambda index: (min(_cut_quality(text, tokens, index), _CutQuality.SENTENCE), -index)
+    )
+
+
+def _cut_quality(text: str, tokens: list[TokenSpan], index: int) -> _CutQuality:
+    before, after = tokens[index - 1], tokens[index]
+    gap = text[before.end : after.start]
+    if "\n" in gap:
+        return _CutQuality.PARAGRAPH if gap.count("\n") > 1 else _CutQuality.LINE
+    ending = text[max(0, before.end - 3) : before.end].rstrip(_CLOSERS)
+    if ending and ending[-1] in _SENTENCE_ENDS and (gap or ending[-1] in "。！？"):
+        return _CutQuality.SENTENCE
+    if gap:
+        return _CutQuality.SPACE
+    return _CutQuality.INSIDE_WORD if before.word == after.word else _CutQuality.WORD
+
+
+def resolved_future(vector: Vectors) -> Future[Vectors]:
+    """A finished future with this vector."""
+    future: Future[Vectors] = Future()
+    future.set_result(vector)
+    return future
+
+
+class QueryVectorCache:
+    """Vectors of the last `size` queries. Safe to share between threads; equal queries at one time share a computation."""
+
+    def __init__(self, encode: Callable[[str], Vectors], *, pool: ThreadPoolExecutor, size: int) -> None:
+        self._encode = encode
+        self._pool = pool
+        self._size = size
+        self._lock = threading.Lock()
+        self._cached: OrderedDict[str, Future[Vectors]] = OrderedDict()
+        self.hits = 0
+
+    def of(self, text: str) -> Future[Vectors]:
+        """Vector of a query, perhaps still being computed: float32[384], unit length, read-only."""
+        with self._lock:
+            return self._find(text) or self._store(text, self._pool.submit(self._encode, text))
+
+    def here(self, text: str) -> Future[Vectors]:
+        """The same as of(), computed on the caller's thread if not cached: a process that exits has no other threads."""
+        own: Future[Vectors] = Future()
+        with self._lock:
+            future = self._find(text) or self._store(text, own)
+        if future is own:
+            try:
+                own.set_result(self._encode(text))
+            except BaseException as error:
+                own.set_exception(error)  # other threads may wait for it
+                raise
+        return future
+
+    def _find(self, text: str) -> Future[Vectors] | None:
+        future = self._cached.get(text)
+        if future is None or (future.done() and future.exception()):
+            return None
+        self.hits += 1
+        self._cached.move_to_end(text)
+        return future
+
+    def _store(self, text: str, future: Future[Vectors]) -> Future[Vectors]:
+        self._cached[text] = future
+        while len(self._cached) > self._size:
+            self._cached.popitem(last=False)
+        return future
+
 
 # Measured on CPU: 8 texts of similar length per run are fastest; larger batches exceed the CPU cache.
-BATCH_TEXTS: Final = 8
+_BATCH_TEXTS: Final = 8
 # Padding included. The largest run sets the process's peak memory: 2,048 used 210 MB more and was no faster.
-BATCH_TOKENS: Final = 1024
-SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
+_BATCH_TOKENS: Final = 1024
+_SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
 
 
 class Encoder:
@@ -122,15 +278,15 @@ class Encoder:
         Raises:
             ValueError: `reserve` leaves less than 16 tokens.
         """
-        window = self.max_tokens - SPECIAL_TOKENS - reserve
+        window = self.max_tokens - _SPECIAL_TOKENS - reserve
         return split_text(text, self._tokenizer, window=window, overlap=overlap)
 
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
         """Windows of each text, as split() with the text's own value of `reserves`."""
-        limits = [self.max_tokens - SPECIAL_TOKENS - reserve for reserve in reserves]
+        limits = [self.max_tokens - _SPECIAL_TOKENS - reserve for reserve in reserves]
         return [
             [Window(0, len(text), count)]
-            if count <= limit and limit >= MIN_WINDOW
+            if count <= limit and limit >= _MIN_WINDOW
             else self.split(text, reserve=reserve)
             for text, count, limit, reserve in zip(
                 texts, self._tokenizer.counts(texts), limits, reserves, strict=True
@@ -165,7 +321,7 @@ def plan_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     batch: list[int] = []
     widest = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batch and (len(batch) == BATCH_TEXTS or widest * (len(batch) + 1) > BATCH_TOKENS):
+        if batch and (len(batch) == _BATCH_TEXTS or widest * (len(batch) + 1) > _BATCH_TOKENS):
             yield batch
             batch = []
         widest = widest if batch else lengths[index]

@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+from memories.embedding.concurrency import yield_to_answers
+from memories.embedding.encoder import Encoder, Window
+from memories.embedding.session import Vectors
 from storage.call_state import CallState
-
-from .concurrency import yield_to_answers
-from .encoder import Encoder
-from .session import Vectors
-from .windows import Window
 
 # Beyond this a text is stored at once and the worker embeds it: 64 windows take a core one to two seconds.
 MAX_WINDOWS: Final = 64

@@ -1,18 +1,144 @@
-"""One ONNX session: token ids → unit vectors. Accepts our own graph and ready-made ones of the same model."""
+"""Texts → token ids and their counts → unit vectors, in one ONNX session. Accepts our own graph and ready-made ones of the same model."""
 
+import json
 import os
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from .model_id import DIMENSIONS
+from memories.embedding.model_id import DIMENSIONS
+
+_WORDS: Final = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z\s]")
+_PLAIN: Final = re.compile(r"[\t\n\r -Z\\-~]*")
+MOST_CHARS: Final = 1_000_000  # of cached words: about 20 MB with their counts
+
+
+class TokenCounts:
+    """Token counts as `count` returns for texts, computed from what `count_words` returns for words.
+
+    Safe to share between threads.
+    """
+
+    def __init__(
+        self, count: Callable[[Sequence[str]], list[int]], count_words: Callable[[Sequence[str]], list[int]]
+    ) -> None:
+        self._count, self._count_words = count, count_words
+        self._known: dict[str, int] = {}
+        self._chars = 0
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text."""
+        words = [_WORDS.findall(text) if _PLAIN.fullmatch(text) else None for text in texts]
+        known = self._learn({word for found in words if found for word in found})
+        sums = [-1 if found is None else sum(map(known.__getitem__, found)) for found in words]
+        rest = [at for at, found in enumerate(words) if found is None]
+        for at, count in zip(rest, self._count([texts[at] for at in rest]) if rest else [], strict=True):
+            sums[at] = count
+        return sums
+
+    def _learn(self, words: set[str]) -> dict[str, int]:
+        """Counts with at least these words. A full cache is replaced, never emptied: other threads may still read it."""
+        if self._chars > MOST_CHARS:
+            self._known, self._chars = {}, 0
+        known = self._known
+        fresh = [word for word in words if word not in known]
+        if fresh:
+            known.update(zip(fresh, self._count_words(fresh), strict=True))
+            self._chars += sum(map(len, fresh))
+        return known
+
+
+def _is_countable_by_words(config: dict[str, Any]) -> bool:
+    """True if the tokenizer of this configuration splits texts as described above."""
+    kinds = [(config[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer")]
+    special = [token["content"] for token in config["added_tokens"]]
+    return kinds == ["BertNormalizer", "BertPreTokenizer"] and all(word.startswith("[") for word in special)
+
+
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class TokenSpan:
+    """A token's character offsets and the index of its word."""
+
+    start: int
+    end: int
+    word: int
+
+
+class TextTokenizer:
+    """The model's tokenizer. Safe to share between threads."""
+
+    def __init__(self, path: Path) -> None:
+        # Tokenizing is 1 % of the work; its thread pool would take cores from the encoder.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        # A compiled library, loaded only by processes that embed.
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
+        self._tokenizer: Any = Tokenizer.from_file(str(path))
+        # The published file truncates at 128 and pads everything to 128.
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def ids(self, texts: Sequence[str], *, max_tokens: int) -> list[list[int]]:
+        """Ids of each text with [CLS] and [SEP], truncated to `max_tokens` (the [SEP] stays)."""
+        encodings = self._tokenizer.encode_batch_fast([_encodable(text) for text in texts])
+        rows = [encoding.ids for encoding in encodings]
+        return [ids if len(ids) <= max_tokens else [*ids[: max_tokens - 1], ids[-1]] for ids in rows]
+
+    def count(self, text: str) -> int:
+        """Number of tokens without [CLS] and [SEP], not truncated."""
+        [count] = self.counts([text])
+        return count
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text, as count(); from cached word counts if the tokenizer allows."""
+        return self._counter(texts)
+
+    @cached_property
+    def _counter(self) -> Callable[[Sequence[str]], list[int]]:
+        if not _is_countable_by_words(json.loads(self._tokenizer.to_str())):
+            return self._count_all
+        return TokenCounts(self._count_all, self._count_words).counts
+
+    def _count_all(self, texts: Sequence[str]) -> list[int]:
+        # One call for all: other threads run throughout, not only between texts.
+        encodings = self._tokenizer.encode_batch_fast(
+            [_encodable(text) for text in texts], add_special_tokens=False
+        )
+        return [len(encoding) for encoding in encodings]
+
+    def _count_words(self, words: Sequence[str]) -> list[int]:
+        """Number of tokens of each word; encoded as one text, since each text has more overhead than its words."""
+        [encoding] = self._tokenizer.encode_batch([" ".join(words)], add_special_tokens=False)
+        counted = Counter(encoding.word_ids)
+        return [counted[at] for at in range(len(words))]
+
+    def tokens(self, text: str) -> list[TokenSpan]:
+        """Offsets of each token, without [CLS] and [SEP], not truncated."""
+        [encoding] = self._tokenizer.encode_batch([_encodable(text)], add_special_tokens=False)
+        words = (-1 if word is None else word for word in encoding.word_ids)
+        return [
+            TokenSpan(start, end, word) for (start, end), word in zip(encoding.offsets, words, strict=True)
+        ]
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 cannot encode, replaced at equal length: the offsets stay valid."""
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
 
 Vectors = npt.NDArray[np.float32]
 
-KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
 class OnnxSession:
@@ -42,11 +168,11 @@ class OnnxSession:
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
         )
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        if not {"input_ids", "attention_mask"} <= self._inputs <= KNOWN_INPUTS:
+        if not {"input_ids", "attention_mask"} <= self._inputs <= _KNOWN_INPUTS:
             raise ValueError(
                 f"The graph does not have a sentence encoder's inputs, but {sorted(self._inputs)}."
             )
-        self._output, self._is_pooled = choose_output(self._session)
+        self._output, self._is_pooled = _choose_output(self._session)
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         """Encode one batch of token ids, padded to its longest row: float32[n, 384], unit length."""
@@ -60,7 +186,7 @@ class OnnxSession:
         return normalize(output if self._is_pooled else pool_mean(output, mask))
 
 
-def choose_output(session: Any) -> tuple[str, bool]:
+def _choose_output(session: Any) -> tuple[str, bool]:
     """Name of the output, and whether it is pooled; without a pooled output the hidden states are pooled here."""
     outputs = {len(entry.shape): entry.name for entry in reversed(session.get_outputs())}
     if 2 in outputs:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
@@ -13,15 +14,56 @@ from access.additions import additions
 from access.errors import InvalidInput
 from memories.language.cleaning import clean_line, fold
 from memories.models import Checkpoint, Memory
+from memories.queries.versions import find_named, heads_of
 from memories.queries.visibility import as_q, listed_by
+from memories.store.places import find_mentions
+from memories.types import State
 from relations.models import EntityAlias, Relation
 from storage.canonical_json import canonical_json
+
+
+def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
+    """The memory with a full or short id, else the live entity of that name.
+
+    Raises:
+        InvalidInput, TooLarge: it is no id, and the actor may see no entity of that name.
+        NotFound: the actor may see no memory of that id.
+        Conflict: entities of several groups have the name.
+    """
+    if (memory := find_named(actor, wanted)) is not None:
+        return memory
+    name = clean_line(str(wanted), field="id", max_chars=MAX_NAME_CHARS)
+    found = _find_entities(actor, name) if name else []
+    if not found:
+        raise InvalidInput(
+            f"'{name[:60]}' is not a memory id, and no entity has this name."
+            if name
+            else "'' is not a memory id.",
+            hint="An id's last 8 characters are enough; store_relation names entities.",
+            field="id",
+        )
+    if len(found) > 1:
+        ids = ", ".join(f"{entity.id} in '{entity.group.slug}'" for entity in found[:5])
+        raise Conflict(
+            f"{len(found)} entities are called '{name[:60]}'.", hint=f"Use an id: {ids}.", field="id"
+        )
+    return found[0]
+
+
+def _find_entities(actor: Actor, name: str) -> list[Memory]:
+    """The live entities of a name that the actor may see, oldest first."""
+    aliases = EntityAlias.objects.filter(fold=fold(name)[:MAX_NAME_CHARS]).select_related("memory")
+    heads = {head.key for head in heads_of([alias.memory for alias in aliases]).values()}
+    visible = as_q(listed_by(actor, None, states=frozenset({State.LIVE})))
+    rows = Memory.objects.select_related("group", "thread", "token", "root")
+    return list(rows.filter(visible, key__in=heads).order_by("key"))
+
 
 MAX_NAME_CHARS: Final = 200
 
 
 @dataclass(frozen=True)
-class PersonMention:
+class _PersonMention:
     """A version of a memory that names somebody, and where."""
 
     memory: Memory
@@ -32,7 +74,7 @@ class PersonMention:
 class PersonMentions:
     """All mentions, oldest first, checkpoints that name the person, and other places as text."""
 
-    memories: tuple[PersonMention, ...]
+    memories: tuple[_PersonMention, ...]
     checkpoints: tuple[Checkpoint, ...]
     others: tuple[str, ...] = ()
 
@@ -54,8 +96,8 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
     visible = Memory.objects.filter(as_q(listed_by(actor, None))).select_related("group", "thread")
     aliases = EntityAlias.objects.filter(fold=fold(name), memory__in=visible.order_by().values("key"))
     entities = set(aliases.values_list("memory", flat=True))
-    related = relation_ends(entities)
-    mentions = list[PersonMention]()
+    related = _relation_ends(entities)
+    mentions = list[_PersonMention]()
     for memory in visible.order_by("key").iterator(500):
         where = [*places(memory, pattern)]
         if memory.root_key in entities:
@@ -63,9 +105,9 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
         elif memory.root_key in related:
             where.append("relation")
         if where:
-            mentions.append(PersonMention(memory, tuple(where)))
-    others = tuple(place for find in additions("mentions") for place in find(actor, pattern))
-    return PersonMentions(tuple(mentions), tuple(find_checkpoints(actor, pattern)), others)
+            mentions.append(_PersonMention(memory, tuple(where)))
+    checkpoints = tuple(_find_checkpoints(actor, pattern))
+    return PersonMentions(tuple(mentions), checkpoints, find_mentions(actor, pattern))
 
 
 def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:
@@ -81,13 +123,13 @@ def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:
     return (part for part, text in parts.items() if text and pattern.search(fold(text)))
 
 
-def relation_ends(entities: set[int]) -> set[int]:
+def _relation_ends(entities: set[int]) -> set[int]:
     """The roots of the memories at the other end of these entities' relations."""
     rows = Relation.objects.filter(Q(subject__in=entities) | Q(object__in=entities))
     return {end for pair in rows.values_list("subject", "object") for end in pair} - entities
 
 
-def find_checkpoints(actor: Actor, pattern: re.Pattern[str]) -> list[Checkpoint]:
+def _find_checkpoints(actor: Actor, pattern: re.Pattern[str]) -> list[Checkpoint]:
     """The checkpoints of readable groups that name the person."""
     rows = (
         Checkpoint.objects.select_related("group").annotate(text=Cast("state", TextField())).order_by("key")

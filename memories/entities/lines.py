@@ -1,20 +1,23 @@
 """Relations as lines: "Ledger —owned_by_team→ Payments", with the memories that prove them, their date and confidence."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from memories.language.cleaning import first_words
+from memories.language.word_forms import root
+from memories.language.word_tables import parse_mapping, read_sections
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.quoting import Marked, wrap
+from memories.search.query_terms import STOP_WORDS, words
 from relations.models import Relation
 
-MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
-MAX_EVIDENCE_NAMED: Final = 3
+_MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
+_MAX_EVIDENCE_NAMED: Final = 3
 
 
 class RelationEnds(NamedTuple):
@@ -73,7 +76,7 @@ class RelationLine:
 
     def show(self, group: str) -> str:
         """The line with its date and trust for an answer about this group."""
-        proofs = ", ".join(short_id(id_) for id_ in self.evidence[:MAX_EVIDENCE_NAMED])
+        proofs = ", ".join(short_id(id_) for id_ in self.evidence[:_MAX_EVIDENCE_NAMED])
         details = [
             f"{self.since:%Y-%m-%d}",
             f"by {self.author}",
@@ -124,7 +127,7 @@ def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
 def shorten(text: str) -> str:
     """The first words of a text on one line."""
     words = text.split()
-    return " ".join(words) if len(words) <= MAX_END_WORDS else f"{first_words(text, MAX_END_WORDS)} …"
+    return " ".join(words) if len(words) <= _MAX_END_WORDS else f"{first_words(text, _MAX_END_WORDS)} …"
 
 
 def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationEnds]:
@@ -137,3 +140,39 @@ def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationE
         for key, found in ends.items()
         if found["subject"] and found["object"]
     }
+
+
+# The verb that a word of a question asks for.
+_ASKED_AS: Final = {
+    word: verb
+    for verb, asking in parse_mapping(read_sections("predicate_words")["asked as"]).items()
+    for word in asking.split()
+}
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("er", ""), ("s", ""), ("e", ""))
+MIN_STEM_CHARS = 3
+
+
+def predicate_forms(text: str) -> frozenset[str]:
+    """What the words of a question have in common with the predicates that they ask for."""
+    found = words(text)
+    verbs = [_ASKED_AS[word] for word in found if word in _ASKED_AS]
+    return frozenset(_forms_of_words([*found, *verbs]))
+
+
+def matches_predicate(predicate: str, forms: Collection[str]) -> bool:
+    """Whether predicate_forms() of a question contain a content word of the predicate ("works_at": work)."""
+    content = [word for word in predicate.split("_") if word and word not in STOP_WORDS]
+    verbs = [_ASKED_AS[word] for word in content if word in _ASKED_AS]
+    return not _forms_of_words([*content, *verbs]).isdisjoint(forms)
+
+
+def _forms_of_words(each: Iterable[str]) -> set[str]:
+    return {form for word in each for form in (root(word), verb_stem(word))}
+
+
+def verb_stem(word: str) -> str:
+    """A word without a verb's ending, so that owns, owned and owner are one, and carries and carried."""
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM_CHARS:
+            return word.removesuffix(ending) + instead
+    return word

@@ -48,7 +48,7 @@ from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
 MAX_EVIDENCE = 20
-CHANGING = ("confidence", "valid_to", "valid_to_known_at")  # by a restatement
+_CHANGING = ("confidence", "valid_to", "valid_to_known_at")  # by a restatement
 _NO_WORD = re.compile(r"[^\w]+")
 
 
@@ -91,26 +91,26 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     found = check_may_write(actor, draft.group)
-    draft = guard_relation(draft, found, actor.door)
+    draft = _guard_relation(draft, found, actor.door)
     predicate = check_relation(draft)
-    draft = with_full_ids(actor, draft)
-    evidence = [find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
+    draft = _with_full_ids(actor, draft)
+    evidence = [_find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
     for name in ("subject", "object"):
-        check_end(actor, getattr(draft, name), field=name)
-    prepared = {end: prepare_entity(actor, end, draft.group) for end in (draft.subject, draft.object)}
+        _check_end(actor, getattr(draft, name), field=name)
+    prepared = {end: _prepare_entity(actor, end, draft.group) for end in (draft.subject, draft.object)}
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
         group = resolved.group
         hold_groups([group.key])
         refuse_withdrawn(actor, group, draft)
-        subject, is_new_subject = find_or_store_end(actor, draft.subject, group, prepared, field="subject")
-        object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")
+        subject, is_new_subject = _find_or_store_end(actor, draft.subject, group, prepared, field="subject")
+        object_, is_new_object = _find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
         said = statement_of(subject, draft.predicate, object_)
         refuse_withdrawn_texts(actor, group, said, field="predicate")
-        relation, outcome, why, changed = write_relation(actor, draft, group, subject, predicate, object_)
-        added = [memory for memory in evidence if add_evidence(relation, memory)]
+        relation, outcome, why, changed = _write_relation(actor, draft, group, subject, predicate, object_)
+        added = [memory for memory in evidence if _add_evidence(relation, memory)]
         audit.append(
             actor,
             Operation.RELATE,
@@ -183,27 +183,27 @@ def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
     scope = Scope.GROUP if group.private else Scope.GLOBAL
     for field in ("subject", "object"):
         end = getattr(draft, field)
-        if is_memory_id(end):
+        if _is_memory_id(end):
             continue
         known = find_entity(actor, group, clean_line(end, field=field, max_chars=MAX_NAME_CHARS))
         if known is None or known.trust == Trust.CANDIDATE:
             refuse_withdrawn_texts(actor, group, end, field=field, scope=scope)
 
 
-def guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> RelationDraft:
+def _guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> RelationDraft:
     """The relation as the group's policy stores its words; nobody reviews them. Raises SensitiveText."""
     safe = {
         field: admit(value, door, group, field=field).value
         for field in ("subject", "predicate", "object")
-        if not is_memory_id(value := getattr(draft, field))
+        if not _is_memory_id(value := getattr(draft, field))
     }
     return replace(draft, **safe)
 
 
-def with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
+def _with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
     """The draft with full ids instead of short ones; what is the end of no visible id is a name."""
-    subject = find_short_id(actor, draft.subject, field="subject")
-    object_ = find_short_id(actor, draft.object, field="object")
+    subject = _find_short_id(actor, draft.subject, field="subject")
+    object_ = _find_short_id(actor, draft.object, field="object")
     return replace(
         draft,
         subject=str(subject.id) if subject else draft.subject,
@@ -211,22 +211,22 @@ def with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
     )
 
 
-def find_short_id(actor: Actor, end: str, *, field: str) -> Memory | None:
+def _find_short_id(actor: Actor, end: str, *, field: str) -> Memory | None:
     """The memory whose short id an end of a relation is; None for everything else."""
     return find_named(actor, end, field=field) if parse_short_id(end) else None
 
 
-def check_end(actor: Actor, end: str, *, field: str) -> None:
+def _check_end(actor: Actor, end: str, *, field: str) -> None:
     """Raise before anything is written if an end is neither a visible memory's id nor a name."""
-    if is_memory_id(end):
+    if _is_memory_id(end):
         find_memory(actor, end, field=field)
     elif not clean_line(end, field=field, max_chars=MAX_NAME_CHARS):
         raise InvalidInput(f"'{field}' is empty.", hint="Give a name or a memory id.", field=field)
 
 
-def prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | None:
+def _prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | None:
     """An unknown name's draft, embedded before any transaction; None for an id and for a known name."""
-    if is_memory_id(end):
+    if _is_memory_id(end):
         return None
     name = clean_line(end, field="subject", max_chars=MAX_NAME_CHARS)
     wanted = slug or actor.default_group or settings.LOCI.access.default_group
@@ -236,12 +236,12 @@ def prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | 
     return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source=RELATION_SOURCE))
 
 
-def find_or_store_end(
+def _find_or_store_end(
     actor: Actor, end: str, group: Group, prepared: Mapping[str, PreparedDraft | None], *, field: str
 ) -> tuple[Memory, bool]:
     """The memory of an id or a name, and whether it is new."""
-    if is_memory_id(end):
-        return find_visible_head(actor, end, field=field), False
+    if _is_memory_id(end):
+        return _find_visible_head(actor, end, field=field), False
     name = clean_line(end, field=field, max_chars=MAX_NAME_CHARS)
     known = find_entity(actor, group, name)
     if known is not None:
@@ -257,12 +257,12 @@ def find_or_store_end(
     return stored.memory, stored.outcome in (Outcome.CREATED, Outcome.QUEUED)
 
 
-def find_visible_head(actor: Actor, id_: str, *, field: str) -> Memory:
+def _find_visible_head(actor: Actor, id_: str, *, field: str) -> Memory:
     """The version that counts of this id's memory, visible itself: its scope may be narrower than the named version's."""
     return find_memory(actor, head_of(find_memory(actor, id_, field=field)).id, field=field)
 
 
-def is_memory_id(end: str) -> bool:
+def _is_memory_id(end: str) -> bool:
     """Whether an end of a relation is a memory's id or URI, and no name."""
     try:
         UUID(end.strip().removeprefix("loci://memories/"))
@@ -271,13 +271,13 @@ def is_memory_id(end: str) -> bool:
     return True
 
 
-def add_evidence(relation: Relation, memory: Memory) -> bool:
+def _add_evidence(relation: Relation, memory: Memory) -> bool:
     """Record that a memory proves a relation; False if it was recorded before."""
     _, is_new = RelationEvidence.objects.get_or_create(relation=relation, memory_id=memory.root_key)
     return is_new
 
 
-def write_relation(
+def _write_relation(
     actor: Actor, draft: RelationDraft, group: Group, subject: Memory, predicate: str, object_: Memory
 ) -> tuple[Relation, str, str, dict[str, list[Any]]]:
     """Create, reinforce or end the relation between two roots: the row, the outcome, why, and the changes of a known one."""
@@ -288,11 +288,11 @@ def write_relation(
     }  # fmt: skip
     known = Relation.objects.filter(**same, valid_to=None).first()
     if known is not None:
-        before = {name: as_json(getattr(known, name)) for name in CHANGING}
-        is_counted = not is_overwriting() and was_said_today(actor, known, subject)
-        outcome, why = reinforce_or_end(known, draft.valid_to, now, is_counted=is_counted)
-        after = {name: as_json(getattr(known, name)) for name in CHANGING}
-        return known, outcome, why, {n: [before[n], after[n]] for n in CHANGING if before[n] != after[n]}
+        before = {name: as_json(getattr(known, name)) for name in _CHANGING}
+        is_counted = not is_overwriting() and _was_said_today(actor, known, subject)
+        outcome, why = _reinforce_or_end(known, draft.valid_to, now, is_counted=is_counted)
+        after = {name: as_json(getattr(known, name)) for name in _CHANGING}
+        return known, outcome, why, {n: [before[n], after[n]] for n in _CHANGING if before[n] != after[n]}
     ended = Relation.objects.filter(**same, valid_from=draft.valid_from, valid_to=draft.valid_to).first()
     if ended is not None:
         return ended, "reinforced", "its end was known already", {}
@@ -313,7 +313,7 @@ def write_relation(
     return relation, "created", "", {}
 
 
-def was_said_today(actor: Actor, relation: Relation, subject: Memory) -> bool:
+def _was_said_today(actor: Actor, relation: Relation, subject: Memory) -> bool:
     """True if the actor stored or reinforced a relation today: repeating it adds no confidence."""
     entries = AuditEntry.objects.filter(
         memory_id__in=[version.id for version in versions_of(subject)],
@@ -323,7 +323,7 @@ def was_said_today(actor: Actor, relation: Relation, subject: Memory) -> bool:
     return bool(written_today(actor, entries))
 
 
-def reinforce_or_end(
+def _reinforce_or_end(
     known: Relation, valid_to: datetime | None, now: datetime, *, is_counted: bool
 ) -> tuple[str, str]:
     """Set the end of a current relation, or without one raise its confidence unless that `is_counted`: outcome and why."""

@@ -3,12 +3,50 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from memories.language.predicates import ALIASES, PREDICATES, Takes
 from memories.language.quantities import Quantity, read_quantity
-from memories.language.word_tables import parse_mapping, parse_words, read_sections
+from memories.language.word_tables import parse_mapping, parse_pairs, parse_words, read_sections
+
+
+class Takes(Enum):
+    """How many objects a predicate has at a time."""
+
+    ONE = "one"  # lives in, reports to: another object is another claim
+    ONE_NAME = "one name"  # is approved by, is sent through: another name is another claim
+    ONE_OF_A_CLASS = "one of a class"  # uses, prefers: another object of the same class is another claim
+    MANY = "many"  # speaks, likes, has: only another number is another claim
+
+
+def _read_predicates() -> dict[tuple[str, ...], tuple[str, Takes]]:
+    """Name and number of objects of each predicate, by the words of its wordings."""
+    found = {}
+    for section, lines in read_sections("predicates").items():
+        for line in lines:
+            name, _, wordings = line.partition(":")
+            for wording in [name, *wordings.split(",")]:
+                if wording.strip():
+                    found[tuple(wording.split())] = (name.strip(), Takes(section))
+    return found
+
+
+# Each wording as normalised by read_claims(): no articles, verbs without the s of the third person.
+_PREDICATES: Final = _read_predicates()
+
+_THINGS: Final = read_sections("things")
+# Things that exclude each other in most places; the words as read_claims() normalises them.
+CLASSES: Final = tuple(frozenset(line.split()) for line in _THINGS["classes"])
+ALIASES: Final = parse_mapping(_THINGS["aliases"])
+# A thing has one of each, so "the owner of X is Y" names it.
+ATTRIBUTES: Final = parse_words(_THINGS["attributes"])
+ONLY_ONE: Final = parse_words(_THINGS["only one"])
+ROLES: Final = parse_words(_THINGS["roles"])
+COUNTRIES: Final = parse_words(_THINGS["countries"])
+# One of a pair excludes the other, whatever the subject.
+STATES: Final = parse_pairs(_THINGS["states"])
+
 
 MAX_SENTENCES = 6  # per text
 MAX_WORDS = 40  # per sentence: a longer one is too complex for word tables
@@ -52,7 +90,7 @@ _PHRASES: Final = tuple(
     )
 )
 _NOUNS: Final = parse_words(_TABLES["nouns"])
-_PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in PREDICATES)
+_PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in _PREDICATES)
 _OF: Final = frozenset({"of", "for"})
 
 
@@ -100,20 +138,20 @@ def read_claims(text: str) -> tuple[Claim, ...]:
     sentences = [part for part in _SENTENCE_END.split(text[:4_000]) if part.strip()][:MAX_SENTENCES]
     claims = []
     for number, sentence in enumerate(sentences):
-        words = [] if sentence.rstrip().endswith("?") or "|" in sentence else normalize_words(sentence)
+        words = [] if sentence.rstrip().endswith("?") or "|" in sentence else _normalize_words(sentence)
         refers_back = number > 0 and words and words[0].norm in _PRONOUNS
         if 1 < len(words) <= MAX_WORDS and not refers_back:
-            claims.append(parse_claim(words))
+            claims.append(_parse_claim(words))
     return tuple(claims)
 
 
-def normalize_words(sentence: str) -> list[Word]:
+def _normalize_words(sentence: str) -> list[Word]:
     """Words as they are compared: short forms expanded, articles and fillers dropped, verbs without their s."""
     for pattern, instead in _PHRASES:
         sentence = pattern.sub(instead, sentence)
     words: list[Word] = []
-    for raw in expand_colon(sentence.split()):
-        words += split_short_form(raw)
+    for raw in _expand_colon(sentence.split()):
+        words += _split_short_form(raw)
     kept: list[Word] = []
     is_definite = False
     for at, word in enumerate(words):
@@ -123,10 +161,10 @@ def normalize_words(sentence: str) -> list[Word]:
         elif word.raw.casefold() not in _FILLERS:
             kept.append(replace(word, is_definite=True) if is_definite else word)
             is_definite = False
-    return join_quantities(kept)
+    return _join_quantities(kept)
 
 
-def expand_colon(raws: list[str]) -> list[str]:
+def _expand_colon(raws: list[str]) -> list[str]:
     """Turn "timeout: 30 s" into "timeout is 30 s" and drop a label such as "Decision: …"."""
     for at, raw in enumerate(raws[:5]):
         if raw.endswith(":"):
@@ -137,7 +175,7 @@ def expand_colon(raws: list[str]) -> list[str]:
     return raws
 
 
-def split_short_form(raw: str) -> list[Word]:
+def _split_short_form(raw: str) -> list[Word]:
     """The words that one written word stands for: "isn't" is two, a mark alone is none."""
     bare = raw.strip(_EDGES).rstrip(".:?").replace("’", "'")
     if not bare:
@@ -170,7 +208,7 @@ def singular(word: str) -> str:
     return ALIASES.get(word, word)
 
 
-def join_quantities(words: list[Word]) -> list[Word]:
+def _join_quantities(words: list[Word]) -> list[Word]:
     """Join a number with its unit, and the parts of a date, into one word each."""
     joined: list[Word] = []
     at = 0
@@ -186,14 +224,14 @@ def join_quantities(words: list[Word]) -> list[Word]:
     return joined
 
 
-def parse_claim(words: list[Word]) -> Claim:
+def _parse_claim(words: list[Word]) -> Claim:
     """The claim that the words make: split at the first known predicate."""
     norms = [w.norm for w in words]
     marks = frozenset(mark for mark, signs in (("vague", _VAGUE), ("adding", _ADDING)) if signs & set(norms))
     is_denied = norms.count("not") % 2 == 1
     time = "past" if _PAST & set(norms) else "future" if _FUTURE & set(norms) else "present"
     words = [w for w in words if w.norm not in ("not", "do", "formerly")]
-    found = find_predicate(words)
+    found = _find_predicate(words)
     if found is None:
         return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks)
     start, length, name, takes = found
@@ -201,7 +239,7 @@ def parse_claim(words: list[Word]) -> Claim:
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 
-class FoundPredicate(NamedTuple):
+class _FoundPredicate(NamedTuple):
     """A predicate in a sentence: the index of its first word, its number of words, its name and how many objects it takes."""
 
     start: int
@@ -210,29 +248,29 @@ class FoundPredicate(NamedTuple):
     takes: Takes
 
 
-def find_predicate(words: Sequence[Word]) -> FoundPredicate | None:
+def _find_predicate(words: Sequence[Word]) -> _FoundPredicate | None:
     """The first known predicate.
 
     A noun that looks like a predicate gives way to a later verb.
     """
     norms = [w.norm for w in words]
-    noun: FoundPredicate | None = None
+    noun: _FoundPredicate | None = None
     for start, norm in enumerate(norms):
         if norm not in _PREDICATE_BEGINS:
             continue
         for length in (4, 3, 2, 1):
-            found = PREDICATES.get(tuple(norms[start : start + length]))
+            found = _PREDICATES.get(tuple(norms[start : start + length]))
             if found is None or len(norms[start : start + length]) != length:
                 continue
-            predicate = FoundPredicate(start, length, *found)
-            if not is_noun(words, start, length):
+            predicate = _FoundPredicate(start, length, *found)
+            if not _is_noun(words, start, length):
                 return predicate
             noun = noun or predicate
             break
     return noun
 
 
-def is_noun(words: Sequence[Word], start: int, length: int) -> bool:
+def _is_noun(words: Sequence[Word], start: int, length: int) -> bool:
     """True if the words that look like a predicate are a noun: "the lead of ops is", "deploys happen"."""
     word = words[start]
     if length > 1 or word.norm in ("is", "has"):

@@ -4,10 +4,81 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby
+
+from django.utils import timezone
 
 from access.errors import InvalidInput, TooLarge
 from access.unstorable_text import refuse_unstorable
+
+
+def format_memory_count(count: int) -> str:
+    """Count and noun: "1 memory", "7 memories"."""
+    return format_count(count, "memory")
+
+
+def format_count(count: int, noun: str) -> str:
+    """Count and noun: "1 link", "7 links"; `noun` is singular."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{count} {noun}es"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
+
+
+def format_times(count: int) -> str:
+    """How often: "once", "7 times"."""
+    return "once" if count == 1 else f"{count} times"
+
+
+EXAMPLE = "2026-11-21T09:30:00Z"
+FORMS = "Use ISO 8601: 2026-05-03, 2026-05-03T14:30Z or 2026-05-03T14:30+02:00; without a zone it is UTC."
+_CLOCK_SKEW = timedelta(minutes=1)  # a caller's clock may be this far ahead of ours
+
+
+def parse_moment(text: str, *, field: str, zone: tzinfo = UTC) -> datetime:
+    """The timestamp in UTC. Without a time zone it is read in `zone`; a date alone is its first moment.
+
+    Every interface and every import parses timestamps here.
+
+    Raises:
+        InvalidInput: not a timestamp, or outside the years 1 to 9999 in UTC.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+    except ValueError:
+        raise InvalidInput(f"'{text[:40]}' in {field} is not a date.", hint=FORMS, field=field) from None
+    except OverflowError:
+        why = f"'{text[:40]}' in {field} is outside the calendar in UTC."
+        raise InvalidInput(why, hint=FORMS, field=field) from None
+
+
+def check_moments(
+    *,
+    as_of: datetime | None = None,
+    known_at: datetime | None = None,
+    after: datetime | None = None,
+    before: datetime | None = None,
+) -> None:
+    """Raise InvalidInput if a timestamp has no zone or `known_at` is in the future.
+
+    `as_of` may be in the future: an end or a beginning may be known already.
+    """
+    moments = {"as_of": as_of, "known_at": known_at, "after": after, "before": before}
+    for name, moment in moments.items():
+        if moment is not None and moment.tzinfo is None:
+            raise InvalidInput(
+                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
+            )
+    if known_at is not None and known_at > timezone.now() + _CLOCK_SKEW:
+        raise InvalidInput(
+            f"known_at is in the future ({known_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC); future knowledge cannot be queried.",
+            hint="Leave known_at out for what is known now; as_of may be in the future.",
+            field="known_at",
+        )
+
 
 # Unicode's category Cc except tab and newline: invisible, and terminals obey it.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -33,20 +104,20 @@ _CONFUSABLES = str.maketrans(
     "abekmhopctyxijsdhqwgabenikmvoptuxyωa" + "i" + "------" + "''''" + '""""',
 )
 # Normalising sorts a run of combining marks in quadratic time; no script needs more than a few.
-MAX_MARKS_IN_A_ROW = 200
+_MAX_MARKS_IN_A_ROW = 200
 # A line is measured without extra white space; raw text longer than this many times the limit is rejected at once.
-LINE_SLACK = 10
+_LINE_SLACK = 10
 
 
 @dataclass(frozen=True)
-class CleanText:
+class _CleanText:
     """A text ready to store, and the number of control characters `removed` from it."""
 
     text: str
     removed: int = 0
 
 
-def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
+def clean_text(raw: str, *, field: str, max_chars: int) -> _CleanText:
     """The text in NFC, trimmed, with newlines as line ends and without control characters.
 
     Raises:
@@ -60,7 +131,7 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
             field=field,
         )
     refuse_unstorable(raw, field=field)
-    refuse_stacked_marks(raw, field=field)
+    _refuse_stacked_marks(raw, field=field)
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     is_plain = raw.isascii()  # nothing to normalise, nothing invisible except control characters
     text, removed = _CONTROLS.subn("", text if is_plain else unicodedata.normalize("NFC", text))
@@ -71,7 +142,7 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
             hint="Send the text to remember." if field == "content" else "",
             field=field,
         )
-    return CleanText(text, removed)
+    return _CleanText(text, removed)
 
 
 def clean_line(raw: str, *, field: str, max_chars: int) -> str:
@@ -80,7 +151,7 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
     Raises:
         InvalidInput: too long, or with NUL, a lone surrogate or a long run of combining marks.
     """
-    if len(raw) > LINE_SLACK * max_chars:
+    if len(raw) > _LINE_SLACK * max_chars:
         raise InvalidInput(
             f"'{field}' has {len(raw):,} characters; at most {max_chars} are allowed.", field=field
         )
@@ -88,7 +159,7 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
         line = " ".join(raw.split())
     else:
         refuse_unstorable(raw, field=field)
-        refuse_stacked_marks(raw, field=field)
+        _refuse_stacked_marks(raw, field=field)
         line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
     if len(line) > max_chars:
         raise InvalidInput(
@@ -121,14 +192,14 @@ def first_words(text: str, count: int) -> str:
     return " ".join(text.split(None, count)[:count])
 
 
-def refuse_stacked_marks(raw: str, *, field: str) -> None:
+def _refuse_stacked_marks(raw: str, *, field: str) -> None:
     """Raise InvalidInput for more combining marks in a row than any script uses."""
     if raw.isascii():
         return
     for is_mark, run in groupby(raw, key=lambda character: unicodedata.combining(character) != 0):
-        if is_mark and sum(1 for _ in run) > MAX_MARKS_IN_A_ROW:
+        if is_mark and sum(1 for _ in run) > _MAX_MARKS_IN_A_ROW:
             raise InvalidInput(
-                f"'{field}' has more than {MAX_MARKS_IN_A_ROW} combining marks in a row.",
+                f"'{field}' has more than {_MAX_MARKS_IN_A_ROW} combining marks in a row.",
                 hint="Send text as people write it.",
                 field=field,
             )

@@ -8,14 +8,24 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
 
-from memories.language.claims import Claim, Word, read_claims
-from memories.language.predicates import ATTRIBUTES, CLASSES, COUNTRIES, ONLY_ONE, ROLES, STATES, Takes
+from memories.language.claims import (
+    ATTRIBUTES,
+    CLASSES,
+    COUNTRIES,
+    ONLY_ONE,
+    ROLES,
+    STATES,
+    Claim,
+    Takes,
+    Word,
+    read_claims,
+)
 from memories.language.quantities import differ
 from memories.language.word_tables import parse_words, read_sections
 
 # Alternatives that no table knows count as two answers to one question from this cosine on.
-ALTERNATIVE_COSINE = 0.8
-MAX_SPAN_WORDS = 4
+_ALTERNATIVE_COSINE = 0.8
+_MAX_SPAN_WORDS = 4
 _TABLES = read_sections("contradictions")
 _SLOTS = parse_words(_TABLES["slots"])
 _LISTS = parse_words(_TABLES["lists"])
@@ -70,30 +80,30 @@ def find_contradiction(old: str, new: str, *, cosine: float) -> Contradiction | 
     left, right = read_claims(old), read_claims(new)
     for one in left:
         for other in right:
-            found = compare_claims(one, other, cosine)
+            found = _compare_claims(one, other, cosine)
             if found is not None:
                 return found
     return None
 
 
-def compare_claims(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
+def _compare_claims(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
     """The contradiction between two claims; None for vague claims and for different times or subjects."""
     if old.marks or new.marks:
         return None
     if old.words == new.words or old.unordered == new.unordered:
-        return find_denial(old, new)
+        return _find_denial(old, new)
     if old.time != new.time or old.is_denied != new.is_denied:
         return None
     if old.name and old.name == new.name:
         if old.about == new.about:
-            return compare_objects(old, new, cosine)
-        return compare_holders(old, new)
+            return _compare_objects(old, new, cosine)
+        return _compare_holders(old, new)
     if old.name or new.name:
         return None
-    return find_opposite_words(old.subject, new.subject) or find_other_value(old, new)
+    return _find_opposite_words(old.subject, new.subject) or _find_other_value(old, new)
 
 
-def find_denial(old: Claim, new: Claim) -> Contradiction | None:
+def _find_denial(old: Claim, new: Claim) -> Contradiction | None:
     """Of two claims with the same words, one that is denied and one that is not."""
     if old.is_denied == new.is_denied:
         return None
@@ -103,41 +113,41 @@ def find_denial(old: Claim, new: Claim) -> Contradiction | None:
     return Contradiction(kind, *sides)
 
 
-def compare_objects(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
+def _compare_objects(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
     """The contradiction between two objects of one subject and predicate."""
-    swapped = find_swapped_preference(old, new)
+    swapped = _find_swapped_preference(old, new)
     if swapped is not None:
         return swapped
-    spans = single_difference(drop_since(old.object), drop_since(new.object))
+    spans = _single_difference(_drop_since(old.object), _drop_since(new.object))
     if spans is None:
         return None
     before, left, right, after = spans
     if len(left) == len(right) == 1 and left[0].quantity and right[0].quantity:
-        return compare_values(old, before, left[0], right[0])
+        return _compare_values(old, before, left[0], right[0])
     if old.is_denied:
         return None
     if _are_opposed(left, right):
         return Contradiction(ConflictKind.POLARITY, _shown(left), _shown(right))
-    if is_exclusive(old, before, left, right, after, cosine):
+    if _is_exclusive(old, before, left, right, after, cosine):
         is_liked = old.name in _PREFERENCES or any(w.norm in ("favourite", "favorite") for w in old.subject)
         kind = ConflictKind.PREFERENCE if is_liked else ConflictKind.OBJECT
         return Contradiction(kind, _shown(left), _shown(right))
     return None
 
 
-def compare_values(claim: Claim, before: tuple[Word, ...], left: Word, right: Word) -> Contradiction | None:
+def _compare_values(claim: Claim, before: tuple[Word, ...], left: Word, right: Word) -> Contradiction | None:
     """The contradiction between two quantities; a numbered thing and an incidental date have none."""
     old, new = left.quantity, right.quantity
     if old is None or new is None or not differ(old, new) or claim.is_denied:
         return None
     if before and (before[-1].norm in _NUMBERED or (claim.name in _ANY_VERSION and is_name(before[-1]))):
         return None
-    if old.kind in ("date", "weekday", "time") and not is_about_time(claim, before):
+    if old.kind in ("date", "weekday", "time") and not _is_about_time(claim, before):
         return None
     return Contradiction(ConflictKind.VALUE, _shown((left,)), _shown((right,)))
 
 
-def is_about_time(claim: Claim, before: tuple[Word, ...]) -> bool:
+def _is_about_time(claim: Claim, before: tuple[Word, ...]) -> bool:
     """True if the claim states a date, day or hour, and not only when something was done."""
     if before and before[-1].norm in _LIMITS:
         return True
@@ -149,7 +159,7 @@ def is_about_time(claim: Claim, before: tuple[Word, ...]) -> bool:
     return claim.name in _DATED and not content and not is_event
 
 
-def is_exclusive(
+def _is_exclusive(
     claim: Claim,
     before: tuple[Word, ...],
     left: tuple[Word, ...],
@@ -159,7 +169,7 @@ def is_exclusive(
 ) -> bool:
     """True if a subject that has one object is unlikely to have the other as well."""
     norms = {w.norm for w in (*left, *right)}
-    if not left or not right or len(left) > MAX_SPAN_WORDS or len(right) > MAX_SPAN_WORDS:
+    if not left or not right or len(left) > _MAX_SPAN_WORDS or len(right) > _MAX_SPAN_WORDS:
         return False
     if norms & (_SLOTS | _LISTS) or any("," in w.raw for w in (*left, *right)):
         return False
@@ -167,7 +177,7 @@ def is_exclusive(
         return False
     if any(w.norm in _SLOTS for w in before):
         # "Sends alerts to PagerDuty": within a slot only what is known to exclude each other.
-        return claim.takes is not Takes.MANY and len(left) == len(right) == 1 and share_class(left, right)
+        return claim.takes is not Takes.MANY and len(left) == len(right) == 1 and _share_class(left, right)
     is_country = [bool({w.norm for w in side} & COUNTRIES) for side in (left, right)]
     if is_country[0] != is_country[1]:
         return False
@@ -178,24 +188,24 @@ def is_exclusive(
         return all(is_name(w) for w in (*left, *right)) and len(left) == len(right)
     if claim.takes is Takes.MANY:
         return False
-    return are_alternatives(claim, left, right, after, cosine)
+    return _are_alternatives(claim, left, right, after, cosine)
 
 
-def are_alternatives(
+def _are_alternatives(
     claim: Claim, left: tuple[Word, ...], right: tuple[Word, ...], after: tuple[Word, ...], cosine: float
 ) -> bool:
     """True if two objects are of one class of which a subject has one at a time."""
-    if share_class(left, right):
+    if _share_class(left, right):
         return True
     match claim.name:
         case "is":
             words = {w.norm for w in claim.subject}
-            return bool(words & ONLY_ONE) or head_noun(claim.subject) in ATTRIBUTES | ROLES
+            return bool(words & ONLY_ONE) or _head_noun(claim.subject) in ATTRIBUTES | ROLES
         case "is in":
             return all(w.raw[:1].isupper() for w in (*left, *right)) and len(left) == len(right) == 1
         case "prefer":
             return bool(after and after[0].norm not in _SLOTS) or (
-                cosine >= ALTERNATIVE_COSINE and len(left) == len(right) == 1
+                cosine >= _ALTERNATIVE_COSINE and len(left) == len(right) == 1
             )
     # "Uses Jira for tickets", "uses Linear for tickets": one purpose, two tools.
     return (
@@ -207,7 +217,7 @@ def are_alternatives(
     )
 
 
-def share_class(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
+def _share_class(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
     """True if both hold a thing of one class, or both are addresses."""
     ours, theirs = {w.norm for w in left}, {w.norm for w in right}
     if all(len(side) == 1 and "@" in side[0].norm.strip("@") for side in (left, right)):
@@ -220,20 +230,20 @@ def is_name(word: Word) -> bool:
     return any(letter.isupper() for letter in word.raw)
 
 
-def find_other_value(old: Claim, new: Claim) -> Contradiction | None:
+def _find_other_value(old: Claim, new: Claim) -> Contradiction | None:
     """Another quantity at the end of two otherwise equal sentences without a known verb; events are left out.
 
     An event ("bought ten laptops") happens more than once.
     """
-    spans = single_difference(old.subject, new.subject)
+    spans = _single_difference(old.subject, new.subject)
     if spans is None or len(spans[0]) < 2 or len(spans[1]) != 1 or len(spans[2]) != 1 or len(spans[3]) > 1:
         return None
     if any(w.norm in _EVENTS or w.norm.endswith("ed") for w in old.subject):
         return None
-    return compare_values(old, spans[0], spans[1][0], spans[2][0])
+    return _compare_values(old, spans[0], spans[1][0], spans[2][0])
 
 
-def head_noun(subject: tuple[Word, ...]) -> str:
+def _head_noun(subject: tuple[Word, ...]) -> str:
     """The subject's main noun: the one before "of", else the last."""
     norms = [w.norm for w in subject]
     for at, norm in enumerate(norms):
@@ -242,42 +252,42 @@ def head_noun(subject: tuple[Word, ...]) -> str:
     return norms[-1] if norms else ""
 
 
-def compare_holders(old: Claim, new: Claim) -> Contradiction | None:
+def _compare_holders(old: Claim, new: Claim) -> Contradiction | None:
     """Two people who are each the only lead, owner or chair of the same thing, or who each lead it."""
     if old.is_denied or not old.object or _norms(old.object) != _norms(new.object):
         return None
     holders = (old.subject, new.subject)
     if not all(0 < len(held_by) <= 2 and all(is_name(w) for w in held_by) for held_by in holders):
         return None
-    if not is_held_by_one(old) or not is_held_by_one(new):
+    if not _is_held_by_one(old) or not _is_held_by_one(new):
         return None
     return Contradiction(ConflictKind.OBJECT, _shown(old.subject), _shown(new.subject))
 
 
-def is_held_by_one(claim: Claim) -> bool:
+def _is_held_by_one(claim: Claim) -> bool:
     """True if one person at a time does or is what the claim states: leads the data team, is the product owner."""
     if claim.name in _HELD_FOR_ANYTHING:
         return not any(w.quantity for w in claim.object)
     if claim.name in _HELD_BY_ONE:
         is_named = claim.name == "lead" and len(claim.object) == 1 and is_name(claim.object[0])
-        return is_named or head_noun(claim.object) in _LED
+        return is_named or _head_noun(claim.object) in _LED
     if claim.name != "is":
         return False
     is_of_a_thing = claim.object[0].norm in ROLES and len(claim.object) > 1
-    return is_of_a_thing or (claim.object[0].is_definite and head_noun(claim.object) in ROLES)
+    return is_of_a_thing or (claim.object[0].is_definite and _head_noun(claim.object) in ROLES)
 
 
-def find_swapped_preference(old: Claim, new: Claim) -> Contradiction | None:
+def _find_swapped_preference(old: Claim, new: Claim) -> Contradiction | None:
     """The pair "prefers tabs over spaces" against "prefers spaces", with or without its own "over tabs"."""
     if old.name != "prefer" or old.is_denied or new.is_denied:
         return None
-    (liked, passed), (likes_now, passes_now) = split_preference(old.object), split_preference(new.object)
+    (liked, passed), (likes_now, passes_now) = _split_preference(old.object), _split_preference(new.object)
     if (passed and passed == likes_now) or (passes_now and passes_now == liked):
         return Contradiction(ConflictKind.PREFERENCE, _shown(old.object), _shown(new.object))
     return None
 
 
-def split_preference(words: tuple[Word, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_preference(words: tuple[Word, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The preferred thing and what it is preferred to, which may be empty."""
     norms = _norms(words)
     for sign in ("over", "to", "than"):
@@ -288,9 +298,9 @@ def split_preference(words: tuple[Word, ...]) -> tuple[tuple[str, ...], tuple[st
     return norms, ()
 
 
-def find_opposite_words(old: tuple[Word, ...], new: tuple[Word, ...]) -> Contradiction | None:
+def _find_opposite_words(old: tuple[Word, ...], new: tuple[Word, ...]) -> Contradiction | None:
     """A word and its opposite in two otherwise equal sentences; never the first word, which may name the subject."""
-    spans = single_difference(old, new)
+    spans = _single_difference(old, new)
     if spans is None or not spans[0] or not _are_opposed(spans[1], spans[2]):
         return None
     return Contradiction(ConflictKind.POLARITY, _shown(spans[1]), _shown(spans[2]))
@@ -307,13 +317,12 @@ def _are_opposed(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
     return len(short) > 4 and any(long_ == prefix + short for prefix in _UN)
 
 
-def drop_since(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words before "since"."""
+def _drop_since(words: tuple[Word, ...]) -> tuple[Word, ...]:
     norms = _norms(words)
     return words[: norms.index("since")] if "since" in norms else words
 
 
-def single_difference(
+def _single_difference(
     old: tuple[Word, ...], new: tuple[Word, ...]
 ) -> tuple[tuple[Word, ...], tuple[Word, ...], tuple[Word, ...], tuple[Word, ...]] | None:
     """Words before the only difference, its old and new side, and the words after; None for any other number."""

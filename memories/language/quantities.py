@@ -40,7 +40,7 @@ _NAMED: Final = frozenset(
         *(words[0] for words in _EVERY),
     ]
 )
-RATE_TOLERANCE: Final = 0.1
+_RATE_TOLERANCE: Final = 0.1
 _DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?", re.I)
 
 
@@ -67,7 +67,7 @@ def differ(left: Quantity, right: Quantity) -> bool:
         return False
     if left.kind == "rate":
         short, long_ = sorted(float(each.parts[0] or 0) for each in (left, right))
-        return long_ > short * (1 + RATE_TOLERANCE)
+        return long_ > short * (1 + _RATE_TOLERANCE)
     return any(
         a != b for a, b in zip(left.parts, right.parts, strict=True) if a is not None and b is not None
     )
@@ -78,7 +78,7 @@ def read_quantity(raws: Sequence[str]) -> Quantity | None:
     low = [raw.strip(".,;:").casefold() for raw in raws]
     if not low or not low[0] or not (_DIGIT.search(low[0]) or low[0] in _NAMED):
         return None
-    for reader in (read_rate, read_date, read_time, read_version, read_weekday, read_amount):
+    for reader in (_read_rate, _read_date, _read_time, _read_version, _read_weekday, _read_amount):
         found = reader(low)
         if found is not None:
             return found
@@ -91,7 +91,7 @@ def _month(word: str) -> int | None:
     return next((n for n, name in enumerate(_MONTHS, start=1) if name == word or name[:3] == word), None)
 
 
-def read_date(low: list[str]) -> Quantity | None:
+def _read_date(low: list[str]) -> Quantity | None:
     """A date in ISO form or with its month in words; also a month alone."""
     iso = _ISO.fullmatch(low[0])
     if iso:
@@ -115,17 +115,17 @@ def _dated(day: float | None, month: int | None, year: str, words: int) -> Quant
     return Quantity("date", (float(year) if has_year else None, month, day), words + has_year)
 
 
-def read_rate(low: list[str]) -> Quantity | None:
+def _read_rate(low: list[str]) -> Quantity | None:
     """How often: weekly, every month, every 5 minutes, twice a day; the articles are gone by then."""
     if low[0] in _RATES:
         return Quantity("rate", (_RATES[low[0]],), 1)
-    if low[0] in ("every", "each") and len(low) > 1 and (day := read_weekday(low[1:])) is not None:
+    if low[0] in ("every", "each") and len(low) > 1 and (day := _read_weekday(low[1:])) is not None:
         return Quantity("weekday", day.parts, 2)
     for length in (2, 1):
         share = _EVERY.get(tuple(low[:length]))
         if share is None or len(low) <= length:
             continue
-        period = read_amount(low[length:])
+        period = _read_amount(low[length:])
         if period is not None and period.kind == "duration":
             return Quantity("rate", (round(share * float(period.parts[0] or 0), 3),), length + period.words)
         unit = _unit(low[length])
@@ -134,7 +134,7 @@ def read_rate(low: list[str]) -> Quantity | None:
     return None
 
 
-def read_time(low: list[str]) -> Quantity | None:
+def _read_time(low: list[str]) -> Quantity | None:
     """A time of day on the 24-hour clock, with its zone if one follows."""
     found = _TIME.fullmatch(low[0])
     rest = [*low[1:], ""]
@@ -152,12 +152,11 @@ def read_time(low: list[str]) -> Quantity | None:
     return Quantity("time", (hour, minute, zone), words + (zone is not None))
 
 
-def read_version(low: list[str]) -> Quantity | None:
-    """A version such as v2 or 3.11.2."""
+def _read_version(low: list[str]) -> Quantity | None:
     return Quantity("version", (low[0].lstrip("v"),), 1) if _VERSION.fullmatch(low[0]) else None
 
 
-def read_weekday(low: list[str]) -> Quantity | None:
+def _read_weekday(low: list[str]) -> Quantity | None:
     """A day of the week; Monday is 0."""
     word = low[0].rstrip("s") if low[0] not in _DAY_SHORT else low[0]
     if word in _DAYS:
@@ -165,7 +164,7 @@ def read_weekday(low: list[str]) -> Quantity | None:
     return Quantity("weekday", (_DAY_SHORT[low[0]],), 1) if low[0] in _DAY_SHORT else None
 
 
-def read_amount(low: list[str]) -> Quantity | None:
+def _read_amount(low: list[str]) -> Quantity | None:
     """A number with its unit or currency, if it has one."""
     found = _NUMBER.fullmatch(low[0])
     if found is None:

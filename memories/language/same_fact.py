@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from memories.language.cleaning import fold
 from memories.language.dress import is_same_in_other_dress
-from memories.language.function_words import (
+from memories.language.word_forms import (
     DETERMINERS,
     NEGATION,
     OPPOSITES,
@@ -35,8 +35,8 @@ MAX_COMPARED_CHARS = 4_000
 # The new text is compared with several; the next stores evict it.
 _cached = lru_cache(maxsize=32)
 # These best separate 300 paraphrases and 2,160 facts about ten things (bench/proof/duplicates/prove.py).
-MAX_OWN_WORDS = 1
-MIN_SHARED = 0.4
+_MAX_OWN_WORDS = 1
+_MIN_SHARED = 0.4
 
 
 class Sameness(Enum):
@@ -69,7 +69,7 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
     is_long = not is_folded and max(len(old), len(new)) > MAX_COMPARED_CHARS
     if is_long:
         old, new = old[:MAX_COMPARED_CHARS], new[:MAX_COMPARED_CHARS]
-    against = find_exact_difference(old, new) or (None if is_folded else find_difference(old, new))
+    against = _find_exact_difference(old, new) or (None if is_folded else _find_difference(old, new))
     if against is not None:
         return against
     if is_folded:
@@ -93,12 +93,12 @@ def share_words(old: str, new: str) -> bool:
         {strip_endings(w) for w in content_words(fold(text[:MAX_COMPARED_CHARS]))} for text in (old, new)
     )
     own = min(len(left - right), len(right - left))
-    return own <= MAX_OWN_WORDS and len(left & right) >= MIN_SHARED * len(left | right)
+    return own <= _MAX_OWN_WORDS and len(left & right) >= _MIN_SHARED * len(left | right)
 
 
-def find_exact_difference(old: str, new: str) -> Comparison | None:
+def _find_exact_difference(old: str, new: str) -> Comparison | None:
     """A difference that counts even between equal folded texts: folding hides a power's digit, a path's case."""
-    cased = find_case_variants(old, new)
+    cased = _find_case_variants(old, new)
     for what, find in (("numbers", find_numbers), ("identifiers", find_identifiers), ("units", find_units)):
         left, right = find(old) - cased, find(new) - cased
         if left != right:
@@ -108,7 +108,7 @@ def find_exact_difference(old: str, new: str) -> Comparison | None:
     return _doubt(f"written in different case: {', '.join(sorted(cased))}") if cased else None
 
 
-def find_difference(old: str, new: str) -> Comparison | None:
+def _find_difference(old: str, new: str) -> Comparison | None:
     """A difference in negation, opposites, names or word order: certain (DIFFERENT) or a doubt for a person."""
     if _parity(NEGATION, old) != _parity(NEGATION, new):
         return Comparison(Sameness.DIFFERENT, "negation differs: one says the opposite")
@@ -120,14 +120,14 @@ def find_difference(old: str, new: str) -> Comparison | None:
     words = [frozenset(_WORD.findall(fold(text))) for text in (old, new)]
     if names - words[1] or new_names - words[0]:
         return Comparison(Sameness.DIFFERENT, f"names differ: {_format_difference(names, new_names)}")
-    if differs_in_first_word(old, new):
+    if _differs_in_first_word(old, new):
         return Comparison(Sameness.DIFFERENT, "names differ: only the first word differs")
     if _parity(SOFT_NEGATION, old) != _parity(SOFT_NEGATION, new):
         return _doubt("one may say the opposite")
-    return find_order_difference(old, new)
+    return _find_order_difference(old, new)
 
 
-def find_order_difference(old: str, new: str) -> Comparison | None:
+def _find_order_difference(old: str, new: str) -> Comparison | None:
     """The same content words in another order, which may swap who does what, or names in another order."""
     names = find_names(old) | find_names(new)
     left, right = content_words(fold(old)), content_words(fold(new))
@@ -139,7 +139,7 @@ def find_order_difference(old: str, new: str) -> Comparison | None:
     return _doubt("names in a different order") if is_swapped else None
 
 
-def differs_in_first_word(old: str, new: str) -> bool:
+def _differs_in_first_word(old: str, new: str) -> bool:
     """True if only the first words differ and so name two things; there, a name needs no capital."""
     left, right = fold(old).split(), fold(new).split()
     if min(len(left), len(right)) < 3 or left[1:] != right[1:] or left[0] == right[0]:
@@ -176,7 +176,7 @@ def _is_identifier(word: str) -> bool:
     return has_digit or bool(_CAMEL.search(word)) or any(c in word[1:] for c in "_/\\.@#+")
 
 
-def find_case_variants(old: str, new: str) -> frozenset[str]:
+def _find_case_variants(old: str, new: str) -> frozenset[str]:
     """Identifiers of letters only that the other text writes in another case: PostgreSQL, postgresql.
 
     A path, a variable's name and anything with a digit or a sign may mean another thing in another case.

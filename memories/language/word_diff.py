@@ -30,17 +30,17 @@ def diff_words(before: str, after: str) -> tuple[DiffPart, ...]:
     A number or a name with its dots and dashes is one word. White space between two changed words changes with them.
     """
     one, other = _TOKENS.findall(before), _TOKENS.findall(after)
-    start = common_prefix_length(one, other)
-    end = common_prefix_length(one[start:][::-1], other[start:][::-1])
+    start = _common_prefix_length(one, other)
+    end = _common_prefix_length(one[start:][::-1], other[start:][::-1])
     middle = one[start : len(one) - end], other[start : len(other) - end]
     if max(map(len, middle)) > MAX_WORDS:
-        middle = join_sentences(middle[0]), join_sentences(middle[1])
-    parts = [(SAME, "".join(one[:start])), *diff_tokens(*middle), (SAME, "".join(one[len(one) - end :]))]
+        middle = _join_sentences(middle[0]), _join_sentences(middle[1])
+    parts = [(SAME, "".join(one[:start])), *_diff_tokens(*middle), (SAME, "".join(one[len(one) - end :]))]
     joined = groupby((part for part in parts if part[1]), key=lambda part: part[0])
     return tuple(DiffPart(kind, "".join(text for _, text in group)) for kind, group in joined)
 
 
-def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """Number of tokens that both lists begin with."""
     for at, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
@@ -48,14 +48,14 @@ def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     return min(len(one), len(other))
 
 
-def join_sentences(tokens: Sequence[str]) -> list[str]:
+def _join_sentences(tokens: Sequence[str]) -> list[str]:
     """Sentences of the tokens' text, each with its trailing white space."""
     text = "".join(tokens)
     ends = [found.end() for found in _SENTENCES.finditer(text)]
     return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if start < end]
 
 
-def diff_tokens(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _diff_tokens(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Kind and text of each part; neighbouring parts may be of one kind, and a text may be empty."""
     matcher = SequenceMatcher(str.isspace, one, other, autojunk=False)
     gone, new = "", ""

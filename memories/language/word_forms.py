@@ -7,7 +7,151 @@ spaces (pairs of letters stand in for words), letters with separate marks, Arabi
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from memories.language.word_tables import parse_mapping, parse_pairs, parse_words, read_sections
+
+_TABLES: Final = read_sections("function_words")
+
+NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|none|nothing|nobody|neither|nor|cannot|can't|won't|don't|doesn't|didn't|isn't|aren't"
+    r"|wasn't|weren't|shouldn't|mustn't)\b|n't\b",
+    re.I,
+)
+# These deny as well, but other words can replace them: "removed" and "deleted".
+SOFT_NEGATION: Final = re.compile(
+    r"\b(?:without|hardly|unless|except|stop(?:ped|s)?|disabled?|removed?|deprecated|false)\b", re.I
+)
+# A sentence may begin with any of these in the place of another.
+DETERMINERS: Final = parse_words(_TABLES["determiners"])
+# If one text has one word of a pair and the other text the other, they are two facts.
+OPPOSITES: Final = parse_pairs(_TABLES["opposites"])
+UNITS: Final = parse_words(_TABLES["units"])
+STOP: Final = parse_words(_TABLES["stop"])
+TENSE: Final = parse_words(_TABLES["tense"])
+# Short words that turn a statement around: who, which way, both or either.
+TURNING: Final = parse_words(_TABLES["turning"])
+
+# Words that deny in other languages, and parts of words where no space divides them.
+DENIALS: Final = parse_words(_TABLES["denials"])
+DENYING_PARTS: Final = parse_words(_TABLES["denying parts"])
+# Conjunctions and forms of "to be": the parts on either side may change places without changing the fact.
+JOINING: Final = parse_words(_TABLES["joining"])
+# Words for how much or how often, and for how sure something is: two of them in the same place make two facts.
+QUANTITIES: Final = parse_words(_TABLES["quantities"])
+MODALS: Final = parse_words(_TABLES["modals"])
+# Determiners that may take each other's place.
+EACH: Final = parse_words(_TABLES["each"])
+
+_ENDINGS: Final = ("ation", "ition", "ing", "ed", "al", "ly", "er", "e")
+_IRREGULAR: Final = parse_mapping(_TABLES["irregular"])
+_PLURAL: Final = re.compile(r"(?:ies|es|s)$")
+_PLAIN_WORD: Final = re.compile(r"[\w'-]+")
+
+
+def without_plural(word: str) -> str:
+    """The word without the ending of a plural or of the third person."""
+    return _PLURAL.sub("", word) if len(word) > 3 else word
+
+
+def strip_endings(word: str) -> str:
+    """The word without its common endings: "rotated" and "rotation" become one. Only for counting shared words."""
+    word = without_plural(_IRREGULAR.get(word, word))
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def content_words(folded: str) -> list[str]:
+    """Words of a folded text that carry content, in order."""
+    return [word for word in _PLAIN_WORD.findall(folded) if word not in STOP]
+
+
+def bearing_words(folded: str) -> list[str]:
+    """Stems of the words that carry the meaning, in order: content words, tense and words that turn a statement around."""
+    return [
+        without_plural(word)
+        for word in _PLAIN_WORD.findall(folded)
+        if word not in STOP or word in TENSE or word in TURNING
+    ]
+
+
+_MIN_LETTERS = 4  # shorter words resemble too many others
+_TWO_EDITS_FROM = 6  # letters
+PREFIX_LETTERS = 3  # similar words are looked up by their first letters
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Roughly the endings that the index strips; a typed word is compared with and without them.
+ENDINGS = ("ing", "ed", "es", "s", "e", "ly", "ion")
+
+
+def is_long(word: str) -> bool:
+    """True if the word is long enough to tell a typing error from another word."""
+    return len(word) >= _MIN_LETTERS and word.isalpha()
+
+
+def allowed_edits(word: str) -> int:
+    """Maximum edit distance of a correction."""
+    return 2 if len(word) >= _TWO_EDITS_FROM else 1
+
+
+def early_edits(word: str) -> list[str]:
+    """Words one edit away within the first letters: swapped, deleted, replaced or inserted letters."""
+    found: dict[str, None] = {}
+    for at in range(min(PREFIX_LETTERS + 1, len(word))):
+        before, after = word[:at], word[at:]
+        if len(after) > 1:
+            found[before + after[1] + after[0] + after[2:]] = None
+        found[before + after[1:]] = None
+        found |= {before + letter + after[1:]: None for letter in LETTERS}
+        found |= {before + letter + after: None for letter in LETTERS}
+    found.pop(word, None)
+    return [one for one in found if len(one) >= PREFIX_LETTERS]
+
+
+def nearest(word: str, terms: Iterable[str], *, edits: int) -> list[str]:
+    """Terms within `edits` of the word or of a form without its ending, nearest first."""
+    forms = {word, *(_strip_ending(word, ending) for ending in ENDINGS)}
+    found = [(min(distance(form, term, most=edits) for form in forms), term) for term in terms]
+    return [term for far, term in sorted(found) if far <= edits]
+
+
+def distance(one: str, other: str, *, most: int) -> int:
+    """Edit distance with transpositions (Damerau 1964), capped at `most` + 1."""
+    if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
+        return most + 1
+    before, last = list[int](), list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        row = [i]
+        for j, its in enumerate(other, start=1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != its))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == its:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+        before, last = last, row
+    return last[-1]
+
+
+def is_like(word: str, other: str) -> bool:
+    """True if `word` may be a misspelling of `other` or of its beginning; the first letters must agree."""
+    edits = allowed_edits(word)
+    if other[:PREFIX_LETTERS] != word[:PREFIX_LETTERS] or len(other) < len(word) - edits:
+        return False
+    # The beginnings of short words resemble too many others.
+    begun = other[: len(word)] if len(word) >= _TWO_EDITS_FROM else other
+    return min(distance(word, other, most=edits), distance(word, begun, most=edits)) <= edits
+
+
+def _strip_ending(word: str, ending: str) -> str:
+    """The word as the index may have stemmed it: without the ending, or with a final y as i."""
+    stem = word.removesuffix(ending)
+    if word.endswith("y") and len(word) > _MIN_LETTERS:
+        return word[:-1] + "i"
+    return stem if len(stem) >= _MIN_LETTERS - 1 else word
+
 
 ROOT_CHARS = 5
 
@@ -40,8 +184,8 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل")
 _ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
-MAX_RUN_PARTS = 6  # parts of an identifier that are joined
-MAX_IDENTIFIER_CHARS = 200  # a longer run without a space is data (Base64), slow to split, and not a name
+_MAX_RUN_PARTS = 6  # parts of an identifier that are joined
+_MAX_IDENTIFIER_CHARS = 200  # a longer run without a space is data (Base64), slow to split, and not a name
 MIN_STEM_CHARS = 3  # Arabic letters; two are not a word
 
 
@@ -52,10 +196,10 @@ def forms_of(text: str) -> str:
 
 def list_forms(text: str) -> list[str]:
     """Other forms, in the order of their words. All consist of letters and digits only."""
-    found = identifier_forms(text)
+    found = _identifier_forms(text)
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
-        found += symbol_forms(plain)
+        found += _symbol_forms(plain)
         found += [form for run in _RUN.findall(plain) for form in letter_pairs(run)]
         found += [
             form
@@ -69,7 +213,7 @@ def list_forms(text: str) -> list[str]:
 def query_forms(text: str) -> list[str]:
     """Forms for parts of a query that plain words miss: `C++` → cplusplus, 部署端 → 部署 署端, 口 → 口* (a prefix)."""
     plain = unicodedata.normalize("NFKC", text)
-    found = [*_signed_names(text), *symbol_forms(plain)]
+    found = [*_signed_names(text), *_symbol_forms(plain)]
     for run in _RUN.findall(plain):
         letters = letter_pairs(run)
         found += letters[:-1] or [f"{letter}*" for letter in letters]
@@ -96,7 +240,7 @@ def letter_pairs(run: str) -> list[str]:
     return ["".join(letters[at : at + 2]) for at in range(len(letters))]
 
 
-def identifier_forms(text: str) -> list[str]:
+def _identifier_forms(text: str) -> list[str]:
     """Forms of the identifiers in a text: `C++` → cplusplus, `.NET` → dotnet, `getUserName` → get user name."""
     found = list[str]()
     if "++" in text or "#" in text:
@@ -124,7 +268,7 @@ def identifier_runs(word: str) -> list[str]:
     """An identifier's parts, alone and joined: `getTaxRate` → get, gettax, gettaxrate, tax, taxrate, rate."""
     cut = identifier_parts(word) if word.isascii() and _MIXED.search(word) else []
     ends = [
-        (at, end) for at in range(len(cut)) for end in range(at + 1, min(at + MAX_RUN_PARTS, len(cut)) + 1)
+        (at, end) for at in range(len(cut)) for end in range(at + 1, min(at + _MAX_RUN_PARTS, len(cut)) + 1)
     ]
     return ["".join(cut[at:end]) for at, end in ends]
 
@@ -147,7 +291,7 @@ def contains_run(text: str, run: str, *, read_as: Callable[[str], str] = str) ->
                 start -= 1
             word = _WORD.match(text, start)
             if word:
-                runs = identifier_runs(word[0]) if len(word[0]) <= MAX_IDENTIFIER_CHARS else []
+                runs = identifier_runs(word[0]) if len(word[0]) <= _MAX_IDENTIFIER_CHARS else []
                 if any(read_as(each) == run for each in runs):
                     return True
                 after = max(after, word.end())
@@ -161,7 +305,7 @@ def _may_begin(text: str, at: int) -> bool:
     return not (len(around) == 2 and ((around.islower() and around.isalpha()) or around.isdigit()))
 
 
-def symbol_forms(text: str) -> list[str]:
+def _symbol_forms(text: str) -> list[str]:
     """Emoji and other symbols by their code point: the index ignores the characters themselves."""
     return [f"sign{ord(symbol):x}" for symbol in _SYMBOLS.findall(text)]
 

@@ -7,14 +7,14 @@ the sign itself, as c# does.
 from collections.abc import Iterable
 from pathlib import Path
 
-DATA_DIR = Path(__file__).parent / "data"
+_DATA_DIR = Path(__file__).parent / "data"
 
 
 def read_sections(name: str) -> dict[str, list[str]]:
     """Lines of data/<name>.txt by section, in order."""
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in (DATA_DIR / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+    for line in (_DATA_DIR / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("[") and line.endswith("]"):
             lines = sections.setdefault(line[1:-1], [])
         elif line and not line.startswith("# "):

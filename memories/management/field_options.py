@@ -7,7 +7,7 @@ from access.management.options import Option, option
 from memories.draft import Draft
 from memories.draft.kinds import Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 
 AS_OF: Final = option(
     "--as-of", metavar="TIME", read=parse_moment, help="what was true then: 2026-11-21T09:30:00Z"

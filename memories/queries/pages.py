@@ -7,7 +7,7 @@ from django.db.models import Model, QuerySet
 
 from access.errors import InvalidInput
 from memories.draft import check_range
-from storage.encryption.block_cipher import BLOCK_BYTES, decrypt_block, encrypt_block
+from storage.encryption.pages import BLOCK_BYTES, decrypt_block, encrypt_block
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50

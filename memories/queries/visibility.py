@@ -2,82 +2,180 @@
 
 A query for live memories is as of now. A fact whose valid time begins later does not count yet, and the memory that it
 supersedes counts until then. An event dated ahead is a plan and counts at once.
+
+The predicates stand once, in `rules_of()`: column, comparison, value. `to_q()` compiles them for Django, `to_test()` for a row that
+was read, `to_sql()` for the statements of both databases, and `may_hold()` for an index that has some of the columns: it lets
+through all rows and perhaps more. "Not" is a comparison of its own (`!=`, `not in`), so a column that an index lacks can only let
+more rows through.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from django.db.models import F, Q, QuerySet
 
 from access.actor import Actor
 from access.models import Group
 from access.visibility import Narrowing, Visibility, visible_to
-from memories.language.timestamps import check_moments
+from memories.language.cleaning import check_moments
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.known_then import states_known_at
 from memories.types import HISTORY_STATES, NOT_WITHDRAWN, RELATION_SOURCE, VISIBLE_TRUSTS, State, Trust, Type
+from storage.dialect import dialect
 
 
-def is_visible(memory: Memory, v: Visibility) -> bool:
-    """True if the row, as it was read, is inside the Visibility; no query."""
-    return matches_scope(memory, v) and matches_kind(memory, v) and matches_time(memory, v)
+class Test(NamedTuple):
+    """One comparison. `is_fixed`: the value is the program's, and stands in SQL as it is, so that partial indexes serve.
+
+    Columns that tables have under other names: `is_global`, `thread` (a name) and `moment` (valid from, or else stored).
+    """
+
+    column: str
+    sign: str
+    value: Any = None
+    is_fixed: bool = False
 
 
-def matches_scope(m: Memory, v: Visibility) -> bool:
-    """True if scope and group match."""
-    if v.scope and m.scope != v.scope:
-        return False
-    return v.groups is None or m.group_id in v.groups or (v.include_global and m.scope == "global")
+class _AllOf(NamedTuple):
+    """All of the rules; an index may have the answer to those with a name in a column of its own."""
+
+    rules: "tuple[Rule, ...]"
+    name: str = ""
 
 
-def matches_kind(m: Memory, v: Visibility) -> bool:
-    """True if state, trust, type, confidence, importance, source, thread and tags match."""
-    return (
-        (m.state in v.states or m.state in states_of(v) or m.key in v.shown_then)
-        and m.trust in v.trusts
-        and has_type(v, m.type, state=m.state)
-        and m.confidence >= v.min_confidence
-        and (not v.min_importance or m.importance >= v.min_importance)
-        and (not v.source or m.source == v.source)
-        and (not v.thread or (m.thread is not None and m.thread.name == v.thread))
-        and v.tags.issubset(m.tags)
-        and m.key not in v.orphans
-    )
+class AnyOf(NamedTuple):
+    """Any of the rules."""
+
+    rules: "tuple[Rule, ...]"
 
 
-def matches_time(m: Memory, v: Visibility) -> bool:
-    """True if the time bounds match; a query for live memories needs one that counts at `now`."""
-    if (v.after and m.moment < v.after) or (v.before and m.moment > v.before):
-        return False
+Rule = Test | _AllOf | AnyOf
+_RowTest = Callable[[Memory], bool]
+
+OUTLASTS: Final = "outlasts"
+_EVENT: Final = Test("type", "=", Type.EPISODIC.value, True)
+_LIVE: Final = Test("state", "=", State.LIVE.value, True)
+_NOT_RETIRED: Final = Test("retired_at", "absent")
+_GLOBAL: Final = Test("is_global", "=", True, True)
+
+
+@lru_cache(maxsize=64)
+def rules_of(v: Visibility) -> _AllOf:
+    """What a memory must be to be inside the Visibility."""
+    return _AllOf((*_where_rule(v).rules, *_what(v), *_when(v)))
+
+
+def _where_rule(v: Visibility) -> _AllOf:
+    """The predicates on group and scope."""
+    return _AllOf((place_rule(v), *([Test("scope", "=", v.scope)] if v.scope else [])))
+
+
+def place_rule(v: Visibility) -> Rule:
+    """The groups, and the global rows of all: predicates for every table whose rows have a group."""
+    if v.groups is None:
+        return _AllOf(())
+    own = Test("group_id", "in", v.groups)
+    return AnyOf((own, _GLOBAL)) if v.include_global else own
+
+
+def chunk_rule(v: Visibility) -> _AllOf:
+    """The predicates that chunks of files have columns for: they belong to their group alone, and count while live."""
+    return _AllOf((Test("group_id", "in", v.groups or ()), _LIVE))
+
+
+def _what(v: Visibility) -> Iterator[Rule]:
+    states = Test("state", "in", _states_of(v))
+    yield AnyOf((states, Test("key", "in", v.shown_then))) if v.shown_then else states
+    yield Test("trust", "in", v.trusts)
+    if v.types:
+        withdrawn = (
+            Test("state", "=", State.RETRACTED.value, True),
+            Test("type", "in", v.retracted_types),
+        )
+        types = Test("type", "in", v.types)
+        yield AnyOf((types, _AllOf(withdrawn))) if v.retracted_types else types
+    for column, sign, value in (
+        ("confidence", ">=", v.min_confidence),
+        ("importance", ">=", v.min_importance),
+        ("source", "=", v.source),
+        ("thread", "=", v.thread),
+        ("tags", "has", v.tags),
+        ("key", "not in", v.orphans),
+        ("key", "not in", v.hidden_then),
+        ("moment", ">=", v.after),
+        ("moment", "<=", v.before),
+    ):
+        if value:
+            yield Test(column, sign, value)
+
+
+def _when(v: Visibility) -> Iterator[Rule]:
     if v.is_history:
-        return matches_history(m, v)
-    return v.states != {State.LIVE} or counts_at(m, v.now)
+        yield from _history(v)
+    elif is_as_of_now(v):
+        yield _counting_at(v.now)
 
 
-def counts_at(m: Memory, moment: datetime) -> bool:
-    """True if the memory is valid then: a live one, or one whose successor is dated ahead."""
-    is_current = m.state == State.LIVE or is_outlasting(m, moment)
-    return is_current and has_begun(m, moment) and _holds_at(m, moment) and not _has_expired(m, moment)
-
-
-def is_outlasting(m: Memory, moment: datetime) -> bool:
-    """True if the memory is superseded by one dated ahead, and counts until that day."""
-    return (
-        m.state == State.SUPERSEDED
-        and m.type != Type.EPISODIC
-        and m.retired_at is None
-        and m.valid_to is not None
-        and m.valid_to > moment
-        and m.valid_to_known_at is not None
-        and m.valid_to > m.valid_to_known_at
-        and m.trust in RECALLED
+def _counting_at(moment: datetime) -> _AllOf:
+    """A memory counts then: a live one, or one whose successor is dated ahead."""
+    return _AllOf(
+        (
+            _until("expires_at", moment),
+            AnyOf((_EVENT, _AllOf((_until("valid_to", moment), _since("valid_from", moment))))),
+            AnyOf((_LIVE, outlasting(moment))),
+        )
     )
 
 
-def has_begun(m: Memory, moment: datetime) -> bool:
-    """True unless the memory is a fact whose valid time begins later; an event dated ahead is a plan."""
-    return m.type == Type.EPISODIC or m.valid_from is None or m.valid_from <= moment
+def _begun_by(moment: datetime) -> AnyOf:
+    """A fact's valid time has begun; an event dated ahead is a plan, which counts at once."""
+    return AnyOf((_EVENT, _since("valid_from", moment)))
+
+
+def outlasting(moment: datetime) -> _AllOf:
+    """A superseded fact counts until the day of its successor, which was dated ahead when it replaced the fact."""
+    return _AllOf(
+        (
+            Test("state", "=", State.SUPERSEDED.value, True),
+            Test("type", "!=", Type.EPISODIC.value, True),
+            _NOT_RETIRED,
+            Test("valid_to", ">", moment),
+            Test("valid_to", "> column", "valid_to_known_at"),
+            Test("trust", "in", VISIBLE_TRUSTS, True),
+        ),
+        OUTLASTS,
+    )
+
+
+def _history(v: Visibility) -> Iterator[Rule]:
+    """True at `as_of`, as Loci knew it at `known_at` (default: now).
+
+    A time to live limits how long a memory is reliable, so it is compared with the requested moment.
+    """
+    at = v.as_of or v.known_at or v.now
+    true_then: tuple[Rule, ...] = (_EVENT, _until("valid_to", at))
+    believed: tuple[Rule, ...] = (_NOT_RETIRED, Test("state", "in", NOT_WITHDRAWN))
+    if v.known_at:
+        true_then += (Test("valid_to_known_at", ">", v.known_at),)  # an end not known yet did not count
+        believed += (Test("retired_at", ">", v.known_at),)
+        yield Test("created_at", "<=", v.known_at)
+    yield _since("valid_from", at)
+    yield AnyOf(true_then)
+    yield _until("expires_at", at)
+    yield AnyOf(believed)
+
+
+def _until(column: str, moment: datetime) -> AnyOf:
+    return AnyOf((Test(column, "absent"), Test(column, ">", moment)))
+
+
+def _since(column: str, moment: datetime) -> AnyOf:
+    return AnyOf((Test(column, "absent"), Test(column, "<=", moment)))
 
 
 def is_as_of_now(v: Visibility) -> bool:
@@ -85,33 +183,174 @@ def is_as_of_now(v: Visibility) -> bool:
     return v.states == {State.LIVE} and not v.is_history
 
 
-def states_of(v: Visibility) -> frozenset[str]:
+def _states_of(v: Visibility) -> frozenset[str]:
     """The states that may be visible; a query as of now includes superseded memories that still count."""
     return v.states | {State.SUPERSEDED} if is_as_of_now(v) else v.states
 
 
-def matches_history(m: Memory, v: Visibility) -> bool:
-    """True if the row was true at `as_of`, as Loci knew it at `known_at`; the same condition as history_q()."""
-    at = v.as_of or v.known_at or v.now
-    if (m.valid_from and m.valid_from > at) or _has_expired(m, at) or m.key in v.hidden_then:
-        return False
-    was_open = bool(v.known_at and m.valid_to_known_at and m.valid_to_known_at > v.known_at)
-    if not (_holds_at(m, at) or was_open):
-        return False
-    is_believed = m.retired_at is None or m.state in NOT_WITHDRAWN
-    if v.known_at is None:
-        return is_believed
-    return m.created_at <= v.known_at and (
-        is_believed or (m.retired_at is not None and m.retired_at > v.known_at)
-    )
+def columns_of(rule: Rule) -> Iterator[str]:
+    """The columns that a rule compares."""
+    if isinstance(rule, Test):
+        yield rule.column
+    else:
+        for each in rule.rules:
+            yield from columns_of(each)
 
 
-def _holds_at(m: Memory, moment: datetime) -> bool:
-    return m.type == Type.EPISODIC or m.valid_to is None or m.valid_to > moment
+def may_hold(rule: Rule, known: Mapping[str, Any]) -> bool:
+    """False only if no row with these columns (and answers to rules with a name) fulfils the rule."""
+    if isinstance(rule, Test):
+        return rule.column not in known or _COMPARED[rule.sign](known[rule.column], rule.value)
+    if isinstance(rule, AnyOf):
+        return any(may_hold(each, known) for each in rule.rules)
+    return bool(known.get(rule.name, True)) and all(may_hold(each, known) for each in rule.rules)
 
 
-def _has_expired(m: Memory, moment: datetime) -> bool:
-    return m.expires_at is not None and m.expires_at <= moment
+_COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": lambda found, value: found == value,
+    "!=": lambda found, value: found != value,
+    "in": lambda found, value: found in value,
+    "not in": lambda found, value: found not in value,
+    "has": lambda found, value: value.issubset(found),
+    "absent": lambda found, _: found is None,
+    ">": lambda found, value: found is not None and found > value,
+    ">=": lambda found, value: found is not None and found >= value,
+    "<=": lambda found, value: found is not None and found <= value,
+}
+_READ: Final[dict[str, Callable[[Memory], Any]]] = {
+    "is_global": lambda row: row.scope == "global",
+    "thread": lambda row: row.thread.name if row.thread is not None else None,
+}
+
+
+def to_test(rule: Rule) -> _RowTest:
+    """The rule as a function of a row that was read; it makes no query if the thread was read too."""
+    if isinstance(rule, Test):
+        return _test_of(rule)
+    tests = tuple(map(to_test, rule.rules))
+    wanted = isinstance(rule, _AllOf)
+
+    def holds(row: Memory) -> bool:
+        for test in tests:
+            if test(row) is not wanted:
+                return not wanted
+        return wanted
+
+    return holds
+
+
+def _test_of(test: Test) -> _RowTest:
+    read = _READ.get(test.column) or attrgetter(test.column)
+    value, compare = test.value, _COMPARED.get(test.sign)
+    if compare is None:  # with another column
+        other, compare = attrgetter(value), _COMPARED[">"]
+        return lambda row: (end := other(row)) is not None and compare(read(row), end)
+    return lambda row: compare(read(row), value)
+
+
+_LOOKUPS: Final = {"=": "", "in": "__in", ">": "__gt", ">=": "__gte", "<=": "__lte"}
+
+
+def to_q(rule: Rule) -> Q:
+    """The rule as a condition on Memory."""
+    if isinstance(rule, Test):
+        return _q_of(rule)
+    condition = Q()
+    for each in rule.rules:
+        condition = condition & to_q(each) if isinstance(rule, _AllOf) else condition | to_q(each)
+    return condition
+
+
+def _q_of(test: Test) -> Q:
+    column, sign, value, _ = test
+    if column == "moment":
+        lookup = _LOOKUPS[sign]
+        return Q(**{f"valid_from{lookup}": value}) | Q(valid_from=None, **{f"created_at{lookup}": value})
+    if column == "is_global":
+        return Q(scope="global")
+    if sign == "absent":
+        return Q(**{column: None})
+    if sign == "has":
+        return Q(HasTag(F(column), *sorted(value)))
+    if sign == "> column":
+        return Q(**{f"{column}__gt": F(value)})
+    if sign in ("!=", "not in"):
+        return ~_q_of(Test(column, sign.removeprefix("not ").replace("!", ""), value))
+    return Q(**{f"{'thread__name' if column == 'thread' else column}{_LOOKUPS[sign]}": value})
+
+
+def to_sql(rule: Rule, table: str = "m") -> tuple[str, list[Any]]:
+    """The rule as SQL over a table, `m` for memories_memory, with its parameters; empty if it allows everything."""
+    if isinstance(rule, Test):
+        return _sql_of(rule, table)
+    parts = [part for each in rule.rules if (part := to_sql(each, table))[0]]
+    sql = (" AND " if isinstance(rule, _AllOf) else " OR ").join(part for part, _ in parts)
+    return f"({sql})" if len(parts) > 1 else sql, [value for _, values in parts for value in values]
+
+
+def _sql_of(test: Test, table: str) -> tuple[str, list[Any]]:
+    column, sign, value, is_fixed = test
+    name = f"{table}.{column}"
+    if column == "is_global":
+        return (f"{table}.scope = 'global'" if table == "m" else name), []
+    if column == "moment":
+        name = f"COALESCE({table}.valid_from, {table}.created_at)"
+    if column == "thread":
+        return f"{table}.thread_id IN (SELECT key FROM memories_thread WHERE name = %s)", [value]  # noqa: S608 - constants alone
+    if column == "key":
+        negation = "NOT " if sign == "not in" else ""
+        return f"{negation}{name} {dialect().in_list}", [dialect().list_param(sorted(value))]
+    if sign == "has":
+        has = dialect().has_tag.format(column=name)
+        return " AND ".join([has] * len(value)), sorted(value)
+    if sign == "absent":
+        return f"{name} IS NULL", []
+    if sign == "> column":
+        return f"{name} > {table}.{value}", []
+    if sign == "in":
+        values = sorted(value)
+        if is_fixed:
+            return f"{name} IN ({', '.join(repr(str(each)) for each in values)})", []
+        return f"{name} IN ({placeholders(values)})", values
+    if is_fixed:
+        return f"{name} {sign} '{value}'", []
+    return f"{name} {sign} %s", [dialect().moment_param(value) if isinstance(value, datetime) else value]
+
+
+def placeholders(values: Sized) -> str:
+    """One `%s` per value; a list that has nothing is NULL, since PostgreSQL refuses an empty one."""
+    return ", ".join(["%s"] * len(values)) or "NULL"
+
+
+@lru_cache(maxsize=64)
+def sees(v: Visibility) -> _RowTest:
+    """Whether a row, as it was read, is inside the Visibility; no query."""
+    return to_test(rules_of(v))
+
+
+def is_visible(memory: Memory, v: Visibility) -> bool:
+    """True if the row, as it was read, is inside the Visibility; no query."""
+    return sees(v)(memory)
+
+
+def matches_scope(m: Memory, v: Visibility) -> bool:
+    """True if scope and group match."""
+    return to_test(_where_rule(v))(m)
+
+
+def counts_at(m: Memory, moment: datetime) -> bool:
+    """True if the memory is valid then: a live one, or one whose successor is dated ahead."""
+    return to_test(_counting_at(moment))(m)
+
+
+def is_outlasting(m: Memory, moment: datetime) -> bool:
+    """True if the memory is superseded by one dated ahead, and counts until that day."""
+    return to_test(outlasting(moment))(m)
+
+
+def has_begun(m: Memory, moment: datetime) -> bool:
+    """True unless the memory is a fact whose valid time begins later; an event dated ahead is a plan."""
+    return to_test(_begun_by(moment))(m)
 
 
 RECALLED = frozenset(VISIBLE_TRUSTS)
@@ -126,14 +365,14 @@ def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | N
         NotPermitted: the actor may not read in the group.
         InvalidInput: a timestamp has no time zone, or `known_at` is in the future.
     """
-    narrow = checked_narrowing(narrowing)
+    narrow = _checked_narrowing(narrowing)
     is_history = narrow.as_of is not None or narrow.known_at is not None
     states = frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
     visibility = visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow)
-    return without_orphans(actor, as_known_then(visibility))
+    return _without_orphans(actor, _as_known_then(visibility))
 
 
-def without_orphans(actor: Actor, visibility: Visibility) -> Visibility:
+def _without_orphans(actor: Actor, visibility: Visibility) -> Visibility:
     """The Visibility without memories of commits missing from the actor's checkout, unless it includes them."""
     missing = actor.checkout.unreachable if actor.checkout is not None else ()
     if not missing or visibility.include_orphans:
@@ -154,11 +393,11 @@ def listed_by(
 
     Raises the same errors as recallable_by().
     """
-    narrow = checked_narrowing(narrowing)
-    return as_known_then(visible_to(actor, group, states=states, trusts=trusts, narrowing=narrow))
+    narrow = _checked_narrowing(narrowing)
+    return _as_known_then(visible_to(actor, group, states=states, trusts=trusts, narrowing=narrow))
 
 
-def as_known_then(visibility: Visibility) -> Visibility:
+def _as_known_then(visibility: Visibility) -> Visibility:
     """The Visibility with the rows that were hidden, merged or restored since `known_at`, from the log."""
     if visibility.known_at is None:
         return visibility
@@ -166,7 +405,7 @@ def as_known_then(visibility: Visibility) -> Visibility:
     return replace(visibility, shown_then=then.shown, hidden_then=then.hidden)
 
 
-def checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
+def _checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
     """The narrowing, with valid timestamps; every interface's time bounds pass here."""
     narrow = narrowing or Narrowing()
     check_moments(as_of=narrow.as_of, known_at=narrow.known_at, after=narrow.after, before=narrow.before)
@@ -174,96 +413,15 @@ def checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
 
 
 def as_q(visibility: Visibility) -> Q:
-    """The Visibility as a condition on Memory; the engines' SQL is equivalent (a test compares them)."""
-    return scope_q(visibility) & kind_q(visibility) & time_q(visibility)
+    """The Visibility as a condition on Memory."""
+    return to_q(rules_of(visibility))
+
+
+def outlasting_q(moment: datetime) -> Q:
+    """Condition for superseded memories whose successor is dated ahead."""
+    return to_q(outlasting(moment))
 
 
 def without_names(rows: QuerySet[Memory]) -> QuerySet[Memory]:
     """The rows without entities that only a relation names (Memory.is_name_alone)."""
     return rows.exclude(type=Type.ENTITY, source=RELATION_SOURCE)
-
-
-def scope_q(v: Visibility) -> Q:
-    """Condition on group and scope."""
-    condition = Q() if v.groups is None else Q(group__in=v.groups)
-    if v.include_global and v.groups is not None:
-        condition |= Q(scope="global")
-    return condition & Q(scope=v.scope) if v.scope else condition
-
-
-def has_type(v: Visibility, type_: str, *, state: str) -> bool:
-    """True if the Visibility includes this type in this state."""
-    if not v.types or type_ in v.types:
-        return True
-    return state == State.RETRACTED and type_ in v.retracted_types
-
-
-def kind_q(v: Visibility) -> Q:
-    """Condition on state, trust, type, confidence, importance, source, thread and tags."""
-    condition = Q(state__in=states_of(v), trust__in=v.trusts)
-    if v.shown_then:
-        condition = (Q(state__in=v.states) | Q(key__in=v.shown_then)) & Q(trust__in=v.trusts)
-    if v.types:
-        condition &= Q(type__in=v.types) | Q(state=State.RETRACTED, type__in=v.retracted_types)
-    if v.min_confidence > 0:
-        condition &= Q(confidence__gte=v.min_confidence)
-    if v.min_importance > 0:
-        condition &= Q(importance__gte=v.min_importance)
-    if v.source:
-        condition &= Q(source=v.source)
-    if v.thread:
-        condition &= Q(thread__name=v.thread)
-    if v.tags:
-        condition &= Q(HasTag(F("tags"), *sorted(v.tags)))
-    if v.orphans:
-        condition &= ~Q(key__in=v.orphans)
-    return condition
-
-
-def time_q(v: Visibility) -> Q:
-    """Condition on the time bounds."""
-    condition = Q()
-    if v.is_history:
-        condition &= history_q(v)
-    elif v.states == {State.LIVE}:
-        condition &= Q(expires_at=None) | Q(expires_at__gt=v.now)
-        condition &= Q(type=Type.EPISODIC) | Q(valid_to=None) | Q(valid_to__gt=v.now)
-        condition &= Q(type=Type.EPISODIC) | Q(valid_from=None) | Q(valid_from__lte=v.now)
-        condition &= Q(state=State.LIVE) | outlasting_q(v.now)
-    if v.after:
-        condition &= Q(valid_from__gte=v.after) | Q(valid_from=None, created_at__gte=v.after)
-    if v.before:
-        condition &= Q(valid_from__lte=v.before) | Q(valid_from=None, created_at__lte=v.before)
-    return condition
-
-
-def outlasting_q(moment: datetime) -> Q:
-    """Condition for superseded memories whose successor is dated ahead; the same as is_outlasting()."""
-    return Q(
-        ~Q(type=Type.EPISODIC),
-        Q(valid_to__gt=F("valid_to_known_at")),  # dated ahead, not replaced while somebody asked
-        state=State.SUPERSEDED,
-        retired_at=None,
-        valid_to__gt=moment,
-        trust__in=VISIBLE_TRUSTS,
-    )
-
-
-def history_q(v: Visibility) -> Q:
-    """Condition for what was true at `as_of`, as Loci knew it at `known_at` (default: now).
-
-    A time to live limits how long a memory is reliable, so it is compared with the requested moment.
-    """
-    at = v.as_of or v.known_at
-    is_true = Q(type=Type.EPISODIC) | Q(valid_to=None) | Q(valid_to__gt=at)
-    if v.known_at:
-        # An end that was not known yet did not count then.
-        is_true |= Q(valid_to_known_at__gt=v.known_at)
-    unexpired = Q(expires_at=None) | Q(expires_at__gt=at)
-    condition = (Q(valid_from=None) | Q(valid_from__lte=at)) & is_true & unexpired
-    is_believed = Q(retired_at=None) | Q(state__in=NOT_WITHDRAWN)
-    if v.hidden_then:
-        condition &= ~Q(key__in=v.hidden_then)
-    if v.known_at:
-        return condition & Q(created_at__lte=v.known_at) & (is_believed | Q(retired_at__gt=v.known_at))
-    return condition & is_believed

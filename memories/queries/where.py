@@ -7,8 +7,7 @@ from typing import Any, Final
 from access.errors import InvalidInput
 from access.visibility import Narrowing
 from memories.draft.checks import check_choice, check_range, check_tags
-from memories.language.cleaning import clean_line
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import clean_line, parse_moment
 from memories.types import Scope, Type
 
 MAX_FILTER_CHARS: Final = 1000

@@ -34,7 +34,8 @@ from memories.recall.answer import (
     to_items,
 )
 from memories.recall.budget import Frame, counting_encoder, fit, fit_best
-from memories.recall.fusion import MODES
+from memories.recall.choosing import read_visible
+from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
     Question,
     RecallRequest,
@@ -57,10 +58,10 @@ MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
-UNKNOWN_CHECKOUT = (
+_UNKNOWN_CHECKOUT = (
     "Some of this hangs on commits; which repository you work in is not known, so nothing is left out."
 )
-UNLIMITED = 1 << 40  # tokens of an answer to ids without a budget
+_UNLIMITED = 1 << 40  # tokens of an answer to ids without a budget
 
 
 def recall(actor: Actor, request: RecallRequest) -> RecallResult:
@@ -94,18 +95,18 @@ def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
     """recall() on this thread's database, for a checked request."""
     started = time.perf_counter()
     if request.ids:
-        return recall_ids(actor, request, started=started)
+        return _recall_ids(actor, request, started=started)
     while True:
         mode = request.mode or settings.LOCI.retrieval.mode
         encoder, degraded = choose_encoder(mode)  # may wait for a loading model, so before taking a slot
         # Do not take a slot inside a transaction: waiting would hold the write lock.
         with nullcontext() if connection.in_atomic_block else CORES.taken(actor.person):
-            answer = answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
+            answer = _answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
         if answer is not None:
             return answer
 
 
-def answer_query(
+def _answer_query(
     actor: Actor, request: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
 ) -> RecallResult | None:
     """Answer a question; None if a re-embed changed the index's model meanwhile."""
@@ -134,10 +135,10 @@ def answer_query(
         frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
     if actor.checkout is None and not actor.is_person and any(i.memory.anchor_commit for i in answer.items):
-        answer = replace(answer, note=UNKNOWN_CHECKOUT)
+        answer = replace(answer, note=_UNKNOWN_CHECKOUT)
     answer = replace(answer, duration_ms=(time.perf_counter() - started) * 1000)
     if not request.is_trial:
-        count_recall(actor, group, request.query, answer)
+        _count_recall(actor, group, request.query, answer)
     return answer
 
 
@@ -151,7 +152,7 @@ def rank(
     return [(rows[key], score) for key, score in ranked if key in rows and key not in hidden]
 
 
-def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
+def _recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
     """Memories by id, from any group that the actor may enter unless the request names one.
 
     They are whole, however long, unless the request has a token budget or asks for summaries.
@@ -160,7 +161,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     """
     group = find_known_group(actor, request.group) if request.group else None
     counting = counting_encoder(available_encoder())
-    budget = request.token_budget or UNLIMITED
+    budget = request.token_budget or _UNLIMITED
     if isinstance(group, UnknownGroup):
         unread = tuple(map(str, request.ids))
         frame = Frame(group.slug, note=group.note, missing=unread).with_missing_within(budget, counting)
@@ -176,7 +177,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         )
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     rows = find_rows(actor, request.ids)
-    current = find_current_versions([row for row in rows if row is not None], visibility)
+    current = _find_current_versions([row for row in rows if row is not None], visibility)
     versions = [current.get(row.key) if row is not None else None for row in rows]
     found_rows = {found.key: found for found in versions if found is not None}
     missing = [str(raw) for raw, found in zip(request.ids, versions, strict=True) if found is None]
@@ -207,7 +208,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         is_tight=fitted.is_tight,
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    count_recall(actor, group, " ".join(str(raw) for raw in request.ids), answer)
+    _count_recall(actor, group, " ".join(str(raw) for raw in request.ids), answer)
     return answer
 
 
@@ -221,7 +222,7 @@ def find_rows(actor: Actor, ids: Sequence[str | UUID]) -> list[Memory | None]:
     return [by_id.get(id_) if id_ else ending[short] for id_, short in zip(full, digits, strict=True)]
 
 
-def find_current_versions(rows: Sequence[Memory], visibility: Visibility) -> dict[int, Memory]:
+def _find_current_versions(rows: Sequence[Memory], visibility: Visibility) -> dict[int, Memory]:
     """The version of each row's chain that counts, or was true and known at the Visibility's moment, by the row's key.
 
     The number of queries does not depend on how many rows there are.
@@ -236,7 +237,7 @@ def find_current_versions(rows: Sequence[Memory], visibility: Visibility) -> dic
     return {key: memory for key, memory in found.items() if memory.key not in hidden}
 
 
-def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:
+def _count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:
     """Buffer the recall for the log and the access counters, which are written later."""
     COUNTER.add(
         PendingRecall(

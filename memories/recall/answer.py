@@ -13,20 +13,21 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence
 from memories.recall.abstention import Confidence
+from memories.recall.around import NOTHING_AROUND, NearTurn, find_around
 from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit_best
-from memories.recall.pipeline import Ranking
-from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import requested_lines
-from memories.recall.shown.around import NOTHING_AROUND, NearTurn, find_around
-from memories.recall.shown.choosing import ChosenMemories, judge_and_choose
-from memories.recall.shown.collecting import (
+from memories.recall.choosing import (
+    ChosenMemories,
     Collects,
     Fitting,
     answer_limits,
     fit_hits,
+    judge_and_choose,
     read_collecting,
 )
-from memories.recall.trace import Trace
+from memories.recall.pipeline import Ranking
+from memories.recall.question import Question, RecallRequest
+from memories.recall.relations import requested_lines
+from memories.recall.scoring import Trace
 from memories.store.withdrawn.left_out import (
     find_visible_coming,
     find_visible_conflicts,
@@ -146,7 +147,7 @@ class RecallResult:
 
 
 @dataclass(frozen=True)
-class FittedItems:
+class _FittedItems:
     """The items that fit into the budget, the memories that do not, and the tokens of the items with their frame."""
 
     items: tuple[Item, ...]
@@ -222,7 +223,7 @@ def fit_items(
     trace: Trace,
     *,
     wants_turns: bool,
-) -> FittedItems:
+) -> _FittedItems:
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
@@ -234,13 +235,13 @@ def fit_items(
     around = NOTHING_AROUND
     if wants_turns and not (shown.collects or fitted.is_tight):
         around = find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
-    scores = scores_in_place(chosen.ranking, chosen.alike)
+    scores = _scores_in_place(chosen.ranking, chosen.alike)
     numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
-    return FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
+    return _FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
 
 
-def scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
+def _scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
     """The scores by key; of equals, the one that is kept has the best one's, in whose place it is."""
     scores = dict(ranking.scores)
     for key, same in alike.items():

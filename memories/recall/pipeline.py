@@ -1,22 +1,64 @@
-"""From a question to ranked memories: candidates with everything known of them, then their scores."""
+"""From a question to ranked memories: candidates with everything known of them, their scores, a second hop by name, and what a person verified first."""
 
-from collections.abc import Collection, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Final
 
+import numpy as np
 from django.conf import settings
+from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
 from memories.entities.lines import RelationEnds
-from memories.recall.adjustments import adjust
-from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
+from memories.language.word_forms import root
+from memories.language.word_tables import parse_words, read_sections
+from memories.models import Link, LinkStatus, Memory
+from memories.models.link import REVIEWED_KINDS
+from memories.queries.by_key import read_memories
+from memories.recall.dates import READ_CHARS
 from memories.recall.dates.stored import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
-from memories.recall.fusion import FusionSettings, fit_to_question, fuse
+from memories.recall.dates.written import MONTH_NUMBER, WEEKDAYS
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
-from memories.recall.trace import Trace
-from memories.recall.weights import CANDIDATES, FEW_OF_A_DAY, TUNING, Tuning
-from memories.search.base import RankingFields, search_index
+from memories.recall.scoring import (
+    Candidate,
+    FusionSettings,
+    Trace,
+    add_lengths_and_turns,
+    adjust,
+    claimed_adjustment,
+    find_candidates,
+    fit_to_question,
+    fuse,
+)
+from memories.recall.weights import (
+    ABOUT_COSINE,
+    CANDIDATES,
+    CROWDED_OUT,
+    FEW_OF_A_DAY,
+    HOP_BOOST,
+    HOP_CANDIDATES,
+    HOP_NAMES,
+    HOP_TO_FIRST,
+    JUDGED_CANDIDATES,
+    NAMING_CHARS,
+    NEARER_BY,
+    RESTATED_COSINE,
+    SAME_MATTER_COSINE,
+    SIMILAR_COSINE,
+    TUNING,
+    Tuning,
+)
+from memories.search.base import RankingFields, resolve_vector, search_index
+from memories.search.query_terms import STOP_WORDS, identifiers_in, match_for, words
+from memories.store.neighbours import read_pieces
+from memories.store.pieces import as_vector, indexed_model
+from memories.store.withdrawn.left_out import find_left_out
+from memories.types import Scope, State, Trust
+from storage.compiled_queries import CompiledQuery
 
 
 @dataclass(frozen=True)
@@ -116,7 +158,7 @@ def find_dated(question: Question, visibility: Visibility, *, mode: str, trace: 
     return dated
 
 
-def list_in_order(gathered: CandidateSet) -> Ranking:
+def _list_in_order(gathered: CandidateSet) -> Ranking:
     """The memories of a time, newest first: there is nothing else to rank them by."""
     keys = [c.key for c in gathered.candidates]
     scores = [(key, 1 - at / (len(keys) + 1)) for at, key in enumerate(keys)]
@@ -134,7 +176,7 @@ def score_candidates(
 ) -> Ranking:
     """Fuse and adjust the candidates' scores; no queries."""
     if question.is_time_alone and gathered.dated.all:
-        return list_in_order(gathered)
+        return _list_in_order(gathered)
     if not tuning.date_boost:
         gathered = gathered.without_dates()
     elif 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
@@ -167,3 +209,208 @@ def score_candidates(
         gathered.group_key,
         related.requested_relations,
     )
+
+
+_TABLE: Final = read_sections("descriptions")
+_PEOPLE, _AFTER = ("|".join(sorted(parse_words(_TABLE[name]))) for name in ("people", "followed by"))
+_DESCRIBES: Final = re.compile(
+    rf"\b(?:the|our|your) (?:[\w-]+ ){{0,2}}?(?:{_PEOPLE})(?: \w+){{0,2}}? (?:{_AFTER})\b"
+    rf"|\bwhoever\b|['’]s (?:{_PEOPLE})\b",
+    re.I,
+)
+# A capital within a sentence, or at its beginning before another one.
+_NAME: Final = re.compile(
+    r"(?<![.!?:\n] )(?<!^)\b[A-Z][a-z]+(?:-[A-Z][a-z]+)?\b|\b[A-Z][a-z]+(?= [A-Z][a-z])"
+)
+_DAYS: Final = frozenset(f"{day}{plural}" for day in WEEKDAYS for plural in ("", "s"))
+
+
+def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
+    """The ranked candidates of a question, with the weights in use and the second hop."""
+    gathered = gather(question, visibility, mode=mode, trace=trace)
+    missed: list[int] = []
+    if mode == "hybrid":
+        missed = _find_crowded_out(gathered, question, visibility, limit=CANDIDATES)
+    if missed:
+        gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
+    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    ranking = _follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
+    return _put_verified_first(ranking, question, trace)
+
+
+def _follow_name(
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    *,
+    mode: str,
+    trace: Trace,
+    also: Sequence[int] = (),
+) -> Ranking:
+    """The ranking with the memories of a name that its first memory brings, if the question describes somebody.
+
+    They are scored like every candidate and lifted by HOP_BOOST, but not above the first. Three more statements and a second
+    search for such a question, nothing for others.
+    """
+    if mode != "hybrid" or not ranking.scores or not describes_somebody(question.text):
+        return ranking
+    match = match_for(" ".join(_find_new_names(ranking, question, visibility)))
+    if match is None:
+        return ranking
+    named = [hit.key for hit in search_index().keyword(match, visibility, limit=HOP_CANDIDATES)]
+    gathered = gather(question, visibility, mode=mode, trace=Trace(), also=[*named, *also])
+    widened = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    first, best = ranking.scores[0]
+    wanted = {*named} - {first}
+    scores = {
+        key: max(score, min(score + HOP_BOOST, best - HOP_TO_FIRST)) if key in wanted else score
+        for key, score in widened.scores
+    }
+    trace.add("second hop", names=list(match.terms), found=len(wanted))
+    in_order = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return replace(widened, scores=in_order, requested=widened.requested | wanted)
+
+
+def describes_somebody(question: str) -> bool:
+    """Whether a question says what somebody does instead of who it is."""
+    return _DESCRIBES.search(question) is not None
+
+
+def _find_new_names(ranking: Ranking, question: Question, visibility: Visibility) -> list[str]:
+    """Names in the first memory that the question does not have; none of a text that the group has withdrawn."""
+    key = ranking.scores[0][0]
+    rows = read_memories([key])
+    if key not in rows or find_left_out(rows.values(), visibility):
+        return []
+    text = rows[key].content[:READ_CHARS]
+    known = {*words(question.text), *MONTH_NUMBER, *STOP_WORDS, *_DAYS}
+    found = dict.fromkeys([*_NAME.findall(text), *identifiers_in(text)])
+    return [name for name in found if not known.issuperset(words(name))][:HOP_NAMES]
+
+
+_ASKING = parse_words(read_sections("question_words")["before what is asked for"])
+
+
+def _find_crowded_out(
+    gathered: CandidateSet, question: Question, visibility: Visibility, *, limit: int
+) -> list[int]:
+    """Verified memories about the question that many other texts kept out of the candidates; none of a small store."""
+    if question.vector is None or len(gathered.rows) < limit or Trust.VERIFIED not in visibility.trusts:
+        return []
+    if not _has_verified(visibility):
+        return []
+    only = replace(visibility, trusts=frozenset({Trust.VERIFIED.value}))
+    hits = search_index().nearest(resolve_vector(question.vector), only, limit=CROWDED_OUT)
+    return [hit.key for hit in hits if hit.score >= ABOUT_COSINE and hit.key not in gathered.rows]
+
+
+def _has_verified(visibility: Visibility) -> bool:
+    """True if a person verified any memory of the groups, or a global one."""
+    return _verified_query(len(visibility.groups or ())).first(*(visibility.groups or ())) is not None
+
+
+@cache
+def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
+    def make(*groups: int) -> "QuerySet[Memory, tuple[int]]":
+        # The first condition only names the index `memory_kept`.
+        rows = Memory.objects.filter(
+            Q(pinned=True) | Q(trust=Trust.VERIFIED), trust=Trust.VERIFIED, state=State.LIVE
+        )
+        if groups:
+            rows = rows.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL))
+        return rows.order_by().values_list("key")[:1]
+
+    return CompiledQuery(make, count)
+
+
+def _put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
+    """The ranking with each verified memory in the place of the first text that it stands before.
+
+    By who stands behind a text, not by its claims: importance, confidence and tags are claims of a text's author. A verified
+    memory that nearly says the same, contradicts the text or answers the question as well without those claims takes the
+    text's place; a text about the same subject that answers another question keeps it. It takes that text's score too. Two queries if a verified memory is a candidate and not the first, else none.
+    """
+    keys = [key for key, _ in ranking.scores]
+    verified = [key for key in keys if key in ranking.rows and ranking.rows[key].trust == Trust.VERIFIED]
+    last = max(map(keys.index, verified), default=0)
+    others = [key for key in keys[:last] if key not in verified and key in ranking.rows]
+    if not others:
+        return ranking
+    pairs = Pairs(ranking, question, verified, others)
+    order = list(ranking.scores)
+    for key in verified:
+        at = next(i for i, (other, _) in enumerate(order) if other == key)
+        place = next((i for i in range(at) if pairs.stands_before(key, order[i][0])), at)
+        if place < at:
+            order.insert(place, (key, order[place][1]))
+            del order[at + 1]
+    if order == ranking.scores:
+        return ranking
+    trace.add("verified first", order=[key for key, _ in order[:JUDGED_CANDIDATES]])
+    return replace(ranking, scores=order)
+
+
+class Pairs:
+    """Verified candidates and the others before them: how near they are, which are linked, and their scores without claims."""
+
+    def __init__(
+        self, ranking: Ranking, question: Question, verified: Sequence[int], others: Sequence[int]
+    ) -> None:
+        self.about = {key: ranking.candidates[key].vector for key in (*verified, *others)}
+        # A text that quotes the question is nearer to it and answers it no better.
+        said = {key: {*words(ranking.rows[key].content)} for key in (*verified, *others)}
+        self.about |= {key: 0.0 for key in others if said[key].issuperset(words(question.text))}
+        named = {root(word) for word in question.subject_words - _ASKING if len(word) >= NAMING_CHARS}
+        self._named = {key: named.intersection(map(root, own)) for key, own in said.items()}
+        self.fair = {
+            key: ranking.score_by_key[key] - claimed_adjustment(ranking.rows[key], question)
+            for key in (*verified, *others)
+        }
+        self.others = frozenset(others)
+        self._vectors = vectors_of([*verified, *others])
+        self._linked = _linked_pairs(verified, others)
+
+    def stands_before(self, key: int, other: int) -> bool:
+        """Whether a verified memory stands before another candidate that scores higher."""
+        if other not in self.others:
+            return False
+        if self.fair[key] >= self.fair[other]:
+            return True
+        if self.about[key] < ABOUT_COSINE:
+            return False
+        cosine = self.cosine(key, other)
+        if (key, other) in self._linked or cosine >= RESTATED_COSINE:
+            return True
+        if self.answers_another(key, other):
+            return False
+        if cosine >= SAME_MATTER_COSINE:
+            return True
+        return cosine >= SIMILAR_COSINE and self.about[key] >= self.about[other] - NEARER_BY
+
+    def answers_another(self, key: int, other: int) -> bool:
+        """Whether the other is nearer to the question and has a word of it that the verified memory lacks: "floor", "rolled"."""
+        return self.about[other] > self.about[key] and not self._named[other] <= self._named[key]
+
+    def cosine(self, key: int, other: int) -> float:
+        """The cosine of the nearest pieces of two memories; 0 while a vector is owed."""
+        one, two = self._vectors.get(key), self._vectors.get(other)
+        return float((one @ two.T).max()) if one is not None and two is not None else 0.0
+
+
+def vectors_of(keys: Sequence[int]) -> Mapping[int, np.ndarray]:
+    """The vectors of the memories' pieces, float32[n, 384], by the memories' keys."""
+    found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
+    for piece in read_pieces(keys, indexed_model()):
+        found[piece.memory_id].append(as_vector(piece.embedding))
+    return {key: np.vstack(rows) for key, rows in found.items()}
+
+
+def _linked_pairs(verified: Collection[int], others: Collection[int]) -> set[tuple[int, int]]:
+    """The pairs of a verified memory and another that an open conflict or possible duplicate links, by their keys."""
+    keys = dict(Memory.objects.filter(key__in=[*verified, *others]).values_list("key", "root"))
+    heads = {root or key: key for key, root in keys.items()}
+    rows = Link.objects.filter(
+        source__in=heads, target__in=heads, status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS
+    )
+    ends = [(heads[source], heads[target]) for source, target in rows.values_list("source", "target")]
+    return {*ends, *((two, one) for one, two in ends)}

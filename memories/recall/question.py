@@ -12,11 +12,12 @@ from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
-from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
+from memories.recall.dates import asks_when, read_times
+from memories.recall.dates.spans import NamedTime
+from memories.recall.dates.written import MONTH_NUMBER
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
-from memories.search.identifiers import identifiers_in
-from memories.search.query_terms import STOP_WORDS, Match, content_words, match_for
+from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
 from memories.store.pieces import encoder_for_index
 from memories.types import Type
 
@@ -64,7 +65,7 @@ _STATE = re.compile(
     r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
     re.I,
 )
-LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
+_LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -175,7 +176,7 @@ def readable_share(text: str) -> float:
     if text.isascii():
         return 1.0
     letters = [letter for letter in text if letter.isalpha()]
-    return sum(letter < LATIN_END for letter in letters) / len(letters) if letters else 1.0
+    return sum(letter < _LATIN_END for letter in letters) / len(letters) if letters else 1.0
 
 
 def is_english(text: str) -> bool:

@@ -14,14 +14,21 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
-from memories.entities.asked_predicates import matches_predicate, predicate_forms
-from memories.entities.lines import RelationEnds, RelationLine, collect_ends, fence_relations, read_lines
+from memories.entities.lines import (
+    RelationEnds,
+    RelationLine,
+    collect_ends,
+    fence_relations,
+    matches_predicate,
+    predicate_forms,
+    read_lines,
+)
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced
 from memories.models import Memory
 from memories.queries.by_key import read_rows
 from memories.queries.quoting import escape
-from memories.queries.visibility import is_visible
+from memories.queries.visibility import may_hold, place_rule, sees
 from memories.recall.budget import count_tokens
 from memories.recall.question import Question
 from memories.recall.weights import (
@@ -35,6 +42,7 @@ from memories.recall.weights import (
 )
 from memories.search.query_terms import STOP_WORDS
 from memories.store.withdrawn.left_out import find_left_out
+from memories.types import Scope
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
 
@@ -63,7 +71,7 @@ class NameSpan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RelationReason:
+class _RelationReason:
     """Why a memory is related: the entity that the question names, and the predicate; empty for the entity itself.
 
     `is_requested`: the question has the predicate's words, or names both ends.
@@ -88,7 +96,7 @@ class RelatedMemories:
     """
 
     entities: tuple[str, ...] = ()
-    reasons: Mapping[int, RelationReason] = field(default_factory=dict)
+    reasons: Mapping[int, _RelationReason] = field(default_factory=dict)
     requested_relations: Mapping[int, RelationEnds] = field(default_factory=dict)
 
     def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
@@ -117,24 +125,24 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     An entity or end outside the groups of the Visibility leads nowhere. The request's filters (types, tags, dates) bind
     the results, not the way there: the search checks the keys against them like all its hits.
     """
-    named = find_named_entities(question.text, visibility)
+    named = _find_named_entities(question.text, visibility)
     if not named:
         return NO_RELATIONS
     moments_alone = Narrowing(as_of=visibility.as_of, known_at=visibility.known_at)
     unfiltered = replace(visibility, **vars(moments_alone))
-    rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
+    rows = [*filter(sees(unfiltered), _read_related(sorted(named), visibility))]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
     question_forms = predicate_forms(question.text)
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
-        best_reasons(rows, entities, question_forms),
-        find_requested(
-            rows, entities, question_forms, is_name_alone=is_only_names(question.text, entities.values())
+        _best_reasons(rows, entities, question_forms),
+        _find_requested(
+            rows, entities, question_forms, is_name_alone=_is_only_names(question.text, entities.values())
         ),
     )
 
 
-def is_only_names(text: str, names: Iterable[str]) -> bool:
+def _is_only_names(text: str, names: Iterable[str]) -> bool:
     """Whether a question is these names alone, but for punctuation and words such as "what is"."""
     rest = fold(text)
     for name in sorted(map(fold, names), key=len, reverse=True):
@@ -142,7 +150,7 @@ def is_only_names(text: str, names: Iterable[str]) -> bool:
     return all(word in _AROUND_NAMES for word in re.findall(r"\w+", rest))
 
 
-def find_requested(
+def _find_requested(
     rows: Sequence[Any], entities: Collection[int], question_forms: Collection[str], *, is_name_alone: bool
 ) -> dict[int, RelationEnds]:
     """The relations that a question asks for: it has the predicate's words, names both ends, or is a name and no more."""
@@ -159,15 +167,13 @@ def find_requested(
     return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
 
 
-def find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
+def _find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
     """The entities that a text names, their names by root key; of overlapping names the longest counts."""
-    spans = find_name_spans(text)
+    spans, place = find_name_spans(text), place_rule(visibility)
     rows = [
         row
         for row in read_rows(_aliases_query, list({span.fold: None for span in spans})[:MAX_NAMES])
-        if visibility.groups is None
-        or row[3] in visibility.groups
-        or (visibility.include_global and row[4] == "global")
+        if may_hold(place, {"group_id": row[3], "is_global": row[4] == Scope.GLOBAL})
     ]
     known = {row[0] for row in rows}
     found = [span for span in spans if span.fold in known]
@@ -187,7 +193,7 @@ def _aliases_query(count: int) -> CompiledQuery[tuple[Any, ...]]:
 def find_name_spans(text: str) -> list[NameSpan]:
     """Possible names in a text: its words, pairs and triples, without those of stop words alone."""
     folded = fold(text)
-    bare = [bare_span(match[0], match.start()) for match in _WORD.finditer(folded)]
+    bare = [_bare_span(match[0], match.start()) for match in _WORD.finditer(folded)]
     bare = [span for span in bare if span.fold][:MAX_NAMES]
     whole = (NameSpan(match[0], match.start(), match.end()) for match in _WORD.finditer(folded))
     found = [*dict.fromkeys([*bare, *whole])]
@@ -195,10 +201,10 @@ def find_name_spans(text: str) -> list[NameSpan]:
         for first, last in zip(bare, bare[count - 1 :], strict=False):
             found.append(NameSpan(folded[first.start : last.end], first.start, last.end))
     distinctive = [span for span in found if not STOP_WORDS.issuperset(span.fold.split())]
-    return distinctive if folded.isascii() else [*distinctive, *unspaced_spans(bare)]
+    return distinctive if folded.isascii() else [*distinctive, *_unspaced_spans(bare)]
 
 
-def bare_span(word: str, start: int) -> NameSpan:
+def _bare_span(word: str, start: int) -> NameSpan:
     """A word without punctuation around it and without a possessive; folding made all apostrophes one."""
     left = word.lstrip(_BEFORE)
     bare = left.rstrip(_AFTER).removesuffix("'s")
@@ -206,7 +212,7 @@ def bare_span(word: str, start: int) -> NameSpan:
     return NameSpan(bare, start, start + len(bare))
 
 
-def unspaced_spans(spans: Iterable[NameSpan]) -> Iterator[NameSpan]:
+def _unspaced_spans(spans: Iterable[NameSpan]) -> Iterator[NameSpan]:
     """Every run of two to six letters in scripts without spaces."""
     for word, start, _ in spans:
         if not word.isascii() and is_unspaced(word):
@@ -215,7 +221,7 @@ def unspaced_spans(spans: Iterable[NameSpan]) -> Iterator[NameSpan]:
                     yield NameSpan(word[at : at + count], start + at, start + at + count)
 
 
-def read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
+def _read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
     """Memories related to the roots, with `relation`, `role`, `predicate` and `of_root`, the root of their chain."""
     to_column = connection.ops.adapt_datetimefield_value
     values: dict[str, Any] = {
@@ -239,36 +245,36 @@ def read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
     return Memory.objects.raw(sql, values)
 
 
-def best_reasons(
+def _best_reasons(
     rows: Sequence[Any], entities: Mapping[int, str], question_forms: Collection[str]
-) -> dict[int, RelationReason]:
-    """Each memory's best reason by key, from the visible rows of read_related()."""
+) -> dict[int, _RelationReason]:
+    """Each memory's best reason by key, from the visible rows of _read_related()."""
     ends: defaultdict[int | None, set[int]] = defaultdict(set)
     for row in rows:
         if row.role in ("subject", "object"):
             ends[row.relation].add(row.of_root)
-    reasons: dict[int, RelationReason] = {}
+    reasons: dict[int, _RelationReason] = {}
     for row in rows:
-        reason = reason_for(row, ends[row.relation], entities, question_forms)
+        reason = _reason_for(row, ends[row.relation], entities, question_forms)
         if reason and (row.key not in reasons or reason.priority > reasons[row.key].priority):
             reasons[row.key] = reason
     return reasons
 
 
-def reason_for(
+def _reason_for(
     row: Any, ends: Collection[int], entities: Mapping[int, str], question_forms: Collection[str]
-) -> RelationReason | None:
+) -> _RelationReason | None:
     """Why a row is related; None if both ends are not visible, no named entity is an end, or it has the name itself."""
     if row.of_root in entities:
         name = entities[row.of_root]
         if fold(name) in fold(row.content):  # the search finds it by its name
             return None
-        return RelationReason(name, "", is_requested=False, memory=row.id)
+        return _RelationReason(name, "", is_requested=False, memory=row.id)
     named_ends = sorted(end for end in ends if end in entities)
     if len(ends) < 2 or not named_ends:
         return None
     is_requested = len(named_ends) == 2 or matches_predicate(row.predicate, question_forms)
-    return RelationReason(entities[named_ends[0]], row.predicate, is_requested, row.id)
+    return _RelationReason(entities[named_ends[0]], row.predicate, is_requested, row.id)
 
 
 def requested_lines(

@@ -13,7 +13,7 @@ from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
 from access.models import ApiToken, AuditEntry
 from access.visibility import Narrowing
-from memories.browse.feedback import FeedbackCounts, feedback_on
+from memories.browse.inspection import FeedbackCounts, feedback_on
 from memories.entities.statements import visible_keys
 from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.lifecycle.propose import proposal_kinds

@@ -12,7 +12,7 @@ from access.answers import Answer, ShownAs
 from access.groups import entered_groups, find_group
 from access.limits.quota import use_of
 from access.models import Group
-from memories.browse.feedback import feedback_in
+from memories.browse.inspection import feedback_in
 from memories.embedding import model_status
 from memories.models import Link, LinkKind, LinkStatus, Memory, MemoryFinding, Piece, RecallLog
 from memories.queries.labels import is_doubted

@@ -6,9 +6,12 @@ text or in its context, and orders all matches. The second also counts how often
 be returned. Nothing in either depends on a row of a group outside the Visibility.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -17,19 +20,61 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.language.word_forms import count_root, root
-from memories.search.base import Hit, RankingFields
+from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, resolve_vector
 from memories.search.query_terms import Match
-from memories.search.rows import groups_sql
+from memories.search.rows import RowReader, groups_sql, read_visible
 from memories.search.schema import words_sql
-from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from storage.compiled_queries import fetch
+
+POSTING_BUDGET = 25_000  # matches to rank: about 10 ms
+MAX_AGE_S = 600.0  # older counts are read again
+MAX_COUNTS = 20_000
+_CountAll = Callable[[Sequence[str]], Sequence[int]]
+
+
+class TermCounts:
+    """Counts by place and word; the oldest are dropped. Safe to share between threads.
+
+    A place is a database and the groups in which it was counted, so that no caller gets counts of other groups.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: OrderedDict[tuple[Hashable, str], tuple[int, float]] = OrderedDict()
+
+    def of(self, place: Hashable, terms: Sequence[str], count: _CountAll) -> dict[str, int]:
+        """Number of texts with each word in a place; `count` reads those that are not cached from the index."""
+        now = time.monotonic()
+        cached = {term: self._counts.get((place, term)) for term in terms}
+        missing = [term for term, entry in cached.items() if entry is None or now - entry[1] > MAX_AGE_S]
+        fresh = dict(zip(missing, count(missing), strict=True)) if missing else {}
+        with self._lock:
+            for term, number in fresh.items():
+                self._counts[place, term] = number, now
+                self._counts.move_to_end((place, term))
+            while len(self._counts) > MAX_COUNTS:
+                self._counts.popitem(last=False)
+        return {term: entry[0] for term, entry in cached.items() if entry is not None} | fresh
+
+
+def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POSTING_BUDGET) -> Match:
+    """The rarest terms that together match at most `budget` texts, in query order; at least one."""
+    chosen: set[str] = set()
+    total = 0
+    for term in sorted(match.terms, key=counts.__getitem__):
+        total += counts[term]
+        if chosen and total > budget:
+            break
+        chosen.add(term)
+    return Match(tuple(term for term in match.terms if term in chosen))
+
 
 # Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/recall.md, "Words").
 # A word that more than nine tenths of the texts have counts less, down to a hundredth: it says nothing about any of them.
 FADING_SHARE, LEAST_FADED = 0.1, 0.01
-SATURATION = 0.9  # BM25's k1: how fast more of the same word stops to count
-LENGTH_SHARE = 0.75  # BM25's b: how much a text's length counts
-CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread), against one in the text
+_SATURATION = 0.9  # BM25's k1: how fast more of the same word stops to count
+_LENGTH_SHARE = 0.75  # BM25's b: how much a text's length counts
+_CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread), against one in the text
 SLACK = 1.25  # matches whose words are counted, per match wanted
 GROWTH = 4  # factor for the next attempt if too few matches were visible
 
@@ -62,7 +107,7 @@ class VisibleTexts(NamedTuple):
     share: float
 
 
-COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
+_COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
 
 
 class Postings(NamedTuple):
@@ -117,8 +162,8 @@ class KeywordMatches:
         row_of, term_of = row_of[matching], self.term_of[matching]
         frequency, words = self.postings.frequency[matching], self.postings.words[matching]
         whole, roots = [rows[key].content for key in keys.tolist()], [*map(root, self.terms)]
-        texts = [text[:COUNTED_CHARS].lower() for text in whole]
-        longer = [max(1.0, len(text) / COUNTED_CHARS) for text in whole]
+        texts = [text[:_COUNTED_CHARS].lower() for text in whole]
+        longer = [max(1.0, len(text) / _COUNTED_CHARS) for text in whole]
         places = zip(row_of.tolist(), term_of.tolist(), strict=True)
         repeats = np.array(
             [longer[row] * count_root(texts[row], roots[term]) - 1 for row, term in places], dtype=np.float64
@@ -134,13 +179,15 @@ class KeywordMatches:
         own = np.bincount(self.term_of, weights=self.postings.frequency >= 1, minlength=len(self.terms))
         share = np.where(own, own, self.counts) / self.texts.texts
         rarity = (np.log1p(1 / share) * np.clip((1 - share) / FADING_SHARE, LEAST_FADED, 1))[term_of]
-        saturated = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * words / self.texts.mean_words)
-        scores: Numbers = rarity * frequency * (SATURATION + 1) / (frequency + saturated)
+        saturated = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * words / self.texts.mean_words)
+        scores: Numbers = rarity * frequency * (_SATURATION + 1) / (frequency + saturated)
         return scores
 
 
 NO_KEYS, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0)
-NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0))
+_NO_MATCHES = KeywordMatches(
+    (), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0)
+)
 
 
 class PostingReader(Protocol):
@@ -159,15 +206,15 @@ class PostingReader(Protocol):
 
 def find_matches(match: Match, visibility: Visibility, reader: PostingReader) -> KeywordMatches:
     """The matches of a query in the visible groups; in a large store without its most common words."""
-    texts = count_texts(visibility, with_share=reader.needs_share)
+    texts = _count_texts(visibility, with_share=reader.needs_share)
     if not texts.texts:
-        return NO_MATCHES
+        return _NO_MATCHES
     if texts.texts > POSTING_BUDGET:
-        match = drop_common_terms(match, visibility, texts, reader)
+        match = _drop_common_terms(match, visibility, texts, reader)
     read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
     found = {term: postings for term, postings in read if len(postings.keys)}
     if not found:
-        return NO_MATCHES
+        return _NO_MATCHES
     counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
     together = Postings(*map(np.concatenate, zip(*found.values(), strict=True)))
     return KeywordMatches(tuple(found), counts, together, texts)
@@ -185,7 +232,7 @@ def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list
     return [Hit(key, score) for key, score in best[:limit]]
 
 
-def count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
+def _count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
     """The number of visible texts, their mean length and, if requested, their share."""
     groups, params = groups_sql(visibility, "s")
     if with_share:
@@ -210,12 +257,12 @@ def join_columns(text: tuple[Keys, Numbers], context: tuple[Keys, Numbers]) -> P
     if not len(context[0]):
         return Postings(text[0], np.ones(len(text[0])), text[1])
     keys, first, at = np.unique(np.concatenate([text[0], context[0]]), return_index=True, return_inverse=True)
-    weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), CONTEXT_WEIGHT)])
+    weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), _CONTEXT_WEIGHT)])
     frequency = np.asarray(np.bincount(at, weights=weights, minlength=len(keys)), dtype=np.float64)
     return Postings(keys, frequency, np.concatenate([text[1], context[1]])[first])
 
 
-def drop_common_terms(
+def _drop_common_terms(
     match: Match, visibility: Visibility, texts: VisibleTexts, reader: PostingReader
 ) -> Match:
     """The match without the words that are most common in the visible groups, if it matches more than the budget."""
@@ -230,3 +277,62 @@ def find_count_errors() -> list[str]:
     [(sums,)] = fetch(_SUMMED, [])
     found = [f"{rows} memories are counted wrongly for the keyword search"] if rows else []
     return [*found, f"{sums} groups have wrong sums for the keyword search"] if sums else found
+
+
+def find_separately(
+    match: Match | None,
+    vector: AnyVector | None,
+    visibility: Visibility,
+    *,
+    postings: PostingReader,
+    nearest: Callable[[Vector, RowReader, Collection[int]], list[Hit]],
+    cosines: Callable[[Collection[int], Vector], dict[int, float]],
+    limit: int,
+    also: Collection[int] = (),
+) -> HybridHits:
+    """The best `limit` memories of each search that has a query, with their true scores in the other search.
+
+    `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
+    the keys, so that it can read the scores along.
+    """
+    visible = RowReader(partial(read_visible, visibility=visibility))
+    # While another core computes the vector.
+    matches = find_matches(match, visibility, postings) if match is not None else _NO_MATCHES
+    words = best_words(matches, visible, limit=limit)
+    query = resolve_vector(vector) if vector is not None else None
+    near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []
+    rows = visible({*(hit.key for hit in (*words, *near)), *also})
+    return combine_hits(
+        words,
+        near,
+        rows,
+        also=also,
+        matches=matches,
+        cosines=lambda keys: cosines(keys, query) if query is not None else {},
+    )
+
+
+def find_by_words(match: Match, visibility: Visibility, *, postings: PostingReader, limit: int) -> list[Hit]:
+    """The best `limit` memories by BM25, best first."""
+    visible = RowReader(partial(read_visible, visibility=visibility))
+    return best_words(find_matches(match, visibility, postings), visible, limit=limit)
+
+
+def combine_hits(
+    words: list[Hit],
+    nearest: list[Hit],
+    rows: Mapping[int, RankingFields],
+    *,
+    also: Collection[int],
+    matches: KeywordMatches,
+    cosines: Callable[[Collection[int]], dict[int, float]],
+) -> HybridHits:
+    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
+
+    `rows` are the visible ones; `cosines` scores memories by vector.
+    """
+    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
+    extra = {*also}.intersection(rows) - by_vector - by_words
+    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
+    wanted = (by_words - by_vector) | extra
+    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)

@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from access.additions import additions
 from memories.types import VISIBLE_TRUSTS, State, Type
 
-SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
+_SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 # In the folder of a database's vendor, or beside the folders where all databases run the same; some have not all.
 FILES = (
     "extensions.sql", "letters.sql", "words.sql", "rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql",
@@ -52,10 +52,10 @@ class OtherSchema:
     def apply(self, connection: BaseDatabaseWrapper) -> None:
         """Create what is missing, if the table exists. Idempotent; in the caller's transaction."""
         if self.table in connection.introspection.table_names():
-            run_files(connection, self.files, self.folder)
+            _run_files(connection, self.files, self.folder)
 
 
-class SchemaPart(Protocol):
+class _SchemaPart(Protocol):
     """Objects of a database that the store has besides the search's own."""
 
     def statements(self, vendor: str) -> tuple[SqlStatement, ...]:
@@ -67,14 +67,14 @@ class SchemaPart(Protocol):
 
 @lru_cache
 def statements(
-    vendor: str, files: tuple[str, ...] = FILES, folder: Path = SQL_DIR
+    vendor: str, files: tuple[str, ...] = FILES, folder: Path = _SQL_DIR
 ) -> tuple[SqlStatement, ...]:
     """Statements for a database vendor, in order; none for a vendor without files."""
     found: list[SqlStatement] = []
     for file in files:
         path = next(filter(Path.exists, (folder / vendor / file, folder / file)), None)
         if path is not None:
-            text = path.read_text(encoding="utf-8").replace("{standing}", standing_sql())
+            text = path.read_text(encoding="utf-8").replace("{standing}", _standing_sql())
             text = _WORDS_OF.sub(lambda row: words_sql(row[1], vendor=vendor), text)
             parts = re.split(r"^-- name: (\w+)$", text, flags=re.M)[1:]
             found += [
@@ -83,7 +83,7 @@ def statements(
     return tuple(found)
 
 
-def standing_sql() -> str:
+def _standing_sql() -> str:
     """The vector index's `standing` of a row, generated from the table of states and trusts.
 
     3: superseded, and recalled until the end of its valid time; 2: recalled; 1: live but hidden; -1: retracted, since a
@@ -115,23 +115,23 @@ def words_sql(row: str, *, vendor: str) -> str:
 
 def fill_search_rows(connection: BaseDatabaseWrapper) -> None:
     """Write the search's rows and sums anew from the memories; in the caller's transaction."""
-    run_files(connection, FILL_SEARCH_ROWS)
+    _run_files(connection, FILL_SEARCH_ROWS)
 
 
 def fill_group_use(connection: BaseDatabaseWrapper) -> None:
     """Count what each group holds from the memories; in the caller's transaction."""
-    run_files(connection, FILL_GROUP_USE)
+    _run_files(connection, FILL_GROUP_USE)
 
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
     """Create missing virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
-    run_files(connection, FILES)
+    _run_files(connection, FILES)
 
 
 def renew_triggers(connection: BaseDatabaseWrapper) -> None:
     """Make every trigger and view anew, whatever the database had under their names; in the caller's transaction."""
     with connection.cursor() as cursor:
-        for statement in reversed(all_statements(connection.vendor)):
+        for statement in reversed(_all_statements(connection.vendor)):
             if made := _CODE.search(statement.sql):
                 cursor.execute(f"DROP {made[1]} IF EXISTS {made[2]}")
     apply_index_schema(connection)
@@ -141,7 +141,7 @@ def renew_triggers(connection: BaseDatabaseWrapper) -> None:
 
 def begin_purge(connection: BaseDatabaseWrapper) -> None:
     """Overwrite in the file what this connection deletes from now on."""
-    run_files(connection, BEFORE_PURGE)
+    _run_files(connection, BEFORE_PURGE)
 
 
 def end_purge(connection: BaseDatabaseWrapper) -> bool:
@@ -157,8 +157,7 @@ def end_purge(connection: BaseDatabaseWrapper) -> bool:
     return is_done
 
 
-def run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...], folder: Path = SQL_DIR) -> None:
-    """Execute the statements of the files for the connection's vendor."""
+def _run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...], folder: Path = _SQL_DIR) -> None:
     with connection.cursor() as cursor:
         for statement in statements(connection.vendor, files, folder):
             cursor.execute(statement.sql)
@@ -189,10 +188,10 @@ def created_names(vendor: str) -> list[str]:
 
 def own_names(vendor: str) -> frozenset[str]:
     """The names of all search objects that Loci creates, for all packages."""
-    return frozenset(match.group(1) for s in all_statements(vendor) if (match := _CREATES.search(s.sql)))
+    return frozenset(match.group(1) for s in _all_statements(vendor) if (match := _CREATES.search(s.sql)))
 
 
-def all_statements(vendor: str) -> list[SqlStatement]:
+def _all_statements(vendor: str) -> list[SqlStatement]:
     """Our statements and those of other packages."""
     others = [statement for other in _other_schemas() for statement in other.statements(vendor)]
     return [*statements(vendor), *others]

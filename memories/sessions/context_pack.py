@@ -17,8 +17,7 @@ from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
 from memories.entities.lines import fence_relations
-from memories.language.cleaning import clean_line
-from memories.language.plurals import format_count, format_memory_count
+from memories.language.cleaning import clean_line, format_count, format_memory_count
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of, read_doubts

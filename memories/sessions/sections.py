@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memories.embedding import Encoder
-from memories.language.plurals import format_memory_count
+from memories.language.cleaning import format_memory_count
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.conflicts import OpenConflict

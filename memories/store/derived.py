@@ -16,8 +16,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
-from memories.language.cleaning import fold
-from memories.language.plurals import format_memory_count
+from memories.language.cleaning import fold, format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot

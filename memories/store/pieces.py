@@ -28,7 +28,7 @@ from memories.embedding.long_texts import (
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import read_rows
 from memories.types import Type
-from storage.bulk.insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
+from storage.bulk import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.call_state import CallState
 from storage.compiled_queries import CompiledQuery
 

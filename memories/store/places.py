@@ -1,6 +1,7 @@
 """Places: everything that holds a copy of a memory's text. A purge's preview, its erasing and its certificate ask each one."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -14,7 +15,7 @@ from access.actor import Actor
 from access.additions import additions
 from access.models import Group
 from memories.language.cleaning import first_words
-from memories.language.dress.quotes import Quotes
+from memories.language.dress.markup import Quotes
 from memories.store.search_columns import NEIGHBOUR_WORDS
 
 CHUNK_BYTES = 1024**2  # of a file, searched at once
@@ -65,7 +66,8 @@ class TextPlace:
 
     `fate`: what a purge does with rows that quote a text; if `is_own`, only in the memories' groups. `group` and `names` are
     the lookups of a row's group (its id) and of its public names. `own`: the rows
-    that are deleted with the memories, whatever they say. `erases` does what no column says, and counts it.
+    that are deleted with the memories, whatever they say. `erases` does what no column says, and counts it. `mentions` lists
+    the rows that the actor may read and whose folded text matches a pattern, as a search for a person does.
     """
 
     name: str
@@ -79,6 +81,7 @@ class TextPlace:
     looks_for: Callable[[PurgedTexts], Quotes] = attrgetter("quotes")
     own: Callable[[PurgedTexts], Q] | None = None
     erases: Callable[[PurgedTexts], int] | None = None
+    mentions: Callable[[Actor, re.Pattern[str]], list[str]] | None = None
 
     def rows(self, doomed: PurgedTexts, *groups: int) -> QuerySet[Any]:
         """The rows, of these groups alone if any are named."""
@@ -210,6 +213,12 @@ def find_copies(actor: Actor, doomed: PurgedTexts, *, is_preview: bool = False) 
         for place in places_of(doomed)
         for line in place.describe(actor, doomed)
     )
+
+
+def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> tuple[str, ...]:
+    """A line for each row of another place than memories that the actor may read and that matches."""
+    finders = [place.mentions for place in PLACES.values() if place.mentions is not None]
+    return tuple(line for find in finders for line in find(actor, pattern))
 
 
 def places_of(doomed: PurgedTexts) -> list[TextPlace]:

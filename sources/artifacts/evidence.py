@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
+from django.utils import timezone
 
 from access.actor import READ, Actor
 from access.answers import Json
@@ -16,11 +17,13 @@ from memories.browse.serializers import EvidenceOut, RecalledOut
 from memories.language.cleaning import clean_text
 from memories.models.short_id import short_id
 from memories.queries.quoting import Marked, wrap
+from memories.queries.visibility import RECALLED
 from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_request, recall
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall.question import choose_encoder, understand
 from memories.sessions.outside_parts import OutsidePart
 from memories.store.pieces import available_encoder
+from memories.types import State
 from sources.artifacts.search import ChunkHit, find_chunks
 from sources.models import Chunk, ChunkProof
 
@@ -157,7 +160,8 @@ def _evidence_in(
     clean_text(query, field="query", max_chars=MAX_QUERY_CHARS)
     mode = mode or settings.LOCI.retrieval.mode
     encoder, degraded = choose_encoder(mode)
-    hits = find_chunks(understand(query, encoder=encoder), group.key, mode="keyword" if degraded else mode)
+    visibility = Visibility(frozenset({group.key}), False, frozenset({State.LIVE}), RECALLED, timezone.now())
+    hits = find_chunks(understand(query, encoder=encoder), visibility, mode="keyword" if degraded else mode)
     items, left_out, used = _choose_items(_read_items(hits[: 4 * most]), most, token_budget)
     return Evidence(tuple(items), left_out, used, degraded)
 

@@ -8,8 +8,10 @@ from typing import Final
 from django.db.models import Q, Value
 from django.db.models.functions import Length, StrIndex
 
+from access.actor import READ, Actor
 from access.models import Group
-from memories.language.dress.quotes import Quotes
+from memories.language.cleaning import fold
+from memories.language.dress.markup import Quotes
 from memories.models import Tombstone, TombstoneKind
 from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from memories.store.withdrawn.marks import find_all_withdrawn
@@ -18,7 +20,7 @@ from memories.types import Scope
 from sources.artifacts.chunking.blocks import SEPARATOR
 from sources.artifacts.guarding import GuardedFile
 from sources.artifacts.writing import count_chunks
-from sources.models import Artifact, Chunk
+from sources.models import Artifact, Chunk, ChunkState
 
 MAX_SENTENCES: Final = 8  # of a text, the longest ones: each is searched for in every chunk
 MIN_SENTENCE_CHARS: Final = 40  # shorter ones stand in other texts by chance
@@ -41,9 +43,23 @@ def _purge_chunks(doomed: PurgedTexts) -> int:
     return len(rows)
 
 
+def _find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
+    """The locators of chunks in readable groups whose folded text matches."""
+    rows = (
+        Chunk.objects.select_related("group")
+        .only("locator", "content", "state", "group__slug")
+        .order_by("key")
+    )
+    return [
+        f"file {row.group.slug}: {row.locator}{'' if row.state == ChunkState.LIVE else f' ({row.state})'}"
+        for row in rows.iterator(500)
+        if actor.may(READ, row.group_id) and pattern.search(fold(f"{row.locator} {row.content}"))
+    ]
+
+
 CHUNK_PLACES: Final = (
     TextPlace("chunks of files", "chunks of files contain it", Chunk, ("content",), DELETED, group="group__id", names=("id",),
-          erases=_purge_chunks),
+          erases=_purge_chunks, mentions=_find_mentions),
     TextPlace("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
           group="group__id", names=("id",)),
 )  # fmt: skip

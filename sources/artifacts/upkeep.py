@@ -1,6 +1,5 @@
 """Chunks in purges, searches for a person, guard scans and the daily cleanup; deleting files."""
 
-import re
 from collections import Counter
 from datetime import timedelta
 from typing import Final
@@ -18,7 +17,6 @@ from access.groups.guarding import find_all, policy_of
 from access.groups.locks import hold_groups
 from guard import Door, GuardTreatment
 from guard.policy import STRICTNESS
-from memories.language.cleaning import fold
 from memories.queries.versions import parse_id
 from memories.search.schema import begin_purge
 from sources.artifacts.guarding import for_files
@@ -28,20 +26,6 @@ from sources.models import Artifact, ArtifactState, Chunk, ChunkState
 
 RETIRED_KEPT: Final = timedelta(days=30)  # then the texts of retired chunks are deleted
 BATCH_ROWS: Final = 500
-
-
-def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> list[str]:
-    """The locators of chunks in readable groups whose folded text matches."""
-    rows = (
-        Chunk.objects.select_related("group")
-        .only("locator", "content", "state", "group__slug")
-        .order_by("key")
-    )
-    return [
-        f"file {row.group.slug}: {row.locator}{'' if row.state == ChunkState.LIVE else f' ({row.state})'}"
-        for row in rows.iterator(500)
-        if actor.may(READ, row.group_id) and pattern.search(fold(f"{row.locator} {row.content}"))
-    ]
 
 
 def delete_retired() -> int:

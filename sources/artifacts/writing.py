@@ -12,7 +12,7 @@ from django.utils import timezone
 from access.models import Group
 from memories.language.cleaning import content_hash
 from memories.language.word_forms import forms_of
-from memories.recall.candidates import word_count
+from memories.recall.scoring import word_count
 from sources.artifacts.guarding import GuardedChunk, GuardedFile
 from sources.artifacts.proofs import mark_stale
 from sources.models import SHA_DIGITS, Artifact, ArtifactState, Chunk, ChunkState, FileKind

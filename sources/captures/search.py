@@ -10,8 +10,7 @@ from access.actor import READ, Actor
 from access.answers import Answer, Day, ShownAs, Untrusted
 from access.errors import NotPermitted
 from access.visibility import Narrowing
-from memories.browse.excerpts import Excerpt, excerpt_of
-from memories.browse.suggest import MAX_LIMIT, suggest
+from memories.browse.suggest import MAX_LIMIT, Excerpt, excerpt_of, suggest
 from memories.language.cleaning import clean_line
 from memories.models import Memory, Thread
 from memories.search.query_terms import words

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from django.db import connection
 
 from access.errors import InvalidInput, NotFound
-from storage.sqlite.open_files import database_files
+from storage.sqlite.dialect import database_files
 
 READ_BYTES = 2**20  # per read
 FIRST_BYTES = 2**16

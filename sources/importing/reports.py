@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Protocol
 from access.groups.guarding import mask_words
 from guard import kind_of
 from memories.draft import Draft
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.store.withdrawn.tombstones import key_missing_text
 from sources.format import counts_text
 from sources.importing.lines import LineFault

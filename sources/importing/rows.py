@@ -16,7 +16,7 @@ from memories.models.text_lookup import NAME as TEXT_INDEX
 from memories.store.search_columns import context_of, filter_tokens
 from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
-from storage.bulk.insert import ManyInsert
+from storage.bulk import ManyInsert
 
 M = TypeVar("M", bound=Model)
 

@@ -17,7 +17,7 @@ from django.db.models import Count, Max
 from access.actor import ALL_SCOPES, Actor, Via
 from access.errors import LociError
 from access.models import Group
-from memories.language.plurals import format_memory_count
+from memories.language.cleaning import format_memory_count
 from memories.models import Memory, Thread
 from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by

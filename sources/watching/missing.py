@@ -7,7 +7,7 @@ from typing import Final
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory

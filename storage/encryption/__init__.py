@@ -19,8 +19,8 @@ KEY_BYTES: Final = 32
 KEY_TEXT: Final = re.compile(rf"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
 KEY_ID_BYTES: Final = 8
 VARIABLE: Final = "LOCI_DB_KEY"
-KEYRING_SERVICE: Final = "loci"
-MAKE_ONE: Final = "'loci store encrypt --make-key' makes one"
+_KEYRING_SERVICE: Final = "loci"
+_MAKE_ONE: Final = "'loci store encrypt --make-key' makes one"
 
 
 class KeyProblem(Exception):
@@ -65,14 +65,14 @@ def database_key() -> DatabaseKey | None:
 def _read(text: str, path: Path | None, home: Path) -> DatabaseKey:
     """The key from the variable, else from the file, else from the keyring."""
     if text:
-        return parse_key(text, f"the variable {VARIABLE}")
-    return key_from_file(path) if path is not None else key_from_keyring(home)
+        return _parse_key(text, f"the variable {VARIABLE}")
+    return key_from_file(path) if path is not None else _key_from_keyring(home)
 
 
-def parse_key(text: str, origin: str) -> DatabaseKey:
+def _parse_key(text: str, origin: str) -> DatabaseKey:
     """The key written as 64 hexadecimal digits; errors never repeat the text."""
     if not KEY_TEXT.fullmatch(text.strip()):
-        raise KeyProblem(f"The key in {origin} must have {2 * KEY_BYTES} hexadecimal digits; {MAKE_ONE}.")
+        raise KeyProblem(f"The key in {origin} must have {2 * KEY_BYTES} hexadecimal digits; {_MAKE_ONE}.")
     return DatabaseKey(bytes.fromhex(text.strip()), origin)
 
 
@@ -83,22 +83,22 @@ def key_from_file(path: Path, *, name: str = "storage.key_file") -> DatabaseKey:
         text = path.read_text(encoding="ascii")
     except OSError as error:
         raise KeyProblem(
-            f"The key in {origin} cannot be read: {error.strerror or error}; {MAKE_ONE} if there never was one."
+            f"The key in {origin} cannot be read: {error.strerror or error}; {_MAKE_ONE} if there never was one."
         ) from error
     except UnicodeDecodeError:
         text = ""
-    return parse_key(text, origin)
+    return _parse_key(text, origin)
 
 
-def key_from_keyring(home: Path) -> DatabaseKey:
+def _key_from_keyring(home: Path) -> DatabaseKey:
     """The key in the system's keyring, under the name of LOCI_HOME."""
     keyring = _keyring()
-    text = keyring.get_password(KEYRING_SERVICE, str(home))
+    text = keyring.get_password(_KEYRING_SERVICE, str(home))
     if not text:
         raise KeyProblem(
-            f"The keyring has no key named {KEYRING_SERVICE} for {home} (storage.key_in_keyring); {MAKE_ONE}."
+            f"The keyring has no key named {_KEYRING_SERVICE} for {home} (storage.key_in_keyring); {_MAKE_ONE}."
         )
-    return parse_key(text, "the keyring (storage.key_in_keyring)")
+    return _parse_key(text, "the keyring (storage.key_in_keyring)")
 
 
 def make_key() -> DatabaseKey:
@@ -115,9 +115,9 @@ def make_key() -> DatabaseKey:
         _write_key(path, text)
     else:
         keyring = _keyring()
-        if keyring.get_password(KEYRING_SERVICE, str(config.home)):
+        if keyring.get_password(_KEYRING_SERVICE, str(config.home)):
             raise KeyProblem("The keyring has a key already (storage.key_in_keyring); it was not replaced.")
-        keyring.set_password(KEYRING_SERVICE, str(config.home), text)
+        keyring.set_password(_KEYRING_SERVICE, str(config.home), text)
     _read.cache_clear()
     return _read("", path, config.home)
 

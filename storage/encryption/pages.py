@@ -4,16 +4,44 @@ The layout is SQLCipher's since version 4: pages of 4096 bytes, each with its IV
 bytes are a salt. The pages are not authenticated here: SQLCipher does that whenever it reads one.
 """
 
+import hmac
+from functools import cache
 from typing import IO, Final
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.ciphers.modes import CBC, ECB
+from django.conf import settings
 
 from storage.encryption import DatabaseKey
 
+BLOCK_BYTES: Final = 16
+
+
+def encrypt_block(purpose: str, block: bytes) -> bytes:
+    """The encrypted block, with a key of its own for each purpose."""
+    return _cipher(purpose).encryptor().update(block)
+
+
+def decrypt_block(purpose: str, block: bytes) -> bytes:
+    """What encrypt_block() encrypted; noise for anything else."""
+    return _cipher(purpose).decryptor().update(block)
+
+
+@cache
+def key_of(purpose: str) -> bytes:
+    """The server's key for a purpose, derived once per process: the secret key is read from its file each time."""
+    return hmac.digest(settings.SECRET_KEY.encode(), purpose.encode(), "sha256")
+
+
+@cache
+def _cipher(purpose: str) -> Cipher[ECB]:
+    """One block needs neither a mode nor a nonce."""
+    return Cipher(AES(key_of(purpose)), ECB())  # noqa: S305 - one block
+
+
 PLAIN_HEADER: Final = b"SQLite format 3\x00"
-LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 PAGE_BYTES, RESERVED_BYTES, SALT_BYTES, IV_BYTES = 4096, 80, 16, 16
 LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 
@@ -24,7 +52,7 @@ class PlainPages:
     def __init__(self, stream: IO[bytes], key: DatabaseKey) -> None:
         self._stream, self._aes = stream, AES(key.raw)
         self._head = stream.read(SALT_BYTES)
-        self._is_log = self._head.startswith(LOG_HEADERS)
+        self._is_log = self._head.startswith(_LOG_HEADERS)
         self._is_plain = self._head == PLAIN_HEADER
         if self._is_log:
             stream.read(LOG_HEADER_BYTES - SALT_BYTES)

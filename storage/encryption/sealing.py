@@ -22,7 +22,7 @@ MARK: Final = b"loci sealed 1\n"
 SALT_BYTES, TAG_BYTES = 16, 16
 CHUNK_BYTES: Final = 64 * 1024
 HEADER_BYTES: Final = len(MARK) + KEY_ID_BYTES + SALT_BYTES
-NONCE_NUMBER_BYTES: Final = 11
+_NONCE_NUMBER_BYTES: Final = 11
 PURPOSE: Final = b"loci sealed file"
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a private folder is made in it
 
@@ -36,8 +36,7 @@ def is_sealed(head: bytes) -> bool:
     return head.startswith(MARK)
 
 
-def is_sealed_file(path: Path) -> bool:
-    """True if the file is sealed."""
+def _is_sealed_file(path: Path) -> bool:
     with path.open("rb") as file:
         return is_sealed(file.read(len(MARK)))
 
@@ -72,10 +71,10 @@ def unseal(content: bytes, key: DatabaseKey | None) -> bytes:
     Raises:
         UnsealError: it takes another key, or the bytes are damaged.
     """
-    return b"".join(unsealed_chunks(io.BytesIO(content), key)) if is_sealed(content) else content
+    return b"".join(_unsealed_chunks(io.BytesIO(content), key)) if is_sealed(content) else content
 
 
-class Sealer:
+class _Sealer:
     """Seals one file in parts, as its content arrives."""
 
     def __init__(self, key: DatabaseKey) -> None:
@@ -101,13 +100,13 @@ class Sealer:
 
 def sealed_chunks(content: Iterable[bytes], key: DatabaseKey) -> Iterator[bytes]:
     """A sealed file with this content, in parts."""
-    sealer = Sealer(key)
+    sealer = _Sealer(key)
     yield sealer.header
     yield from map(sealer.update, content)
     yield sealer.finish()
 
 
-def unsealed_chunks(stream: IO[bytes], key: DatabaseKey | None) -> Iterator[bytes]:
+def _unsealed_chunks(stream: IO[bytes], key: DatabaseKey | None) -> Iterator[bytes]:
     """The content of a sealed file, in parts.
 
     Raises:
@@ -136,7 +135,7 @@ class SealedWriter(io.RawIOBase):
 
     def __init__(self, out: IO[bytes], key: DatabaseKey) -> None:
         super().__init__()
-        self._out, self._sealer = out, Sealer(key)
+        self._out, self._sealer = out, _Sealer(key)
         out.write(self._sealer.header)
 
     def writable(self) -> bool:
@@ -165,14 +164,14 @@ def readable(path: Path, key: DatabaseKey | None) -> Iterator[Path]:
     Raises:
         UnsealError: the file takes another key, or is damaged.
     """
-    if not path.is_file() or not is_sealed_file(path):
+    if not path.is_file() or not _is_sealed_file(path):
         yield path
         return
     place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2 * path.stat().st_size else None
     with tempfile.TemporaryDirectory(prefix="loci-", dir=place) as folder:
         copy = Path(folder) / path.name
         with path.open("rb") as sealed, copy.open("wb") as out:
-            out.writelines(unsealed_chunks(sealed, key))
+            out.writelines(_unsealed_chunks(sealed, key))
         yield copy
 
 
@@ -188,7 +187,7 @@ def replace_sealing(path: Path, old: DatabaseKey | None, new: DatabaseKey | None
         if (own and own.id) == (new and new.id):
             return False
         source.seek(0)
-        content = unsealed_chunks(source, own) if own else iter(lambda: source.read(CHUNK_BYTES), b"")
+        content = _unsealed_chunks(source, own) if own else iter(lambda: source.read(CHUNK_BYTES), b"")
         draft = path.with_name(f".{path.name}.part")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.writelines(sealed_chunks(content, new) if new else content)
@@ -199,4 +198,4 @@ def replace_sealing(path: Path, old: DatabaseKey | None, new: DatabaseKey | None
 
 
 def _nonce(number: int, *, is_last: bool) -> bytes:
-    return number.to_bytes(NONCE_NUMBER_BYTES) + bytes([is_last])
+    return number.to_bytes(_NONCE_NUMBER_BYTES) + bytes([is_last])

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import OperationalError, connection, transaction
 
-AHEAD = 2  # months made beside the current one
+_AHEAD = 2  # months made beside the current one
 WAIT = "2s"  # for others who use the table, before a month is left for the next time
 # What no month has: rows that came before anybody made theirs. They move when it is made.
 _REST = "{table}_rest"
@@ -35,12 +35,12 @@ def make_months(table: str, column: str, now: datetime) -> None:
         cursor.execute(f"SELECT MIN({column}) FROM {rest}")  # noqa: S608 - names alone
         [first] = cursor.fetchone()
         made = months_of(cursor, table)
-        for month in months_from(min(first or now, now), now):
+        for month in _months_from(min(first or now, now), now):
             if month not in made:
-                make_month(cursor, table, column, month)
+                _make_month(cursor, table, column, month)
 
 
-def make_month(cursor: Any, table: str, column: str, month: datetime) -> None:
+def _make_month(cursor: Any, table: str, column: str, month: datetime) -> None:
     """Make the partition of a month, with the rows of the rest that belong there."""
     name, rest, end = name_of(table, month), _REST.format(table=table), after(month)
     check_references(cursor)
@@ -107,11 +107,10 @@ def part_by_month(cursor: Any, table: str, column: str) -> None:
 def months_of(cursor: Any, table: str) -> list[datetime]:
     """The months that have a partition."""
     cursor.execute(_MONTHS, [rf"^{table}_\d{{4}}_\d\d$"])
-    return [month for (name,) in cursor.fetchall() for month in parse_month(name)]
+    return [month for (name,) in cursor.fetchall() for month in _parse_month(name)]
 
 
-def parse_month(name: str) -> Iterator[datetime]:
-    """The month in a partition's name."""
+def _parse_month(name: str) -> Iterator[datetime]:
     if found := re.search(r"_(\d{4})_(\d\d)$", name):
         yield datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC)
 
@@ -121,11 +120,11 @@ def name_of(table: str, month: datetime) -> str:
     return f"{table}_{month:%Y_%m}"
 
 
-def months_from(first: datetime, now: datetime) -> Iterator[datetime]:
+def _months_from(first: datetime, now: datetime) -> Iterator[datetime]:
     """The months from that of the first moment to AHEAD of now."""
     month = first.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     last = now.astimezone(UTC)
-    while (month.year - last.year) * 12 + month.month - last.month <= AHEAD:
+    while (month.year - last.year) * 12 + month.month - last.month <= _AHEAD:
         yield month
         month = after(month)
 

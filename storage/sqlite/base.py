@@ -2,10 +2,12 @@
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from django.conf import settings
@@ -17,10 +19,61 @@ from storage.encryption import KeyProblem, database_key
 from storage.encryption.pages import PLAIN_HEADER
 from storage.faults import report_failed_commit
 from storage.home import DATABASE, ensure_home
-from storage.sqlite.django_backend import import_backend
+from storage.sqlite.dialect import FileInUse, exclusive_access, mark_open
 from storage.sqlite.driver import driver_of_settings, vec0_path
-from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
-from storage.sqlite.schema_dependents import suspend_dependents
+
+BACKEND = "django.db.backends.sqlite3"
+
+
+def import_backend(library: ModuleType) -> ModuleType:
+    """A private copy of `django.db.backends.sqlite3.base` that uses `library`."""
+    dbapi = importlib.import_module(f"{library.__name__}.dbapi2")
+    importlib.import_module(BACKEND)  # the package itself stays; only its modules are copied
+    with substitute_modules({"sqlite3": library, "sqlite3.dbapi2": dbapi}):
+        return importlib.import_module(f"{BACKEND}.base")
+
+
+@contextmanager
+def substitute_modules(names: dict[str, ModuleType]) -> Iterator[None]:
+    """Replace `sqlite3` by `names` in `sys.modules` and import the backend again during the block."""
+    package = sys.modules[BACKEND]
+    attributes = dict(vars(package))
+    before = {name: sys.modules.pop(name) for name in [*sys.modules] if _is_substituted(name)}
+    sys.modules.update(names)
+    try:
+        yield
+    finally:
+        for name in [*sys.modules]:
+            if _is_substituted(name):
+                del sys.modules[name]
+        sys.modules.update(before)
+        vars(package).clear()
+        vars(package).update(attributes)
+
+
+def _is_substituted(name: str) -> bool:
+    return name == "sqlite3" or name.startswith(("sqlite3.", f"{BACKEND}."))
+
+
+_DEPENDENTS = (
+    "SELECT type, name, sql FROM sqlite_master WHERE type IN ('trigger', 'view') AND sql IS NOT NULL"
+)
+
+
+@contextmanager
+def suspend_dependents(connection: Any) -> Iterator[None]:
+    """Drop all triggers and views during the block, then create them again unchanged."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DEPENDENTS)
+        # Views are created first: triggers read them.
+        dependents = sorted(cursor.fetchall(), key=lambda row: row[0] != "view")
+        for kind, name, _ in reversed(dependents):
+            cursor.execute(f'DROP {kind} "{name}"')
+    yield
+    with connection.cursor() as cursor:
+        for _, _, sql in dependents:
+            cursor.execute(sql)
+
 
 # 8 MiB at SQLite's default page size, with a pause after each batch that leaves the processor to others.
 BACKUP_BATCH_PAGES, BACKUP_SLEEP_S = 2048, 0.005

@@ -1,17 +1,103 @@
 """SQLite's dialect."""
 
-from collections.abc import Iterable
+import fcntl
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.db import connection
 
-from storage.sqlite.open_files import database_files
-from storage.sqlite.rule_names import rule_names
+CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
 
 
-class SqliteDialect:
+def rule_names(table: str) -> set[str]:
+    """The names of a table's indexes and named constraints."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
+        rows = cursor.fetchall()
+    return {name for kind, name, _ in rows if kind == "index"} | {
+        name for kind, _, sql in rows if kind == "table" for name in CONSTRAINT.findall(sql)
+    }
+
+
+_POLL_INTERVAL_S = 0.05
+_shared: dict[Path, int] = {}
+_exclusive: set[Path] = set()
+_guard = threading.Lock()
+
+
+class FileInUse(Exception):
+    """Another process has the file open or needs exclusive access to it."""
+
+
+def mark_open(database: Path, *, timeout_s: float) -> None:
+    """Mark the file as open until this process ends; wait while another process has exclusive access.
+
+    Raises:
+        FileInUse: the other process took longer than `timeout_s`.
+    """
+    with _guard:
+        if database in _shared or database in _exclusive:
+            return
+        handle = _open_lock_file(database)
+        deadline = time.monotonic() + timeout_s
+        while not _try_lock(handle, fcntl.LOCK_SH):
+            if time.monotonic() > deadline:
+                os.close(handle)
+                raise FileInUse(f"{database.name} is being restored from a backup")
+            time.sleep(_POLL_INTERVAL_S)
+        _shared[database] = handle
+
+
+@contextmanager
+def exclusive_access(database: Path) -> Iterator[None]:
+    """Lock every other process out of the file during the block; close this process' own connections first.
+
+    Raises:
+        FileInUse: another process has it open.
+    """
+    with _guard:
+        if (handle := _shared.pop(database, None)) is not None:
+            os.close(handle)
+        handle = _open_lock_file(database)
+        if not _try_lock(handle, fcntl.LOCK_EX):
+            os.close(handle)
+            raise FileInUse(f"{database.name} is open in another process")
+        _exclusive.add(database)
+    try:
+        yield
+    finally:
+        with _guard:
+            _exclusive.discard(database)
+            os.close(handle)
+
+
+def database_files(database: Path) -> tuple[Path, Path, Path]:
+    """The database file, its write-ahead log and its shared memory."""
+    return database, database.with_name(f"{database.name}-wal"), database.with_name(f"{database.name}-shm")
+
+
+def _open_lock_file(database: Path) -> int:
+    """A descriptor of the lock file beside the database, created with mode 0600."""
+    return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _try_lock(handle: int, kind: int) -> bool:
+    """True if the lock was free and is now held; never waits."""
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+class _SqliteDialect:
     """Lists are JSON, timestamps are text."""
 
     ordered_join = "CROSS JOIN"
@@ -51,4 +137,4 @@ class SqliteDialect:
         return stored.replace(tzinfo=UTC) if stored else None
 
 
-DIALECT = SqliteDialect()
+DIALECT = _SqliteDialect()

@@ -6,22 +6,24 @@ Purge needs FTS5 with `secure-delete`, vectors need loadable extensions; many Py
 import importlib
 import importlib.util
 import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from django.conf import settings
 
 from storage.version import install_extra
 
-OLDEST_STANDARD = (3, 44, 0)
+_OLDEST_STANDARD = (3, 44, 0)
 MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
-ENCRYPTING = {"sqlcipher": "sqlcipher3"}  # chosen by the setting storage.encryption alone
+_ENCRYPTING = {"sqlcipher": "sqlcipher3"}  # chosen by the setting storage.encryption alone
 INSTALL_HINT = (
     "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
     "then start again."
 )
-ENCRYPTION_HINT = f"Run `{install_extra('encryption')}`, then start again."
+_ENCRYPTION_HINT = f"Run `{install_extra('encryption')}`, then start again."
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,69 @@ def vec0_path() -> Path:
 def load_driver(name: str) -> Driver:
     """The named driver, with the problem instead of a module if it cannot be used."""
     try:
-        module = importlib.import_module((MODULES | ENCRYPTING)[name])
+        module = importlib.import_module((MODULES | _ENCRYPTING)[name])
     except ImportError as missing:
-        if name in ENCRYPTING:
+        if name in _ENCRYPTING:
             return Driver(
-                name, problem=f"Encryption needs a package that is missing ({missing}). {ENCRYPTION_HINT}"
+                name, problem=f"Encryption needs a package that is missing ({missing}). {_ENCRYPTION_HINT}"
             )
         return Driver(name, problem=str(missing))
     if not hasattr(module.Connection, "enable_load_extension"):
         return Driver(name, problem="cannot load extensions")
-    if name == "stdlib" and module.sqlite_version_info < OLDEST_STANDARD:
+    if name == "stdlib" and module.sqlite_version_info < _OLDEST_STANDARD:
         return Driver(name, problem=f"SQLite {module.sqlite_version} is older than 3.44")
     return Driver(name, module)
 
 
 DRIVER = choose_driver(os.environ.get("LOCI_SQLITE_DRIVER", ""))
+
+
+@dataclass(frozen=True)
+class _MissingFeature:
+    """A feature that Loci needs and the library lacks."""
+
+    code: str
+    message: str
+    hint: str
+
+
+def find_missing_features(driver: Driver) -> list[_MissingFeature]:
+    """The features that the driver lacks; empty if everything works."""
+    if driver.module is None:
+        message, _, hint = driver.problem.partition(". ")
+        return [_MissingFeature("loci.E001", message, hint or INSTALL_HINT)]
+    with closing(driver.module.connect(":memory:")) as connection:
+        found = [_check_full_text(connection, driver), _check_vectors(connection, driver)]
+    return [missing for missing in found if missing is not None]
+
+
+def _check_full_text(connection: Any, driver: Driver) -> _MissingFeature | None:
+    """The missing feature if FTS5 or its `secure-delete` option does not work."""
+    library: Any = driver.module
+    try:
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(content)")
+        connection.execute("INSERT INTO words(words, rank) VALUES ('secure-delete', 1)")
+    except library.Error as error:
+        version = library.sqlite_version
+        return _MissingFeature(
+            "loci.E002",
+            f"SQLite {version} of {driver.name} has no full-text search with secure delete (FTS5 of 3.42 or newer): {error}",
+            INSTALL_HINT,
+        )
+    return None
+
+
+def _check_vectors(connection: Any, driver: Driver) -> _MissingFeature | None:
+    """The missing feature if sqlite-vec does not load."""
+    library: Any = driver.module
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(str(vec0_path()))
+        connection.execute("SELECT vec_version()")
+    except (ImportError, library.Error) as error:
+        return _MissingFeature(
+            "loci.E003",
+            f"The vector extension sqlite-vec does not load into SQLite {library.sqlite_version}: {error}",
+            "Run `pip install --force-reinstall sqlite-vec`; it has no build for musl (Alpine) or Windows on ARM.",
+        )
+    return None

@@ -1,7 +1,8 @@
 """Copies a SQLite file under another key, or none, and compares every row."""
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,57 @@ from typing import Any, Final
 from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.pages import PLAIN_HEADER
 from storage.sqlite.driver import load_driver, vec0_path
+
+REPLACED_SUFFIX: Final = ".replaced"
+BLOCK_BYTES: Final = 1024 * 1024
+
+
+@contextmanager
+def wiping(path: Path) -> Iterator[None]:
+    """Overwrite the file that the block replaces at `path`; one that is not replaced stays.
+
+    It keeps a second name during the block, by which the next run finds it if this process is killed.
+    """
+    kept = path.with_name(f".{path.name.lstrip('.')}{REPLACED_SUFFIX}")
+    finish_wiping(kept)
+    if path.exists():
+        os.link(path, kept)
+    try:
+        yield
+    finally:
+        finish_wiping(kept)
+
+
+def finish_wiping(path: Path) -> None:
+    """Delete a file, overwritten with zeros if this is its only name.
+
+    SSDs and copy-on-write file systems may keep the old blocks all the same.
+    """
+    try:
+        if path.stat().st_nlink == 1:
+            overwrite(path)
+        path.unlink()
+    except FileNotFoundError:
+        pass
+
+
+def overwrite(path: Path) -> None:
+    """Fill a file with zeros, in place."""
+    left = path.stat().st_size
+    with path.open("r+b") as file:
+        while left > 0:
+            left -= file.write(bytes(min(left, BLOCK_BYTES)))
+    sync(path)
+
+
+def sync(path: Path) -> None:
+    """Flush a file to disk."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
 
 Progress = Callable[[str, int, int], None]
 BATCH_ROWS: Final = 500
@@ -32,7 +84,7 @@ def is_plain(path: Path) -> bool:
 
 def opens_with(path: Path, key: DatabaseKey | None) -> bool:
     """True if this key, or None for a plain file, opens the file."""
-    library = encrypting_library()
+    library = _encrypting_library()
     with closing(connect(path, key)) as database:
         try:
             database.execute("SELECT 1 FROM sqlite_master LIMIT 1")
@@ -64,7 +116,7 @@ def copy_with_key(
         database.execute("PRAGMA copy.synchronous = OFF")
         database.execute("PRAGMA copy.journal_mode = OFF")
         database.set_progress_handler(
-            partial(report_size, target, source.stat().st_size, progress), PROGRESS_STEPS
+            partial(_report_size, target, source.stat().st_size, progress), PROGRESS_STEPS
         )
         database.execute("SELECT sqlcipher_export('copy')").fetchall()
         database.set_progress_handler(None, 0)
@@ -74,7 +126,7 @@ def copy_with_key(
         return compare(database, progress)
 
 
-def report_size(target: Path, total: int, progress: Progress) -> None:
+def _report_size(target: Path, total: int, progress: Progress) -> None:
     """Report how much of the copy is written. Returns None, so SQLite continues."""
     progress("copying", min(target.stat().st_size, total), total)
 
@@ -88,16 +140,16 @@ def compare(database: Any, progress: Progress) -> int:
     if database.execute("PRAGMA copy.quick_check").fetchall() != [("ok",)]:
         raise CopyDiffers("SQLite finds it damaged")
     # Virtual tables keep their rows in ordinary ones, which are compared.
-    names = [name for kind, name, _, sql in tables if kind == "table" and not is_virtual(sql)]
+    names = [name for kind, name, _, sql in tables if kind == "table" and not _is_virtual(sql)]
     count = 0
     for done, name in enumerate(names):
         progress("comparing", done, len(names))
-        count += compare_table(database, name)
+        count += _compare_table(database, name)
     progress("comparing", len(names), len(names))
     return count
 
 
-def compare_table(database: Any, name: str) -> int:
+def _compare_table(database: Any, name: str) -> int:
     """Compare the rows of one table, their numbers included; return how many there are."""
     count = 0
     for own, copied in zip(rows_of(database, "main", name), rows_of(database, "copy", name), strict=False):
@@ -115,7 +167,7 @@ def compare_table(database: Any, name: str) -> int:
 
 def rows_of(database: Any, place: str, name: str) -> Iterator[tuple[Any, ...]]:
     """All rows of a table in key order, with their rowid if the table has one."""
-    cursor, library = database.cursor(), encrypting_library()
+    cursor, library = database.cursor(), _encrypting_library()
     if name == "sqlite_sequence":  # its rows are renumbered, which says nothing
         cursor.execute(f"SELECT * FROM {place}.sqlite_sequence ORDER BY name")  # noqa: S608 - one of two places
         yield from cursor
@@ -128,14 +180,14 @@ def rows_of(database: Any, place: str, name: str) -> Iterator[tuple[Any, ...]]:
         yield from rows
 
 
-def is_virtual(sql: str | None) -> bool:
+def _is_virtual(sql: str | None) -> bool:
     """True for the definition of a virtual table."""
     return (sql or "").upper().startswith("CREATE VIRTUAL")
 
 
 def connect(path: Path, key: DatabaseKey | None) -> Any:
     """A connection of the encrypting library to a file, with or without a key."""
-    connection = encrypting_library().connect(str(path))
+    connection = _encrypting_library().connect(str(path))
     connection.execute(QUIET)
     if key is not None:
         connection.execute(f"PRAGMA key = {key.literal}")
@@ -145,7 +197,7 @@ def connect(path: Path, key: DatabaseKey | None) -> Any:
     return connection
 
 
-def encrypting_library() -> Any:
+def _encrypting_library() -> Any:
     """SQLCipher's DB-API module.
 
     Raises:

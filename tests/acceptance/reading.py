@@ -15,7 +15,7 @@ from memories.browse.inspection import inspect_memory
 from memories.browse.listing import ListFilter, list_memories
 from memories.language.cleaning import fold
 from memories.recall import RecallRequest, recall
-from memories.recall.fusion import MODES
+from memories.recall.scoring import MODES
 from memories.sessions.context_pack import get_context
 from sources.exporting import export
 from tests.acceptance.house import House, command

@@ -14,7 +14,7 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
-from memories.recall.fusion import MODES
+from memories.recall.scoring import MODES
 from memories.sessions.context_pack import get_context
 from memories.store.bulk import store_many
 from tests.acceptance.house import House

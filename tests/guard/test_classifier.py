@@ -14,7 +14,7 @@ from access.actor import Via
 from access.groups.guarding import find_all
 from access.models import Group
 from guard import Door, Policy
-from guard.injection.classifier import ClassifierError, load_classifier, read_options
+from guard.injection import ClassifierError, load_classifier, read_options
 from loci_site.config.checks import check_guard
 from tests.guard.test_outside import kept
 from tests.people import person

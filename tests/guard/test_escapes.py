@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 import guard
-from guard.escapes import pieced_together, unescaped
+from guard.hidden import pieced_together, unescaped
 from tests.guard.samples import secret_samples
 
 TOKEN = secret_samples()["github-token"]

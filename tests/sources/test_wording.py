@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from sources.format import counts_text
 
 

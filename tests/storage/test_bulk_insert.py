@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, AuditPayload, CandidatePolicy, Group
-from storage.bulk.insert import MAX_ROWS, MIN_BULK_ROWS, SIZES, ManyInsert
+from storage.bulk import MAX_ROWS, MIN_BULK_ROWS, SIZES, ManyInsert
 from storage.canonical_json import encode_rows
 from tests.settings import IS_POSTGRES
 

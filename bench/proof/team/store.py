@@ -26,7 +26,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 from bench.speed.store import MAIN, Vectors, choose_groups, make_groups, seed_vectors, write  # noqa: E402
 from bench.speed.texts import TOPICS, load_vocabulary, make_texts  # noqa: E402
-from memories.embedding.folder import model_folder  # noqa: E402
+from memories.embedding.loader import model_folder  # noqa: E402
 from memories.models import Doubt, Link, Memory  # noqa: E402
 
 USER, PASSWORD = "curator", "five hundred decisions a day"

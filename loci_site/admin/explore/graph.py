@@ -23,7 +23,7 @@ from loci_site.admin.explore.page import (
     render_page,
     url_with_query,
 )
-from memories.browse.behind import Behind, memories_behind
+from memories.browse.suggest import Behind, memories_behind
 from memories.draft import check_range
 from memories.entities.statements import RelationStatement, statements_around, visible_statements
 from memories.lifecycle import verbs

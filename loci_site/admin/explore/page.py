@@ -16,7 +16,7 @@ from access.admin.day_range import local_moment
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from access.visibility import Narrowing
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 
 
 def render_page(

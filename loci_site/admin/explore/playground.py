@@ -29,8 +29,7 @@ from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
 from memories.recall import Item, RecallRequest, RecallResult, recall
-from memories.recall.fusion import MODES
-from memories.recall.trace import Trace
+from memories.recall.scoring import MODES, Trace
 from memories.recall.weights import TUNING
 from memories.types import Type
 

@@ -10,7 +10,7 @@ from access.errors import InvalidInput
 from memories.draft import EDITED, Draft
 from memories.draft.kinds import Flag, Metadata, Moment, Number, OneOf, Tags
 from memories.draft.registry import BY_NAME, RecordField
-from memories.language.timestamps import EXAMPLE, parse_moment
+from memories.language.cleaning import EXAMPLE, parse_moment
 
 
 def parse_timestamp(value: Any, info: ValidationInfo) -> datetime:

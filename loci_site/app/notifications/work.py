@@ -18,7 +18,7 @@ from loci_site.app.notifications.notices import (
 from loci_site.app.notifications.outbox import is_sending_due, queue, send_due
 from loci_site.app.notifications.senders import is_mail_on
 from maintenance.models import JobLock, Run, RunStatus
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 
 LOOK_EVERY = timedelta(minutes=5)  # between two checks for something to notify about
 _BACKUP_JOB = "backup"

@@ -15,7 +15,7 @@ from loci_site.config import DATABASE_SCHEMES
 from loci_site.config.databases import postgresql_settings, sqlite_settings
 from maintenance.backups.moving import MANY_GLOBAL, MoveResult, Target, move_store, preview_move
 from maintenance.management.progress import StepBar
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.management.output import in_lines
 
 

@@ -29,9 +29,17 @@ from maintenance.backups.sqlite_copies import database_path
 from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.sealing import replace_sealing
 from storage.home import UPLOADS
-from storage.sqlite.open_files import database_files
-from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, is_plain, opens_with
-from storage.sqlite.wiping import REPLACED_SUFFIX, finish_wiping, sync, wiping
+from storage.sqlite.dialect import database_files
+from storage.sqlite.reencrypt import (
+    REPLACED_SUFFIX,
+    CopyDiffers,
+    copy_with_key,
+    finish_wiping,
+    is_plain,
+    opens_with,
+    sync,
+    wiping,
+)
 
 # The copy, and the rest that SQLite needs while it is written.
 ROOM: Final = 1.2

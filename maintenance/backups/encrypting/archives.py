@@ -15,8 +15,7 @@ from maintenance.backups.archive import (
 )
 from storage.encryption import DatabaseKey
 from storage.encryption.sealing import key_that_unseals, seal, unseal
-from storage.sqlite.reencrypt import copy_with_key, ignore_progress
-from storage.sqlite.wiping import finish_wiping
+from storage.sqlite.reencrypt import copy_with_key, finish_wiping, ignore_progress
 
 
 def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:

@@ -26,7 +26,7 @@ from access.tokens import operator
 from maintenance.audit_replay import PastMemory, memory_at
 from memories.browse.listing import LogRowOut, visible_versions
 from memories.draft import check_choice, check_range
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 from memories.management.field_options import SINCE, UNTIL
 from memories.management.output import FaceCommand, in_lines, table_text
 from memories.queries.versions import full_id, parse_id

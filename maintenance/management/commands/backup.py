@@ -10,7 +10,7 @@ from maintenance.backups import list_backups, make_backup
 from maintenance.backups.folder import Backup
 from maintenance.backups.purge import purge_backups
 from maintenance.management.progress import StepBar
-from memories.language.plurals import format_memory_count
+from memories.language.cleaning import format_memory_count
 from memories.management.output import FaceCommand, in_lines, table_text
 
 EXAMPLES: Final = """\

@@ -10,7 +10,7 @@ from access.management.options import DRY_RUN, option
 from access.tokens import operator
 from guard import kind_of
 from maintenance.doctor.guard_scan import ScanReport, scan_stored, undo_scan
-from memories.language.plurals import format_count, format_memory_count
+from memories.language.cleaning import format_count, format_memory_count
 from memories.management.output import FaceCommand, in_lines, table_text
 
 EXAMPLES: Final = """\

@@ -11,7 +11,6 @@ from tqdm import tqdm
 from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import flag, option
 from maintenance.management.verbs.reembed import REEMBED
-from memories.embedding.folder import ModelFolder, model_folder
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -21,7 +20,7 @@ from memories.embedding.install import (
 )
 from memories.embedding.install.graph import PRECISIONS
 from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
-from memories.embedding.loader import ModelStatus, folder_status
+from memories.embedding.loader import ModelFolder, ModelStatus, folder_status, model_folder
 from memories.embedding.model_id import NAME
 from memories.management.output import FaceCommand
 

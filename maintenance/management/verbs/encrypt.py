@@ -19,7 +19,7 @@ from maintenance.backups.encrypting import (
     preview_change,
 )
 from maintenance.management.progress import StepBar
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.management.output import in_lines, printable
 from storage.encryption import database_key, key_from_file, make_key
 

@@ -10,7 +10,7 @@ from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import DRY_RUN
 from access.tokens import operator
 from maintenance.retention import RetentionReport, enforce_retention
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.management.output import in_lines, table_text
 
 

@@ -11,23 +11,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from storage.version import __version__
-
-from ..errors import ModelInstallFailed, ModelUnavailable
-from ..folder import (
+from memories.embedding.install.graph import Precision, build_graph
+from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
+from memories.embedding.loader import (
     GRAPH_FILE,
+    INSTALL_HINT,
     INSTALLED_FILES,
     MANIFEST_FILE,
+    MIN_COSINE,
     ModelFolder,
     ModelManifest,
+    load_encoder,
+    lowest_cosine,
     sha256_of,
 )
-from ..loader import INSTALL_HINT, load_encoder
-from ..model_id import MODEL_ID, TOKENIZER_FILE, WEIGHTS_FILE, WEIGHTS_SHA256
-from ..self_test import MIN_COSINE, lowest_cosine
-from .download import Progress
-from .graph import Precision, build_graph
-from .sources import ModelSource, SourceFailed
+from memories.embedding.model_id import (
+    MODEL_ID,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    WEIGHTS_SHA256,
+    ModelInstallFailed,
+    ModelUnavailable,
+)
+from storage.version import __version__
 
 try:
     import fcntl
@@ -35,10 +41,10 @@ except ImportError:  # Windows has no lock: the user must avoid two installation
     fcntl = None  # type: ignore[assignment]
 
 # Precision of a ready-made graph.
-AS_FOUND: Final = "as found"
+_AS_FOUND: Final = "as found"
 PARTIAL_FOLDER: Final = ".download"
-SCRATCH_PREFIX: Final = ".install-"
-FAILED_HINT: Final = (
+_SCRATCH_PREFIX: Final = ".install-"
+_FAILED_HINT: Final = (
     "Download model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2 on a machine with "
     "internet access, then run `loci model install --from DIR`. Until then recall uses keywords only."
 )
@@ -91,14 +97,14 @@ def install_model(
     root = folder.path.parent
     root.mkdir(parents=True, exist_ok=True)
     with locked_folder(root):
-        for left_behind in root.glob(f"{SCRATCH_PREFIX}*"):  # from killed installations
+        for left_behind in root.glob(f"{_SCRATCH_PREFIX}*"):  # from killed installations
             shutil.rmtree(left_behind)
-        if not force and (manifest := read_sound_manifest(folder, precision)):
+        if not force and (manifest := _read_sound_manifest(folder, precision)):
             return _install_report(folder, manifest, began, was_installed=True)
-        with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=root) as scratch:
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=root) as scratch:
             work = ModelFolder(Path(scratch))
-            manifest = fetch_and_build(work, sources, precision, progress)
-            move_in(work, folder)
+            manifest = _fetch_and_build(work, sources, precision, progress)
+            _move_in(work, folder)
         shutil.rmtree(root / PARTIAL_FOLDER, ignore_errors=True)
         return _install_report(folder, manifest, began, was_installed=False)
 
@@ -115,7 +121,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
         manifest = folder.read_manifest()
         if wrong := folder.wrong_hashes(manifest):
             raise ValueError(f"changed since the installation: {', '.join(wrong)}.")
-        cosine = check_cosine(folder)
+        cosine = _check_cosine(folder)
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
             f"The embedding model at {folder.path} is damaged: {error}",
@@ -125,7 +131,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
     return VerifyReport(folder.path, MODEL_ID, manifest.source, manifest.precision, size, cosine)
 
 
-def read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
+def _read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
     """Manifest of an intact model of this precision, or of a ready-made graph; None if there is neither."""
     if folder.stamp() is None:
         return None
@@ -135,10 +141,10 @@ def read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManif
             return None
     except (OSError, ValueError):
         return None
-    return manifest if manifest.precision in {precision, AS_FOUND} else None
+    return manifest if manifest.precision in {precision, _AS_FOUND} else None
 
 
-def fetch_and_build(
+def _fetch_and_build(
     work: ModelFolder, sources: Sequence[ModelSource], precision: Precision, progress: Progress
 ) -> ModelManifest:
     """Fill `work` from the first source whose files pass every check.
@@ -150,15 +156,15 @@ def fetch_and_build(
     for source in sources:
         try:
             source.fetch(work.path, progress)
-            return build_model(work, source.label, precision)
+            return _build_model(work, source.label, precision)
         except SourceFailed as error:
             reasons.append(f"{source.label}: {str(error).rstrip('.')}.")
             for left in work.path.iterdir():
                 left.unlink()
-    raise ModelInstallFailed(f"The embedding model was not installed. {' '.join(reasons)}", hint=FAILED_HINT)
+    raise ModelInstallFailed(f"The embedding model was not installed. {' '.join(reasons)}", hint=_FAILED_HINT)
 
 
-def build_model(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
+def _build_model(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
     """Build the graph unless the source has a ready one, write the manifest, then verify the model's vectors.
 
     Raises:
@@ -171,7 +177,7 @@ def build_model(work: ModelFolder, source: str, precision: Precision) -> ModelMa
         weights.unlink()
     manifest = ModelManifest(
         model_id=MODEL_ID,
-        precision=precision if built else AS_FOUND,
+        precision=precision if built else _AS_FOUND,
         source=source,
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         loci_version=__version__,
@@ -181,13 +187,13 @@ def build_model(work: ModelFolder, source: str, precision: Precision) -> ModelMa
     )
     work.write_manifest(manifest)
     try:
-        check_cosine(work)
+        _check_cosine(work)
     except Exception as error:  # onnxruntime may reject a ready-made graph with any of its errors
         raise SourceFailed(f"{GRAPH_FILE} is rejected: {error}") from error
     return manifest
 
 
-def check_cosine(folder: ModelFolder) -> float:
+def _check_cosine(folder: ModelFolder) -> float:
     """Lowest cosine of the folder's model to the reference; ValueError below MIN_COSINE."""
     cosine = lowest_cosine(load_encoder(folder))
     if cosine < MIN_COSINE:
@@ -197,7 +203,7 @@ def check_cosine(folder: ModelFolder) -> float:
     return cosine
 
 
-def move_in(work: ModelFolder, folder: ModelFolder) -> None:
+def _move_in(work: ModelFolder, folder: ModelFolder) -> None:
     """Replace the files of `folder` with those of `work`."""
     folder.path.mkdir(exist_ok=True)
     # Without its manifest the old model does not count; until the last move no model is installed.

@@ -3,41 +3,74 @@
 BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..model_id import DIMENSIONS
-from .safetensors import Tensors, read_tensors
+from memories.embedding.model_id import DIMENSIONS
+
+_Tensors = Mapping[str, npt.NDArray[np.float32]]
+
+# The format's own limit; a larger number means another kind of file.
+_MAX_HEADER_BYTES: Final = 100_000_000
+
+
+def read_tensors(path: Path) -> _Tensors:
+    """Every float32 tensor of the file by name, as read-only views of a memory map.
+
+    Raises:
+        ValueError: not a safetensors file, or a tensor outside the file.
+    """
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if length > min(_MAX_HEADER_BYTES, len(data) - 8):
+        raise ValueError(f"{path.name} is not a safetensors file: its header is too long.")
+    header = json.loads(data[8 : 8 + length].tobytes())
+    body = data[8 + length :]
+    return {
+        name: _view_tensor(body, name, entry["shape"], *entry["data_offsets"])
+        for name, entry in header.items()
+        if name != "__metadata__" and entry["dtype"] == "F32"
+    }
+
+
+def _view_tensor(
+    body: npt.NDArray[np.uint8], name: str, shape: list[int], start: int, end: int
+) -> npt.NDArray[np.float32]:
+    if not 0 <= start <= end <= len(body):
+        raise ValueError(f"The tensor {name} is outside the file.")
+    return body[start:end].view("<f4").reshape(shape)
+
 
 Precision = Literal["8-bit", "fp16-weights", "fp32"]
 PRECISIONS: Final[tuple[Precision, ...]] = ("8-bit", "fp16-weights", "fp32")
 
-OPSET: Final = 17
-OWN_OPERATORS: Final = "com.microsoft"  # onnxruntime's own, in each of its builds; used for 8 bits only
-IR_VERSION: Final = 8  # the file format of opset 17
+_OPSET: Final = 17
+_OWN_OPERATORS: Final = "com.microsoft"  # onnxruntime's own, in each of its builds; used for 8 bits only
+_IR_VERSION: Final = 8  # the file format of opset 17
 LAYERS: Final = 6
 HEADS: Final = 12
-HEAD_SIZE: Final = DIMENSIONS // HEADS
-EPSILON: Final = 1e-12
+_HEAD_SIZE: Final = DIMENSIONS // HEADS
+_EPSILON: Final = 1e-12
 # Added to the score of a padded position: far below any real score, but finite in float32.
-MASKED: Final = -1e9
-# In 8 bits a number is -127 to 127 steps; the left factor is stored as an unsigned byte, offset by MIDDLE.
+_MASKED: Final = -1e9
+# In 8 bits a number is -127 to 127 steps; the left factor is stored as an unsigned byte, offset by _MIDDLE.
 STEPS: Final = 127
-MIDDLE: Final = 128
+_MIDDLE: Final = 128
 # Of a token's 384 numbers these four are up to fifteen times as large as the rest, in every layer of these weights.
 # They would make the steps too coarse for the others, so they are multiplied separately in float32 (cosine 0.9992 instead
 # of 0.9974).
 LARGE: Final = (99, 63, 157, 223)
 
 
-class GraphWriter:
+class _GraphWriter:
     """Collects nodes and constants; each method adds nodes and returns the name of their output."""
 
-    def __init__(self, tensors: Tensors, *, precision: Precision) -> None:
+    def __init__(self, tensors: _Tensors, *, precision: Precision) -> None:
         # onnx is large and only needed for the installation.
         import onnx  # noqa: PLC0415
 
@@ -97,7 +130,7 @@ class GraphWriter:
             self.constant(f"{name}.scales", scales),
             "middle",
         ]
-        product = self.add("Mul", [self.add("MatMulIntegerToFloat", names, domain=OWN_OPERATORS), scale])
+        product = self.add("Mul", [self.add("MatMulIntegerToFloat", names, domain=_OWN_OPERATORS), scale])
         if not has_large:
             return product
         large = self.add("Gather", [inputs, "large"], axis=-1)
@@ -120,7 +153,7 @@ class GraphWriter:
         names = [
             self.constant(f"{prefix}.{part}", self.tensors[f"{prefix}.{part}"]) for part in ("weight", "bias")
         ]
-        return self.add("LayerNormalization", [inputs, *names], axis=-1, epsilon=EPSILON)
+        return self.add("LayerNormalization", [inputs, *names], axis=-1, epsilon=_EPSILON)
 
 
 def build_graph(weights: Path, target: Path, *, precision: Precision) -> None:
@@ -130,40 +163,40 @@ def build_graph(weights: Path, target: Path, *, precision: Precision) -> None:
     length). `fp32` produces the published model's vectors (90 MB); `fp16-weights` halves the file and still computes in
     float32 (cosine 0.9999999). `8-bit` (34 MB) multiplies bytes, in half the time or less (mean cosine 0.9992).
     """
-    writer = GraphWriter(read_tensors(weights), precision=precision)
-    add_constants(writer)
-    hidden = embed_tokens(writer)
+    writer = _GraphWriter(read_tensors(weights), precision=precision)
+    _add_constants(writer)
+    hidden = _embed_tokens(writer)
     mask = writer.widen("attention_mask")
-    scores_mask = add_score_mask(writer, mask)
+    scores_mask = _add_score_mask(writer, mask)
     for layer in range(LAYERS):
-        hidden = add_encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
-    add_pooling(writer, hidden, mask)
-    target.write_bytes(build_model_proto(writer).SerializeToString())
+        hidden = _add_encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
+    _add_pooling(writer, hidden, mask)
+    target.write_bytes(_build_model_proto(writer).SerializeToString())
 
 
-def add_constants(writer: GraphWriter) -> None:
+def _add_constants(writer: _GraphWriter) -> None:
     """Constants that several nodes share."""
     writer.constant("one", 1.0)
     writer.constant("half", 0.5)
     writer.constant("sqrt_two", np.sqrt(2.0))
-    writer.constant("head_scale", 1 / np.sqrt(HEAD_SIZE))
-    writer.constant("masked", MASKED)
-    writer.constant("tiny", EPSILON)
+    writer.constant("head_scale", 1 / np.sqrt(_HEAD_SIZE))
+    writer.constant("masked", _MASKED)
+    writer.constant("tiny", _EPSILON)
     if writer.precision == "8-bit":
         writer.constant("one_step", 1 / STEPS)
-        writer.constant("middle", MIDDLE, np.uint8)
-        writer.constant("middle_and_half", MIDDLE + 0.5)
+        writer.constant("middle", _MIDDLE, np.uint8)
+        writer.constant("middle_and_half", _MIDDLE + 0.5)
         writer.constant("large", LARGE, np.int64)
         writer.constant("not_large", ~np.isin(np.arange(DIMENSIONS), LARGE))
     writer.constant("zero_index", [0], np.int64)
     writer.constant("axis_one", [1], np.int64)
     writer.constant("axis_two", [2], np.int64)
     writer.constant("axes_one_two", [1, 2], np.int64)
-    writer.constant("by_head", [0, 0, HEADS, HEAD_SIZE], np.int64)
+    writer.constant("by_head", [0, 0, HEADS, _HEAD_SIZE], np.int64)
     writer.constant("merged", [0, 0, DIMENSIONS], np.int64)
 
 
-def embed_tokens(writer: GraphWriter) -> str:
+def _embed_tokens(writer: _GraphWriter) -> str:
     """Word + position + token type 0 (a single text has no other), then the layer norm."""
     tensors = writer.tensors
     table = tensors["embeddings.word_embeddings.weight"]
@@ -184,22 +217,22 @@ def embed_tokens(writer: GraphWriter) -> str:
     return writer.layer_norm(writer.add("Add", [words, positions_used]), "embeddings.LayerNorm")
 
 
-def add_score_mask(writer: GraphWriter, mask: str) -> str:
+def _add_score_mask(writer: _GraphWriter, mask: str) -> str:
     """[n, 1, 1, tokens]: 0 for attended tokens, a large negative number for padding."""
     padding = writer.add("Sub", ["one", writer.add("Unsqueeze", [mask, "axes_one_two"])])
     return writer.add("Mul", [padding, "masked"])
 
 
-def add_encoder_layer(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
+def _add_encoder_layer(writer: _GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
     """One transformer layer: attention and feed-forward, each with a residual and a layer norm."""
-    attended = add_attention(writer, hidden, score_mask, prefix)
+    attended = _add_attention(writer, hidden, score_mask, prefix)
     hidden = writer.layer_norm(writer.add("Add", [attended, hidden]), f"{prefix}.attention.output.LayerNorm")
     inner = writer.linear(hidden, f"{prefix}.intermediate", f"{prefix}.intermediate.dense")
-    outer = writer.linear(add_gelu(writer, inner), f"{prefix}.output", f"{prefix}.output.dense")
+    outer = writer.linear(_add_gelu(writer, inner), f"{prefix}.output", f"{prefix}.output.dense")
     return writer.layer_norm(writer.add("Add", [outer, hidden]), f"{prefix}.output.LayerNorm")
 
 
-def add_attention(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
+def _add_attention(writer: _GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
     """Multi-head self-attention with its output projection."""
     query, key, value = (
         writer.add(
@@ -221,13 +254,13 @@ def add_attention(writer: GraphWriter, hidden: str, score_mask: str, prefix: str
     return writer.linear(merged, f"{prefix}.attention.output", f"{prefix}.attention.output.dense")
 
 
-def add_gelu(writer: GraphWriter, inputs: str) -> str:
+def _add_gelu(writer: _GraphWriter, inputs: str) -> str:
     """x/2 · (1 + erf(x / √2)), spelled so that onnxruntime fuses it."""
     erf = writer.add("Erf", [writer.add("Div", [inputs, "sqrt_two"])])
     return writer.add("Mul", [writer.add("Mul", [inputs, writer.add("Add", [erf, "one"])]), "half"])
 
 
-def add_pooling(writer: GraphWriter, hidden: str, mask: str) -> None:
+def _add_pooling(writer: _GraphWriter, hidden: str, mask: str) -> None:
     """Mean over the attended tokens, then unit length."""
     column = writer.add("Unsqueeze", [mask, "axis_two"])
     total = writer.add("ReduceSum", [writer.add("Mul", [hidden, column]), "axis_one"], keepdims=0)
@@ -237,7 +270,7 @@ def add_pooling(writer: GraphWriter, hidden: str, mask: str) -> None:
     writer.add("Div", [mean, length], "embedding")
 
 
-def build_model_proto(writer: GraphWriter) -> Any:
+def _build_model_proto(writer: _GraphWriter) -> Any:
     """The checked ONNX model of the writer's nodes."""
     helper, types = writer.onnx.helper, writer.onnx.TensorProto
     inputs = [
@@ -245,10 +278,10 @@ def build_model_proto(writer: GraphWriter) -> Any:
         for name in ("input_ids", "attention_mask")
     ]
     output = helper.make_tensor_value_info("embedding", types.FLOAT, ["batch", DIMENSIONS])
-    operators = [helper.make_opsetid("", OPSET)]
+    operators = [helper.make_opsetid("", _OPSET)]
     if writer.precision == "8-bit":
-        operators.append(helper.make_opsetid(OWN_OPERATORS, 1))
+        operators.append(helper.make_opsetid(_OWN_OPERATORS, 1))
     graph = helper.make_graph(writer.nodes, "loci-encoder", inputs, [output], writer.initializers)
-    model = helper.make_model(graph, opset_imports=operators, ir_version=IR_VERSION, producer_name="loci")
+    model = helper.make_model(graph, opset_imports=operators, ir_version=_IR_VERSION, producer_name="loci")
     writer.onnx.checker.check_model(model)
     return model

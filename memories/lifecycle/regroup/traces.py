@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, ngettext
 
 from access.models import AuditEntry, Group
-from memories.language.dress.quotes import Quotes
+from memories.language.dress.markup import Quotes
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.regroup.families import chunks
 from memories.models import Checkpoint, Memory

@@ -13,7 +13,7 @@ from memories.lifecycle.undo.rows import FormerRow, pack_batch, unpack_batch
 from memories.lifecycle.undo.tables import MEMORY, table_named
 from memories.models import Link, Memory
 from memories.queries.versions import head_of
-from storage.bulk.update import write_columns
+from storage.bulk import write_columns
 from storage.changes import changing, current_change, keeping_nothing
 
 ROWS_AT_ONCE: Final = 50  # per transaction

@@ -7,7 +7,7 @@ from base64 import b32decode, b32encode
 from typing import Final
 
 from access.errors import InvalidInput
-from storage.encryption.block_cipher import BLOCK_BYTES, decrypt_block, encrypt_block
+from storage.encryption.pages import BLOCK_BYTES, decrypt_block, encrypt_block
 
 PURPOSE: Final = "undo id"
 ID_CHARS: Final = 26  # a block in base 32

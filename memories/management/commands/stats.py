@@ -6,7 +6,7 @@ from typing import Any, Final
 from access.additions import additions
 from access.management.options import GROUP
 from access.tokens import operator
-from memories.language.plurals import format_count, format_memory_count
+from memories.language.cleaning import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable
 from memories.review.stats import Stats, memory_stats
 

@@ -6,7 +6,7 @@ from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import option
 from access.tokens import operator
 from access.visibility import Narrowing
-from memories.browse.facts import further_facts
+from memories.browse.history import further_facts
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.browse.serializers import InspectionOut
 from memories.management.field_options import AS_OF, KNOWN_AT

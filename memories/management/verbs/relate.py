@@ -8,7 +8,7 @@ from access.tokens import operator
 from memories.browse.serializers import RelationStoredOut
 from memories.draft import DEFAULT_CONFIDENCE
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 from memories.management.output import in_lines, printable
 
 

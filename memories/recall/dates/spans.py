@@ -9,7 +9,7 @@ from django.utils import timezone
 ONE_DAY, ONE_SECOND = timedelta(days=1), timedelta(seconds=1)
 FIRST_YEAR, LAST_YEAR = 1, 9999
 # A date without a year is looked for in this many years back: older memories are found by their words alone.
-YEARS_BACK = 20
+_YEARS_BACK = 20
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class NamedDate:
     def spans(self, today: date) -> list[DaySpan]:
         """The days that are meant, latest first: one span, or without a year one of each year."""
         years = (
-            [self.year] if self.year is not None else range(today.year + 1, today.year - YEARS_BACK - 1, -1)
+            [self.year] if self.year is not None else range(today.year + 1, today.year - _YEARS_BACK - 1, -1)
         )
         return [span for year in years if (span := self._within(year)) is not None]
 

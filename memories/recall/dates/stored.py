@@ -8,17 +8,16 @@ from django.utils import timezone
 
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.recall.dates.mentions import READ_CHARS
-from memories.recall.dates.months import MONTHS
-from memories.recall.dates.reading import read_times
+from memories.recall.dates import READ_CHARS, read_times
 from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
+from memories.recall.dates.written import MONTHS
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
 from memories.types import Type
 
-DAYS_OF_A_MONTH = 31
-MAX_PHRASES = 30  # three days
+_DAYS_OF_A_MONTH = 31
+_MAX_PHRASES = 30  # three days
 
 
 class OfThatTime(NamedTuple):
@@ -46,15 +45,15 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
         if any(time.covers(local_day(row.moment)) for time in times)
     ]
     events, every = tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows)
-    told = tuple(key for key in find_told(times, visibility) if key not in every)
+    told = tuple(key for key in _find_told(times, visibility) if key not in every)
     return OfThatTime((*events, *told), (*every, *told))
 
 
-def find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
+def _find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
     """Keys of visible memories whose text names one of the days, whatever their own moment is."""
     today = timezone.localdate(visibility.now)
     phrases = [phrase for time in times if time.is_day for phrase in written_forms(time.latest(today).first)]
-    match = match_for(" ".join(f'"{phrase}"' for phrase in phrases[:MAX_PHRASES]))
+    match = match_for(" ".join(f'"{phrase}"' for phrase in phrases[:_MAX_PHRASES]))
     if match is None:
         return []
     keys = [hit.key for hit in search_index().keyword(match, visibility, limit=MAX_LISTED)]
@@ -73,7 +72,7 @@ def written_forms(day: date | None) -> list[str]:
     """A day as texts write it, but for its year; words alone, as the keyword index has them."""
     if day is None:
         return []
-    month, ordinal = MONTHS[day.month - 1], f"{day.day}{ordinal_ending(day.day)}"
+    month, ordinal = MONTHS[day.month - 1], f"{day.day}{_ordinal_ending(day.day)}"
     names = dict.fromkeys((month, month[:3]))
     return [
         f"{day.year} {day:%m} {day:%d}",
@@ -84,8 +83,7 @@ def written_forms(day: date | None) -> list[str]:
     ]
 
 
-def ordinal_ending(number: int) -> str:
-    """st, nd, rd or th."""
+def _ordinal_ending(number: int) -> str:
     return "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
@@ -110,7 +108,7 @@ def mentions_any_of(memory: Memory, times: Sequence[NamedTime], today: date) -> 
 def is_short(span: DaySpan) -> bool:
     """Whether a span has at most the days of a month."""
     return (
-        span.first is not None and span.last is not None and (span.last - span.first).days < DAYS_OF_A_MONTH
+        span.first is not None and span.last is not None and (span.last - span.first).days < _DAYS_OF_A_MONTH
     )
 
 
@@ -119,10 +117,10 @@ def is_true_at(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
     if memory.type == Type.EPISODIC or memory.valid_from is None:
         return False
     since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
-    return any(is_true_then(since, until, time, today) for time in times)
+    return any(_is_true_then(since, until, time, today) for time in times)
 
 
-def is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:
+def _is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:
     """Whether what is true from `since` to before `until` was true in the latest days that the time means."""
     span = time.latest(today)
     has_begun = span.last is None or since <= span.last

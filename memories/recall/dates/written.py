@@ -1,24 +1,324 @@
-"""Dates written out: 25.01.2024, 2026-W25, 3 May 2023, Q3 2026, summer 2021, the last week of August."""
+"""Times in texts: written out (25.01.2024, 3 May 2023, Q3 2026), told from now or another date (last week), or as a bound (since May)."""
 
 import re
 from collections.abc import Callable
 from datetime import date
 
-from memories.recall.dates.months import EVERY_MONTH, MONTH_NUMBER, NUMBERS, ORDINALS, SEASON_MONTH, any_of
-from memories.recall.dates.phrases import PHRASE, Phrases
 from memories.recall.dates.spans import (
     ONE_DAY,
     DaySpan,
     NamedDate,
     NamedTime,
+    day_of,
     month_of,
     months_of,
     valid_date,
     week_of,
 )
 
+MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]  # fmt: skip
+MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
+    name[:3]: number for number, name in enumerate(MONTHS, start=1)
+}
+MONTH_NUMBER["sept"] = 9
+# In other languages, read only beside a day or a year: Julio, Mai and Avril are people as well.
+_OTHER_LANGUAGES = (
+    "januar februar märz april mai juni juli august september oktober november dezember",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+)
+_EVERY_MONTH = {
+    name: number for names in _OTHER_LANGUAGES for number, name in enumerate(names.split(), start=1)
+} | MONTH_NUMBER
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_SEASON_MONTH = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # the first of three
+NUMBERS = {
+    word: number
+    for number, words in enumerate(
+        ("", "a an one", "two couple", "three few", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
+    for word in words.split()
+}  # fmt: skip
+_ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+
+
+def any_of(words: "list[str] | dict[str, int]") -> str:
+    """A pattern of any of the words, the longest first."""
+    return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
+
+
+# Characters that no text means anything with (Unicode's private use area); each stands for one time.
+_FIRST_MARK = 0xE000
+_MAX_TIMES = 32  # a text that names more is no question
+_PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + _MAX_TIMES - 1)}]"
+_ANY = re.compile(_PHRASE)
+
+
+def _falls_on(time: NamedTime, weekday: int, today: date) -> bool:
+    """Whether a named day falls on a weekday; without a year, the latest such day."""
+    first = time.latest(today).first
+    return first is not None and first.weekday() == weekday
+
+
+class Phrases:
+    """A text, the times found in it, and the words that name each."""
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(_ANY.sub(" ", text).split())
+        self._times: list[NamedTime] = []
+        self._words: list[str] = []
+
+    def mark(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], NamedTime | None]) -> None:
+        """Replace what the pattern matches by a mark wherever `read` makes a time of it."""
+
+        def replace(match: re.Match[str]) -> str:
+            if len(self._times) >= _MAX_TIMES:
+                return match[0]
+            time = read(match)
+            if time is None:
+                return match[0]
+            self._times.append(time)
+            self._words.append(self.restore(match[0]))
+            return chr(_FIRST_MARK + len(self._times) - 1)
+
+        self.text = pattern.sub(replace, self.text)
+
+    def time_of(self, mark: str) -> NamedTime:
+        """The time that a mark stands for."""
+        return self._times[ord(mark) - _FIRST_MARK]
+
+    def day_on(self, weekday: int, today: date) -> NamedTime | None:
+        """The first day that the text names besides and that falls on this weekday (0 is Monday): Tuesday, 1 September."""
+        named = (time for time in self._times if time.is_day)
+        return next((time for time in named if _falls_on(time, weekday, today)), None)
+
+    def restore(self, text: str) -> str:
+        """A text with the words that its marks stand for."""
+        return _ANY.sub(lambda mark: self._words[ord(mark[0]) - _FIRST_MARK], text)
+
+    def found(self) -> list[str]:
+        """The marks that are left in the text, each once, in order."""
+        return list(dict.fromkeys(_ANY.findall(self.text)))
+
+    def rest(self) -> str:
+        """The text without its times."""
+        return _ANY.sub(" ", self.text)
+
+
 Match = re.Match[str]
-MAX_YEARS_AHEAD = 10  # a later number is no year: Cyberpunk 2077
+
+_NUMBER = rf"(\d{{1,3}}|{any_of(NUMBERS)})(?: of)?"
+_UNIT = r"(hour|minute|day|week|month|quarter|year)"
+_UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+_WEEKDAY = f"({'|'.join(WEEKDAYS)})"
+_NEAR_DAY = re.compile(
+    r"\b(?:the )?(day before yesterday|day after tomorrow|yesterday|last night|today|tonight|tomorrow"
+    r"|this (?:morning|afternoon|evening))\b(?: (?:morning|afternoon|evening|night))?",
+    re.I,
+)
+_NEAR_DAYS = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "day after tomorrow": 2}  # fmt: skip
+_DAY_AGO = re.compile(
+    rf"\b(?:on )?(day before yesterday|yesterday|today|this day),? {_NUMBER} (week|year)s? ago\b", re.I
+)
+_AGO = re.compile(rf"\b(?:a )?(?!few){_NUMBER} {_UNIT}s? ago\b", re.I)  # "a few years ago" names no year
+_ROLLING = re.compile(  # "in the last week" are seven days, "last week" and "from last week" are a week
+    rf"\b(?:in|over|within|during|for|from) (?:(?:the )?(?:last|past|previous) {_NUMBER}|the (?:last|past|previous)|past) {_UNIT}s?\b",
+    re.I,
+)
+_LAST_SOME = re.compile(rf"\b(?:the )?(?:last|past|previous) {_NUMBER} {_UNIT}s\b", re.I)
+_NAMES = f"{_WEEKDAY[1:-1]}|{'|'.join(MONTHS)}|{'|'.join(_SEASON_MONTH)}"
+_WHICH = re.compile(
+    rf"\b(last|past|previous|this|current|next) (week(?:end)?|month|quarter|year|{_NAMES})\b", re.I
+)
+_ON_WEEKDAY = re.compile(
+    rf"\b(?:on |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
+    re.I,
+)
+# Beside another date.
+_SOME_BESIDE = re.compile(rf"\b{_NUMBER} {_UNIT}s? (before|after) ({_PHRASE})", re.I)
+_BESIDE = re.compile(
+    rf"\b(?:the |last |on )*(week(?:end)?|day|month|{_WEEKDAY[1:-1]}),? (before|after|of|on) ({_PHRASE})",
+    re.I,
+)
+_BETWEEN = re.compile(
+    rf"\b(?:between|from) (?:the )?({_PHRASE}) (?:and|to|until|till|through) (?:the )?({_PHRASE})", re.I
+)
+_BOUND = re.compile(
+    rf"\b(since|after|from|starting|before|prior to|until|till|up to|by|as of)(?: about| around| the)? ({_PHRASE})(?: on(?:wards?)?\b)?",
+    re.I,
+)
+_PAST = re.compile(r"\b(?:did|was|were|had)\b", re.I)
+
+
+def mark_beside(phrases: Phrases, *, today: date) -> None:
+    """Mark what is told from another date: the week before 3 August, two weeks after 1 May.
+
+    The date itself belongs to the span: what happened in the week before is often told on that day.
+    """
+
+    def some_beside(m: Match) -> NamedTime | None:
+        anchor = phrases.time_of(m[4]).latest(today)
+        days = number(m[1]) * _UNIT_DAYS[m[2].lower()]
+        if m[3].lower() == "before":
+            return DaySpan(anchor.first - ONE_DAY * days, anchor.first) if anchor.first else None
+        return DaySpan(anchor.last, anchor.last + ONE_DAY * days) if anchor.last else None
+
+    def beside(m: Match) -> NamedTime | None:
+        anchor = phrases.time_of(m[3]).latest(today)
+        if anchor.first is None or anchor.last is None:
+            return None
+        return _span_beside(m[1].lower(), m[2].lower(), anchor.first, anchor.last)
+
+    phrases.mark(_SOME_BESIDE, some_beside)
+    phrases.mark(_BESIDE, beside)
+
+
+def _span_beside(unit: str, side: str, first: date, last: date) -> DaySpan | None:
+    """The week, weekend, day, month or weekday before, after or of a span of days, with the days in between."""
+    if unit == "week" and side == "of":
+        return week_of(first)
+    if unit in _UNIT_DAYS and side in ("before", "after"):
+        days = ONE_DAY * _UNIT_DAYS[unit]
+        return DaySpan(first - days, first) if side == "before" else DaySpan(last, last + days)
+    if unit == "weekend":
+        sunday = first - ONE_DAY * (first.isoweekday() % 7 or 7)
+        return DaySpan(sunday - ONE_DAY, first) if side == "before" else None
+    if unit in WEEKDAYS and side in ("before", "on"):
+        back = (first.weekday() - WEEKDAYS.index(unit)) % 7
+        return DaySpan(first - ONE_DAY * (back or (7 if side == "before" else 0)), first)
+    return None
+
+
+def mark_relative(phrases: Phrases, *, today: date) -> None:
+    """Mark what is told from now: yesterday, two days ago, in the last three weeks, this month, last Friday."""
+    readers: list[tuple[re.Pattern[str], Callable[[Match], NamedTime | None]]] = [
+        (_DAY_AGO, lambda m: _day_ago(m, today)),
+        (_NEAR_DAY, lambda m: day_of(today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0))),
+        (_AGO, lambda m: _span_ago(number(m[1]), m[2].lower(), today)),
+        (_ROLLING, lambda m: rolling(number(m[1] or "one"), m[2].lower(), today)),
+        (_LAST_SOME, lambda m: rolling(number(m[1]), m[2].lower(), today)),
+        (_WHICH, lambda m: _which_span(m[1].lower(), m[2].lower(), today)),
+        (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or _on_weekday(m, today)),
+    ]
+    for pattern, read in readers:
+        phrases.mark(pattern, read)
+
+
+def _day_ago(m: Match, today: date) -> DaySpan:
+    """The day so many weeks or years before a near one: yesterday three years ago."""
+    day, count = today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0), number(m[2])
+    if m[3].lower() == "week":
+        return day_of(day - ONE_DAY * 7 * count)
+    is_leap_day = (day.month, day.day) == (2, 29)
+    return day_of((day - ONE_DAY if is_leap_day else day).replace(year=day.year - count))
+
+
+def number(word: str) -> int:
+    """The number of a word or of digits."""
+    return NUMBERS.get(word.lower()) or int(word)
+
+
+def _span_ago(count: int, unit: str, today: date) -> DaySpan | None:
+    """So many units ago: the day, or the seven days around it, the month, the quarter or the year."""
+    if unit == "day":
+        return day_of(today - ONE_DAY * count)
+    if unit == "week":
+        middle = today - ONE_DAY * 7 * count
+        return DaySpan(middle - ONE_DAY * 3, middle + ONE_DAY * 3)
+    if unit in ("hour", "minute"):
+        return (
+            DaySpan(today - ONE_DAY * -(-count // 24), today)
+            if unit == "hour" and count > 1
+            else day_of(today)
+        )
+    return _calendar_span(unit, -count, today)
+
+
+def rolling(count: int, unit: str, today: date) -> DaySpan | None:
+    """The days up to today that so many units reach back."""
+    if unit in ("hour", "minute"):
+        return _span_ago(count, unit, today)
+    if unit in ("day", "week"):
+        return DaySpan(today - ONE_DAY * count * _UNIT_DAYS[unit], today)
+    months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
+    month = month_of(today.year, today.month - months)
+    if month.first is None or month.last is None:
+        return None
+    return DaySpan(month.first.replace(day=min(today.day, month.last.day)), today)
+
+
+def _calendar_span(unit: str, steps: int, today: date) -> DaySpan | None:
+    """The week, weekend, month, quarter or year of today, or so many steps from it."""
+    if unit == "week":
+        return week_of(today + ONE_DAY * 7 * steps)
+    if unit == "month":
+        return month_of(today.year, today.month + steps)
+    if unit == "quarter":
+        return months_of(today.year, (today.month - 1) // 3 * 3 + 1 + 3 * steps, 3)
+    if unit == "year":
+        return months_of(today.year + steps, 1, 12)
+    monday = today + ONE_DAY * (7 * steps - today.weekday())
+    return DaySpan(monday + ONE_DAY * 5, monday + ONE_DAY * 6)
+
+
+def _which_span(which: str, name: str, today: date) -> DaySpan | None:
+    """The last, this or the next week, weekend, month, quarter, year, weekday, month by name, or season."""
+    steps = {"this": 0, "current": 0, "next": 1}.get(which, -1)
+    if name in ("week", "weekend", "month", "quarter", "year"):
+        return _calendar_span(name, steps, today)
+    if name in WEEKDAYS:
+        monday = today - ONE_DAY * today.weekday()
+        day = monday + ONE_DAY * (WEEKDAYS.index(name) + (7 if steps > 0 else 0))
+        return day_of(day - ONE_DAY * 7 if steps < 0 and day >= today else day)
+    month, count = (MONTH_NUMBER[name], 1) if name in MONTH_NUMBER else (_SEASON_MONTH[name], 3)
+    this = months_of(today.year, month, count)
+    if this.first is None or this.last is None:
+        return None
+    if steps == 0:
+        # In January, "this winter" began last year.
+        return this if this.first <= today or count == 1 or month != 12 else months_of(today.year - 1, 12, 3)
+    if steps < 0:
+        return this if this.last < today else months_of(today.year - 1, month, count)
+    return this if this.first > today else months_of(today.year + 1, month, count)
+
+
+def _on_weekday(m: Match, today: date) -> DaySpan:
+    """The last such day, or with "by" and "until" the next; loose unless the question is about the past."""
+    is_past = _PAST.search(m.string) is not None
+    wanted = WEEKDAYS.index(m[1].lower())
+    before = m.string[: m.start()].lower()
+    if before.endswith(("by ", "until ")) and not is_past:
+        return DaySpan(day := today + ONE_DAY * ((wanted - today.weekday()) % 7), day, is_loose=True)
+    day = today - ONE_DAY * ((today.weekday() - wanted) % 7)
+    return DaySpan(day, day, is_loose=not is_past)
+
+
+def mark_bounds(phrases: Phrases, *, today: date) -> None:
+    """Mark spans between two dates, and dates that are a bound: since, after, before, until, by, as of."""
+
+    def between(m: Match) -> NamedTime | None:
+        last = phrases.time_of(m[2]).latest(today)
+        first = phrases.time_of(m[1]).latest(last.last or today)
+        return DaySpan(first.first, last.last) if not (first.is_open or last.is_open) else None
+
+    def bound(m: Match) -> NamedTime | None:
+        word, span = m[1].lower(), phrases.time_of(m[2]).latest(today)
+        if word in ("since", "from", "starting"):
+            is_bound = word == "since" or m[0].lower().endswith(("on", "onward", "onwards"))
+            return DaySpan(span.first, None) if span.first and is_bound else None
+        if word == "after":
+            return DaySpan(span.last + ONE_DAY, None) if span.last else None
+        if word in ("before", "prior to"):
+            return DaySpan(None, span.first - ONE_DAY) if span.first else None
+        return DaySpan(None, span.last) if span.last else None
+
+    phrases.mark(_BETWEEN, between)
+    phrases.mark(_BOUND, bound)
+
+
+_MAX_YEARS_AHEAD = 10  # a later number is no year: Cyberpunk 2077
 
 _ALONE, _END = r"(?<![\w.:/-])", r"(?![\w/:-]|\.\d)"  # no part of a version, an address or a path
 _YEAR_FIRST = re.compile(rf"{_ALONE}(\d{{4}})([-/.])(\d\d?)\2(\d\d?)(?:[T ]\d\d:\d\d\S*)?{_END}")
@@ -27,7 +327,7 @@ _DAY_MONTH = re.compile(rf"{_ALONE}(\d\d?)([-/.])(\d\d?)\2(\d{{4}}){_END}")
 _SHORT_YEAR = re.compile(rf"{_ALONE}(\d\d?)/(\d\d?)/(\d\d){_END}")
 _YEAR_MONTH = re.compile(rf"{_ALONE}(\d{{4}})-(\d\d){_END}")
 _MONTH_YEAR = re.compile(rf"{_ALONE}(\d\d?)/(\d{{4}}){_END}")
-_MONTH = rf"({any_of(EVERY_MONTH)})\b\.?"
+_MONTH = rf"({any_of(_EVERY_MONTH)})\b\.?"
 _DAY = r"(?:the )?([0-3]?\d)(?:st|nd|rd|th|\.)?"
 _YEAR = r"(?:,? ?(?:of )?(\d{4}|(?:this|last|next) year)\b)"
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}?", re.I)
@@ -36,18 +336,18 @@ _IN = re.compile(r"\b(?:in|of|during|since|until|till|before|after|early|late|mi
 _LAST = re.compile(r"\b(?:last|past|previous|this|current|next) $", re.I)  # relative.py knows which
 _QUARTER = re.compile(r"\bQ([1-4])[ /-]?(\d{4})?\b", re.I)
 _YEAR_QUARTER = re.compile(r"\b(\d{4})[ /-]?Q([1-4])\b", re.I)
-_QUARTER_WORDS = re.compile(rf"\b(?:the )?({any_of(ORDINALS)}) quarter(?: (?:of|in))? (\d{{4}})\b", re.I)
+_QUARTER_WORDS = re.compile(rf"\b(?:the )?({any_of(_ORDINALS)}) quarter(?: (?:of|in))? (\d{{4}})\b", re.I)
 _HALF_YEAR = re.compile(r"\bH([12])[ /-]?(\d{4})\b", re.I)
 _WEEK = re.compile(
     r"\b(?:KW|CW|(?:calendar |(?<=in )|(?<=of )|(?<=since ))week) ?(\d\d?)\b(?:(?:,| of| in)? ?(\d{4})\b)?",
     re.I,
 )
 _WEEK_AND_YEAR = re.compile(r"\bweek (\d\d?)(?:,| of| in)? (\d{4})\b", re.I)
-_SEASON = re.compile(rf"\b({any_of(SEASON_MONTH)})(?: of|,)? (\d{{4}})\b", re.I)
+_SEASON = re.compile(rf"\b({any_of(_SEASON_MONTH)})(?: of|,)? (\d{{4}})\b", re.I)
 _BARE_YEAR = re.compile(r"(?<![\w.:/#$€£-])(19\d\d|20\d\d)(?![\w/:%-]|[.,]\d)")
 _COUNT = rf"(?:(\d\d?|{any_of(NUMBERS)})(?: of)? )?"
 _PART = re.compile(
-    rf"\b(?:the )?(last|{any_of(ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half) (?:of|in) ({PHRASE})", re.I
+    rf"\b(?:the )?(last|{any_of(_ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half) (?:of|in) ({_PHRASE})", re.I
 )
 _FEW_DAYS = 7  # "the first days of May"
 
@@ -70,23 +370,23 @@ def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
 
     readers: list[tuple[re.Pattern[str], Callable[[Match], NamedTime | None]]] = [
         (_YEAR_FIRST, lambda m: valid_date(int(m[1]), int(m[3]), int(m[4]))),
-        (_WEEK_OF_YEAR, lambda m: iso_week(int(m[1]), int(m[2]))),
+        (_WEEK_OF_YEAR, lambda m: _iso_week(int(m[1]), int(m[2]))),
         (_DAY_MONTH, dotted),
         (_SHORT_YEAR, short_year),
         (_YEAR_MONTH, lambda m: valid_date(int(m[1]), int(m[2]), None)),
         (_MONTH_YEAR, lambda m: valid_date(int(m[2]), int(m[1]), None)),
-        (_QUARTER_WORDS, lambda m: quarter(ORDINALS[m[1].lower()], int(m[2]))),
+        (_QUARTER_WORDS, lambda m: quarter(_ORDINALS[m[1].lower()], int(m[2]))),
         (_YEAR_QUARTER, lambda m: quarter(int(m[2]), int(m[1]))),
-        (_QUARTER, lambda m: quarter(int(m[1]), int(m[2])) if m[2] else latest_quarter(int(m[1]), today)),
+        (_QUARTER, lambda m: quarter(int(m[1]), int(m[2])) if m[2] else _latest_quarter(int(m[1]), today)),
         (_HALF_YEAR, lambda m: months_of(int(m[2]), 6 * int(m[1]) - 5, 6)),
-        (_WEEK_AND_YEAR, lambda m: iso_week(int(m[2]), int(m[1]))),
-        (_WEEK, lambda m: iso_week(int(m[2]), int(m[1])) if m[2] else latest_week(int(m[1]), today)),
-        (_DAY_FIRST, lambda m: valid_date(year_of(m[3], today), EVERY_MONTH[m[2].lower()], int(m[1]))),
+        (_WEEK_AND_YEAR, lambda m: _iso_week(int(m[2]), int(m[1]))),
+        (_WEEK, lambda m: _iso_week(int(m[2]), int(m[1])) if m[2] else _latest_week(int(m[1]), today)),
+        (_DAY_FIRST, lambda m: valid_date(_year_of(m[3], today), _EVERY_MONTH[m[2].lower()], int(m[1]))),
         (_MONTH_FIRST, lambda m: month_first(m, today)),
-        (_SEASON, lambda m: months_of(int(m[2]), SEASON_MONTH[m[1].lower()], 3)),
+        (_SEASON, lambda m: months_of(int(m[2]), _SEASON_MONTH[m[1].lower()], 3)),
         (
             _BARE_YEAR,
-            lambda m: NamedDate(year=int(m[1])) if int(m[1]) <= today.year + MAX_YEARS_AHEAD else None,
+            lambda m: NamedDate(year=int(m[1])) if int(m[1]) <= today.year + _MAX_YEARS_AHEAD else None,
         ),
         (_PART, lambda m: part_of(m, phrases, today)),
     ]
@@ -94,7 +394,7 @@ def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
         phrases.mark(pattern, read)
 
 
-def year_of(words: str | None, today: date) -> int | None:
+def _year_of(words: str | None, today: date) -> int | None:
     """The year in digits, or this, the last or the next one; None if none is named."""
     if not words:
         return None
@@ -112,7 +412,7 @@ def month_first(m: Match, today: date) -> NamedDate | None:
             return None
         if _LAST.search(before) or (m[1].islower() and not _IN.search(before)):
             return None
-    return valid_date(year_of(year, today), EVERY_MONTH[name], int(day) if day else None)
+    return valid_date(_year_of(year, today), _EVERY_MONTH[name], int(day) if day else None)
 
 
 def part_of(m: Match, phrases: Phrases, today: date) -> DaySpan | None:
@@ -124,33 +424,33 @@ def part_of(m: Match, phrases: Phrases, today: date) -> DaySpan | None:
     uncounted = _FEW_DAYS if m[3].lower() == "days" else 1
     count = (NUMBERS.get(m[2].lower()) or int(m[2])) if m[2] else uncounted
     if unit == "half":
-        middle = month_middle(whole)
+        middle = _month_middle(whole)
         return (
             DaySpan(whole.first, middle)
             if which in ("first", "1st")
             else DaySpan(middle + ONE_DAY, whole.last)
         )
     if unit == "weekend":
-        return weekend_of(whole, which)
+        return _weekend_of(whole, which)
     days = ONE_DAY * (count * (7 if unit == "week" else 1))
     if which == "last":
         return DaySpan(whole.last - days + ONE_DAY, whole.last)
-    first = whole.first + days * (ORDINALS[which] - 1)
+    first = whole.first + days * (_ORDINALS[which] - 1)
     return DaySpan(first, first + days - ONE_DAY)
 
 
-def weekend_of(whole: DaySpan, which: str) -> DaySpan | None:
+def _weekend_of(whole: DaySpan, which: str) -> DaySpan | None:
     """A weekend of a span, counted by its Sundays."""
     if whole.first is None or whole.last is None:
         return None
     if which == "last":
         sunday = whole.last - ONE_DAY * ((whole.last.weekday() + 1) % 7)
     else:
-        sunday = whole.first + ONE_DAY * ((6 - whole.first.weekday()) + 7 * (ORDINALS[which] - 1))
+        sunday = whole.first + ONE_DAY * ((6 - whole.first.weekday()) + 7 * (_ORDINALS[which] - 1))
     return DaySpan(sunday - ONE_DAY, sunday)
 
 
-def month_middle(whole: DaySpan) -> date:
+def _month_middle(whole: DaySpan) -> date:
     """The last day of a span's first half: the 15th of a month, the end of June of a year."""
     first, last = whole.first or date.min, whole.last or date.max
     if (last - first).days > 31:
@@ -164,20 +464,19 @@ def quarter(number: int, year: int) -> DaySpan:
     return months_of(year, 3 * number - 2, 3)
 
 
-def latest_quarter(number: int, today: date) -> DaySpan:
+def _latest_quarter(number: int, today: date) -> DaySpan:
     """The last quarter of this number that has begun."""
     return quarter(number, today.year if 3 * number - 2 <= today.month else today.year - 1)
 
 
-def iso_week(year: int, number: int) -> DaySpan | None:
-    """A week of ISO 8601; None if the year has none of this number."""
+def _iso_week(year: int, number: int) -> DaySpan | None:
     try:
         return week_of(date.fromisocalendar(year, number, 1))
     except ValueError:
         return None
 
 
-def latest_week(number: int, today: date) -> DaySpan | None:
+def _latest_week(number: int, today: date) -> DaySpan | None:
     """The last week of this number that has begun."""
     year, week, _ = today.isocalendar()
-    return iso_week(year if number <= week else year - 1, number)
+    return _iso_week(year if number <= week else year - 1, number)

@@ -2,57 +2,305 @@
 
 Triggers record every change of a piece in `index_change`; a search reads the last one first and then what changed since,
 so the next search finds what another process committed. If the list does not reach back far enough, or the model changed,
-everything is read again.
-"""
+everything is read again."""
 
+import json
 import logging
 import os
+import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
-from memories.search.in_memory.overlay import AnyTable, TrialTable
-from memories.search.in_memory.table import VectorTable
-from memories.search.sqlite.vectors import (
-    IndexProgress,
-    count_pieces,
-    read_all,
-    read_changed,
-    read_progress,
-    read_rows,
+from access.visibility import Visibility
+from memories.embedding import DIMENSIONS
+from memories.search.in_memory.table import AllowedRows, Keys, Nearest, PieceRow, Reader, Vectors, VectorTable
+from memories.search.schema import statements
+from storage.compiled_queries import fetch
+
+ROWS_AT_ONCE = 2000
+# Only the order of the times matters; the views in rows.sql compute `until` the same way.
+_ROWS = """
+SELECT p.key, p.memory_id, m.group_id, m.scope,
+    CASE row.standing WHEN 3 THEN 'outlasting' ELSE m.state END, m.trust, m.type, row.until,
+    CAST((julianday(COALESCE(m.valid_from, m.created_at)) - 2440587.5) * 86400000 AS INTEGER), p.embedding
+FROM memories_piece AS p
+JOIN memories_memory AS m ON m.key = p.memory_id
+JOIN memories_vec_row AS row ON row.memory = p.memory_id
+WHERE p.embedding IS NOT NULL AND p.model = %s
+"""
+_NEXT = f"{_ROWS} AND p.key > %s ORDER BY p.key LIMIT %s"
+_NAMED = f"{_ROWS} AND p.key IN (SELECT value FROM json_each(%s))"  # noqa: S608 - constants alone
+_STATE = """
+SELECT (SELECT value FROM index_state WHERE name = 'model'),
+    (SELECT MIN(seq) FROM index_change), (SELECT MAX(seq) FROM index_change), (SELECT MAX(key) FROM memory_log)
+"""
+_PIECES = "SELECT COUNT(*) FROM memories_piece"
+_CHANGED = "SELECT DISTINCT piece FROM index_change WHERE seq > %s AND seq <= %s"
+_VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s))"
+
+
+class _IndexProgress(NamedTuple):
+    """Progress of the index: its model, and the first and last change still in the list.
+
+    `log` is the last row of the audit log, which also records texts that wait for their vector; the list does not.
+    """
+
+    model: str
+    first: int
+    last: int
+    log: int = 0
+
+
+def read_progress() -> _IndexProgress:
+    """The model, both ends of the list of changes and the audit log's last row."""
+    [(model, first, last, log)] = fetch(_STATE, [])
+    return _IndexProgress(model or "", first or 0, last or 0, log or 0)
+
+
+def _count_pieces() -> int:
+    """Number of pieces, with and without a vector."""
+    [(count,)] = fetch(_PIECES, [])
+    return int(count)
+
+
+def read_all(model: str) -> Iterator[list[PieceRow]]:
+    """All pieces with a vector of this model, in batches of ROWS_AT_ONCE, ordered by key."""
+    last = 0
+    while rows := fetch(_NEXT, [model, last, ROWS_AT_ONCE]):
+        last = rows[-1][0]
+        yield [PieceRow(*row) for row in rows]
+
+
+def read_rows(pieces: Sequence[int], model: str) -> list[PieceRow]:
+    """Existing pieces with a vector of this model."""
+    return [PieceRow(*row) for row in fetch(_NAMED, [model, json.dumps(list(pieces))])]
+
+
+def _read_changed(after: int, until: int) -> list[int]:
+    return [piece for (piece,) in fetch(_CHANGED, [after, until])]
+
+
+def read_vectors(pieces: Keys) -> Vectors:
+    """Vectors of the pieces in their order, float32[n, 384]; zeros for a deleted piece."""
+    found = dict(fetch(_VECTORS, [json.dumps(pieces.tolist())]))
+    zeros = bytes(DIMENSIONS * 4)
+    return decode_vectors([found.get(piece) or zeros for piece in pieces.tolist()])
+
+
+def decode_vectors(embeddings: Sequence[bytes]) -> Vectors:
+    """Vectors of the embedding column as float32[n, 384]."""
+    return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), DIMENSIONS)
+
+
+NOW, NEXT, OLD = "memories_vec", "memories_next_vec", "memories_old_vec"
+_GROUP_INDEX = "memories_vec_rooms"
+_PIECES_AT_ONCE = 250  # ~10 ms of write lock
+_CHUNKS_AT_ONCE = 100  # deleted data is overwritten: 3 MB, ~12 ms
+MAX_ROUNDS = 20
+# vec0 does not rename its shadow tables.
+_SHADOW_TABLE = re.compile(
+    r"_(info|chunks|rowids|auxiliary|vector_chunks\d+|metadatachunks\d+|metadatatext\d+)"
 )
+_COPIED = f"""
+INSERT INTO {NEXT} (piece, room, embedding, standing, until, type)
+SELECT p.key, row.room, vec_quantize_int8(p.embedding, 'unit'), row.standing, row.until, row.type
+FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
+WHERE p.model = %s AND p.embedding IS NOT NULL AND
+"""  # noqa: S608 - our own names
+
+
+def switch_model(
+    model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
+) -> bool:
+    """Make the index hold the vectors of `model` only; False if some pieces still lack them.
+
+    `is_complete` is called within the last transaction: nobody writes between its answer and the swap.
+    """
+    discard(NEXT)
+    discard(OLD)
+    [(seen,)] = fetch("SELECT COALESCE(MAX(seq), 0) FROM index_change", [])
+    with connection.cursor() as cursor:
+        cursor.execute(_read_sql(NOW).replace(f" {NOW} ", f" {NEXT} ", 1))
+    _fill_next(model, progress)
+    for _ in range(MAX_ROUNDS):
+        changed = read_changes(seen)
+        if len(changed) < _PIECES_AT_ONCE:
+            break
+        with transaction.atomic():
+            seen = apply_changes(model, changed)
+    is_switched = swap(model, seen, is_complete)
+    discard(OLD if is_switched else NEXT)
+    return is_switched
+
+
+def discard(name: str) -> None:
+    """Drop an index that is not in use, in batches: overwriting all of it at once would block writers."""
+    if not fetch("SELECT 1 FROM sqlite_master WHERE name = %s", [name]):
+        return
+    chunks = f"{name}_vector_chunks00"
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute(
+                f"DELETE FROM {chunks} WHERE rowid IN (SELECT rowid FROM {chunks} LIMIT {_CHUNKS_AT_ONCE})"  # noqa: S608
+            )
+            if not cursor.rowcount:
+                break
+        cursor.execute(f"DROP TABLE {name}")
+
+
+def _fill_next(model: str, progress: Callable[[int, int], None]) -> None:
+    """Copy the vectors of the model into the next index, one transaction per batch."""
+    [(total,)] = fetch("SELECT COUNT(*) FROM memories_piece WHERE model = %s", [model])
+    done, last = 0, 0
+    batch = "SELECT key FROM memories_piece WHERE model = %s AND key > %s ORDER BY key LIMIT %s"
+    while keys := [key for (key,) in fetch(batch, [model, last, _PIECES_AT_ONCE])]:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"{_COPIED} p.key > %s AND p.key <= %s", [model, last, keys[-1]])
+        done, last = done + len(keys), keys[-1]
+        progress(min(done, total), total)
+
+
+def read_changes(seen: int) -> list[tuple[int, int]]:
+    """The next batch of changes after `seen`: number and piece."""
+    sql = "SELECT seq, piece FROM index_change WHERE seq > %s ORDER BY seq LIMIT %s"
+    return fetch(sql, [seen, _PIECES_AT_ONCE])
+
+
+def apply_changes(model: str, changed: list[tuple[int, int]]) -> int:
+    """Rewrite the changed pieces in the next index, inside a transaction; returns the last change."""
+    pieces = sorted({piece for _, piece in changed})
+    holders = ", ".join(["%s"] * len(pieces))
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {NEXT} WHERE piece IN ({holders})", pieces)  # noqa: S608 - placeholders
+        cursor.execute(f"{_COPIED} p.key IN ({holders})", [model, *pieces])
+    return changed[-1][0]
+
+
+def swap(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
+    """Apply the last changes and swap the names of both indexes in one transaction; False if incomplete."""
+    with connection.cursor() as cursor:
+        # Otherwise SQLite would rewrite the triggers to follow the old index to its new name.
+        cursor.execute("PRAGMA legacy_alter_table = ON")
+        try:
+            with transaction.atomic():
+                if not is_complete():
+                    return False
+                while changed := read_changes(seen):
+                    seen = apply_changes(model, changed)
+                _rename_index(cursor, NOW, OLD)
+                _rename_index(cursor, NEXT, NOW)
+                # A renamed table keeps its SQL index, under the old name.
+                cursor.execute(f"DROP INDEX IF EXISTS {_GROUP_INDEX}")
+                cursor.execute(_read_sql(_GROUP_INDEX))
+                cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
+        finally:
+            cursor.execute("PRAGMA legacy_alter_table = OFF")
+    return True
+
+
+def _rename_index(cursor: Any, before: str, after: str) -> None:
+    for (name,) in fetch("SELECT name FROM sqlite_master WHERE type = 'table'", []):
+        if name == before or (name.startswith(before) and _SHADOW_TABLE.fullmatch(name.removeprefix(before))):
+            cursor.execute(f'ALTER TABLE "{name}" RENAME TO "{after}{name.removeprefix(before)}"')
+
+
+def _read_sql(name: str) -> str:
+    """The statement that creates this object."""
+    return next(statement.sql for statement in statements("sqlite") if statement.name == name)
+
+
+@dataclass(frozen=True)
+class _TrialAllowed(AllowedRows):
+    """What a Visibility may allow of the rows that did not change; `own` of those that did."""
+
+    own: AllowedRows
+
+
+class TrialTable:
+    """A table in which some pieces changed or went for one reader; the table itself stays as it is.
+
+    Answers as the VectorTable would that had these changes.
+    """
+
+    def __init__(self, table: VectorTable, changed: Sequence[int], rows: Sequence[PieceRow]) -> None:
+        """`rows` are those of the changed pieces that are still there."""
+        self._table = table
+        self._changed: Keys = np.array(sorted(changed), dtype=np.int64)
+        self._own = VectorTable() if table.has_exact else VectorTable(exact_mb=0)
+        self._own.put(rows)
+
+    def __len__(self) -> int:
+        return len(self._table) + len(self._own)
+
+    def allowed(self, v: Visibility) -> _TrialAllowed:
+        """Mark the rows that the Visibility may allow."""
+        found = self._table.allowed(v)
+        rows = found.rows[~np.isin(found.part.columns.piece[found.rows], self._changed)]
+        return _TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
+
+    def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
+        """The `wanted` nearest pieces by cosine; `read` returns vectors that are not in memory."""
+        kept = self._table.nearest(vector, allowed, wanted=wanted, read=read)
+        if not isinstance(allowed, _TrialAllowed):
+            return kept
+        own = self._own.nearest(vector, allowed.own, wanted=wanted, read=read)
+        cosines = np.concatenate([kept.cosines, own.cosines])
+        best = np.argsort(-cosines, kind="stable")[:wanted]
+        return Nearest(
+            np.concatenate([kept.pieces, own.pieces])[best],
+            np.concatenate([kept.memories, own.memories])[best],
+            cosines[best],
+            is_all=kept.is_all and own.is_all and len(best) == len(cosines),
+        )
+
+    def best_cosines(self, memories: Collection[int], vector: Vectors) -> dict[int, float] | None:
+        """The cosine of each memory's best piece; None if the vectors are not in memory."""
+        kept = self._table.best_cosines(memories, vector, without=self._changed)
+        own = self._own.best_cosines(memories, vector)
+        if kept is None or own is None:
+            return None
+        return kept | {key: max(cosine, kept.get(key, -1.0)) for key, cosine in own.items()}
+
+
+AnyTable = VectorTable | TrialTable
+
 
 log = logging.getLogger(__name__)
 # A process with a single search, such as a command, is faster without reading all vectors.
-SEARCHES_BEFORE = 3
-MOST_DATABASES = 3  # in memory at once: the store and the copies of dry runs
+_SEARCHES_BEFORE = 3
+_MOST_DATABASES = 3  # in memory at once: the store and the copies of dry runs
 # If more than this share of the rows changed, reading all is faster. At least a batch of an import.
 RELOAD_SHARE, RELOAD_MIN_ROWS = 0.2, 5000
-DELETED_SHARE = 0.25  # of rows that are only marked as deleted
+_DELETED_SHARE = 0.25  # of rows that are only marked as deleted
 WAIT_S = 0.2  # for another thread's update; after that a search uses the database's own index
 
 Place = tuple[str, int, int]  # the file's name, device and inode: a replaced file is another database
 
 
-class IndexFollower:
+class _IndexFollower:
     """The vectors of one database and their progress. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # One value, so that a reader gets a consistent pair.
-        self._state: tuple[VectorTable, IndexProgress] | None = None
+        self._state: tuple[VectorTable, _IndexProgress] | None = None
         self._searches = 0
 
-    def table(self, progress: IndexProgress) -> VectorTable | None:
+    def table(self, progress: _IndexProgress) -> VectorTable | None:
         """The table, current as of `progress`; None if it is not worth reading yet, or busy."""
         self._searches += 1
         state = self._state
         if state is not None and (state[1].model, state[1].last) == (progress.model, progress.last):
             return state[0]
-        if state is None and self._searches <= SEARCHES_BEFORE:
+        if state is None and self._searches <= _SEARCHES_BEFORE:
             return None
         if not self._lock.acquire(timeout=WAIT_S):
             return None
@@ -61,7 +309,7 @@ class IndexFollower:
         finally:
             self._lock.release()
 
-    def trial(self, progress: IndexProgress) -> AnyTable | None:
+    def trial(self, progress: _IndexProgress) -> AnyTable | None:
         """The table as the transaction at `progress` sees it; None if that cannot be derived from the table.
 
         The transaction's changes are kept apart: it may be rolled back, and others must not see them before its commit.
@@ -70,9 +318,9 @@ class IndexFollower:
             return None
         try:
             table, known = self._state
-            if progress.model != known.model or not reaches_back(progress, known):
+            if progress.model != known.model or not _reaches_back(progress, known):
                 return None
-            changed = read_changed(known.last, progress.last) if progress.last > known.last else []
+            changed = _read_changed(known.last, progress.last) if progress.last > known.last else []
             if len(changed) > RELOAD_MIN_ROWS:
                 return None
             return TrialTable(table, changed, read_rows(changed, progress.model)) if changed else table
@@ -89,12 +337,12 @@ class IndexFollower:
         if self._state is None:
             return self._read_all(progress)
         table, known = self._state
-        if progress.model != known.model or not reaches_back(progress, known):
+        if progress.model != known.model or not _reaches_back(progress, known):
             return self._read_all(progress)
-        changed = read_changed(known.last, progress.last) if progress.last > known.last else []
+        changed = _read_changed(known.last, progress.last) if progress.last > known.last else []
         if len(changed) > max(
             RELOAD_MIN_ROWS, RELOAD_SHARE * len(table)
-        ) or table.deleted > DELETED_SHARE * len(table):
+        ) or table.deleted > _DELETED_SHARE * len(table):
             return self._read_all(progress)
         rows = read_rows(changed, progress.model) if changed else []
         table.put(rows)
@@ -102,20 +350,20 @@ class IndexFollower:
         self._state = table, progress
         return table
 
-    def _read_all(self, progress: IndexProgress) -> VectorTable:
-        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=count_pieces())
+    def _read_all(self, progress: _IndexProgress) -> VectorTable:
+        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=_count_pieces())
         for rows in read_all(progress.model):
             table.put(rows)
         self._state = table, progress
         return table
 
 
-def reaches_back(progress: IndexProgress, known: IndexProgress) -> bool:
+def _reaches_back(progress: _IndexProgress, known: _IndexProgress) -> bool:
     """True if the list still has every change since `known`."""
     return progress.last == known.last or (progress.last > known.last and progress.first <= known.last + 1)
 
 
-_followers: OrderedDict[Place, IndexFollower] = OrderedDict()
+_followers: OrderedDict[Place, _IndexFollower] = OrderedDict()
 _guard = threading.Lock()
 
 if hasattr(os, "register_at_fork"):
@@ -123,35 +371,34 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_followers.clear)
 
 
-def current_table(progress: IndexProgress) -> AnyTable | None:
+def current_table(progress: _IndexProgress) -> AnyTable | None:
     """The vectors in memory of the database in use; None if a search must use the database's own index.
 
     That is the case for a database that is not a file, and while the vectors are being read. Inside a transaction the
     table includes its own writes, for this transaction only.
     """
-    place = current_place() if progress.model else None
+    place = _current_place() if progress.model else None
     if place is None:
         return None
-    follower = follower_of(place)
+    follower = _follower_of(place)
     return follower.trial(progress) if connection.in_atomic_block else follower.table(progress)
 
 
 def load_table() -> None:
     """Read the vectors of the database in use into memory now."""
-    place = current_place()
+    place = _current_place()
     if place is not None:
-        follower_of(place).load()
+        _follower_of(place).load()
 
 
 def load_in_background() -> None:
     """Start reading the vectors and return at once; called when a server starts. Never raises."""
     if connection.vendor != "sqlite":  # another database searches its vectors itself
         return
-    threading.Thread(target=load_and_close, name="loci-vectors", daemon=True).start()
+    threading.Thread(target=_load_and_close, name="loci-vectors", daemon=True).start()
 
 
-def load_and_close() -> None:
-    """Read the vectors and close this thread's connection."""
+def _load_and_close() -> None:
     try:
         with connection.cursor() as cursor:
             # Pages read through the memory map would stay in the process's memory.
@@ -163,17 +410,17 @@ def load_and_close() -> None:
         connection.close()
 
 
-def follower_of(place: Place) -> IndexFollower:
+def _follower_of(place: Place) -> _IndexFollower:
     """The follower of a database; the least recently used one is dropped beyond MOST_DATABASES."""
     with _guard:
-        follower = _followers.setdefault(place, IndexFollower())
+        follower = _followers.setdefault(place, _IndexFollower())
         _followers.move_to_end(place)
-        while len(_followers) > MOST_DATABASES:
+        while len(_followers) > _MOST_DATABASES:
             _followers.popitem(last=False)
         return follower
 
 
-def current_place() -> Place | None:
+def _current_place() -> Place | None:
     """The file of the database in use, if it is one."""
     name = str(connection.settings_dict["NAME"])
     try:

@@ -7,44 +7,172 @@ and their signs. The marks allow slightly more than the Visibility, never less (
 confidence, the past and the beginning of valid time are missing): the caller checks the rows themselves.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
-from memories.queries.visibility import has_type, states_of
-from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
-from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory, take_similar
+from memories.queries.visibility import OUTLASTS, is_as_of_now, may_hold, rules_of
 from memories.types import Scope, State, Trust, Type
+
+_MOST_KEPT = 16
+MOST_KEPT_ROWS = 1_000_000  # 8 MB
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AllowedMask(Generic[T]):
+    """What is allowed: how many rows, and until when (ms since 1970) all of them count."""
+
+    allowed: T
+    rows: int
+    until: int
+
+
+@dataclass(frozen=True)
+class _CachedMask(Generic[T]):
+    version: int
+    since: int
+    marked: AllowedMask[T]
+
+
+class FilterCache(Generic[T]):
+    """Marks by Visibility, of one table that changes. Readers need no lock.
+
+    A change counts the version up before and after, so that nothing that was marked meanwhile is used later.
+    """
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._kept: dict[Hashable, _CachedMask[T]] = {}
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change the table within the block."""
+        self._version += 1
+        try:
+            yield
+        finally:
+            self._version += 1
+            self._kept = {}
+
+    def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
+        """What `mark` allows, from the cache if that still holds."""
+        if _names_times(v):
+            return mark(v).allowed
+        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
+        now, version, known = milliseconds(v.now), self._version, self._kept
+        kept = known.get(key)
+        # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
+        if kept is not None and kept.version == version and kept.since <= now <= kept.marked.until:
+            return kept.marked.allowed
+        marked = mark(v)
+        held = sum(each.marked.rows for each in [*known.values()])
+        if len(known) >= _MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
+            known.clear()
+        known[key] = _CachedMask(version, now, marked)
+        return marked.allowed
+
+
+def _names_times(v: Visibility) -> bool:
+    """Whether it names times, which differ with each caller: such masks are not cached."""
+    return v.after is not None or v.before is not None or v.is_history
+
+
+def milliseconds(moment: datetime) -> int:
+    """Milliseconds since 1970."""
+    return int(moment.timestamp() * 1000)
+
+
+Keys = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _ColumnOrder:
+    """The order of a column's first `count` rows by memory; None if they are sorted."""
+
+    column: Keys
+    count: int
+    order: Keys | None
+
+
+class _MemoryOrder:
+    """The order of a table's rows by memory. Safe to share between threads.
+
+    Pieces are created with their memories, so the column is nearly always sorted, and only added rows are checked. For an
+    unsorted column the order is cached until rows are added.
+    """
+
+    def __init__(self) -> None:
+        self._cached = _ColumnOrder(np.zeros(0, dtype=np.int64), 0, None)
+
+    def rows_of(self, column: Keys, count: int, memories: Collection[int]) -> Keys:
+        """Rows among a column's first `count` that belong to one of the memories."""
+        order = self._order(column, count)
+        ordered = column[:count] if order is None else column[order]
+        keys = np.sort(np.fromiter(memories, dtype=np.int64, count=len(memories)))
+        first = np.searchsorted(ordered, keys, side="left")
+        lengths = np.searchsorted(ordered, keys, side="right") - first
+        before = np.cumsum(lengths) - lengths
+        at: Keys = np.repeat(first - before, lengths) + np.arange(int(lengths.sum()))
+        return at if order is None else order[at]
+
+    def _order(self, column: Keys, count: int) -> Keys | None:
+        cached = self._cached
+        if cached.column is not column or cached.count > count:
+            cached = _ColumnOrder(column, 0, None)
+        if cached.count < count:
+            added = column[max(cached.count - 1, 0) : count]
+            is_sorted = cached.order is None and bool((added[1:] >= added[:-1]).all())
+            order = None if is_sorted else np.argsort(column[:count], kind="stable")
+            cached = self._cached = _ColumnOrder(column, count, order)
+        return cached.order
+
+
+def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, float]:
+    """The greatest cosine of each memory; both arrays have one entry per piece."""
+    best: dict[int, float] = {}
+    for key, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
+        best[key] = max(best.get(key, -1.0), cosine)
+    return best
+
+
+def _take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Keys:
+    """The rows within the smallest distance that at least `least` of them have."""
+    reached = np.cumsum(np.bincount(distances))
+    return rows[distances <= int(np.searchsorted(reached, least))]
+
 
 WORDS = DIMENSIONS // 64
 # Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
 # vectors, and 98.6 % of the true thirty best (docs/speed.md).
-MIN_SIMILAR = 1000  # rows that share the most signs
-SIMILAR_PER_WANTED = 8
-SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
+_MIN_SIMILAR = 1000  # rows that share the most signs
+_SIMILAR_PER_WANTED = 8
+_SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
 MARGIN = 1.3  # factor on the number wanted, for the sample's error
-LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
+_LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
 MIN_COMPARED = 120  # of those, the rows compared exactly
 COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once, which fit into the processor's cache
 DELETED = 255  # the kind of a deleted row
 GROWTH = 1.25
 FOREVER = np.iinfo(np.int64).max
-OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
+_OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
-Halves = NDArray[np.float16]
-Keys = NDArray[np.int64]
+_Halves = NDArray[np.float16]
 Reader = Callable[[Keys], Vectors]  # returns the vectors of pieces in their order, zeros for a deleted piece
 NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
 # A superseded memory that counts until the end of its valid time has a state of its own here.
-OUTLASTING = "outlasting"
-_KINDS = ((s, t, k) for s in (*State.values, OUTLASTING) for t in Trust.values for k in Type.values)
+_OUTLASTING = "outlasting"
+_KINDS = ((s, t, k) for s in (*State.values, _OUTLASTING) for t in Trust.values for k in Type.values)
 _KIND = {names: code for code, names in enumerate(_KINDS)}
 
 
@@ -85,11 +213,11 @@ class Columns:
     until: Keys
     at: Keys
     signs: NDArray[np.uint64]  # [WORDS, rows]: the same word of all rows is contiguous
-    exact: Halves | None
+    exact: _Halves | None
 
 
 @dataclass
-class TableSnapshot:
+class _TableSnapshot:
     """Columns and their number of valid rows: a reader takes it once and uses it throughout."""
 
     columns: Columns
@@ -100,7 +228,7 @@ class TableSnapshot:
 class AllowedRows:
     """Rows that a Visibility may allow, among those valid at the time of the query."""
 
-    part: TableSnapshot
+    part: _TableSnapshot
     rows: Keys
     in_groups: int  # rows of the visible groups, before other conditions
 
@@ -120,9 +248,9 @@ class VectorTable:
     def __init__(self, *, exact_mb: int = 96, expected: int = 0) -> None:
         self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
         capacity = int(expected * GROWTH)
-        self._part = TableSnapshot(empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
+        self._part = _TableSnapshot(_empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
         self._filters = FilterCache[AllowedRows]()
-        self._order = MemoryOrder()
+        self._order = _MemoryOrder()
         self.deleted = 0
 
     def __len__(self) -> int:
@@ -143,7 +271,7 @@ class VectorTable:
             if exists.any():
                 self._update(columns, at, exists)
             if not exists.all():
-                self._append(pick_rows(columns, np.flatnonzero(~exists)))
+                self._append(_pick_rows(columns, np.flatnonzero(~exists)))
 
     def remove(self, pieces: Iterable[int]) -> None:
         """Remove pieces; unknown ones are ignored."""
@@ -159,8 +287,8 @@ class VectorTable:
         return self._filters.of(v, self._mark)
 
     def _mark(self, v: Visibility) -> AllowedMask["AllowedRows"]:
-        part = TableSnapshot(self._part.columns, self._part.count)
-        rows, in_groups = find_allowed(part.columns, part.count, v)
+        part = _TableSnapshot(self._part.columns, self._part.count)
+        rows, in_groups = _find_allowed(part.columns, part.count, v)
         return AllowedMask(
             AllowedRows(part, rows, in_groups), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
         )
@@ -174,7 +302,7 @@ class VectorTable:
     def choose(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int) -> Keys:
         """Rows that contain the `wanted` nearest ones; uses memory only, no database."""
         columns, rows = allowed.part.columns, allowed.rows
-        similar = max(MIN_SIMILAR, SIMILAR_PER_WANTED * wanted)
+        similar = max(_MIN_SIMILAR, _SIMILAR_PER_WANTED * wanted)
         compared = max(MIN_COMPARED, int(COMPARED_PER_WANTED * wanted))
         chosen = most_similar(columns, allowed.part.count, rows, vector, least=similar)
         return rank_by_signs(columns, chosen, vector, most=compared)
@@ -184,7 +312,7 @@ class VectorTable:
     ) -> Nearest:
         """The `wanted` nearest of the chosen rows, as nearest() returns them."""
         columns, rows = allowed.part.columns, allowed.rows
-        cosines = exact_cosines(columns, chosen, vector, read)
+        cosines = _exact_cosines(columns, chosen, vector, read)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
         return Nearest(columns.piece[best], columns.memory[best], cosines, is_all=len(best) == len(rows))
@@ -228,16 +356,16 @@ class VectorTable:
         is_in_order = not part.count or part.columns.piece[part.count - 1] < columns.piece[0]
         keeps_exact = self.has_exact and count <= self._exact_rows
         if is_in_order and count <= len(part.columns.piece) and keeps_exact == self.has_exact:
-            fill_rows(part.columns, slice(part.count, count), columns)
+            _fill_rows(part.columns, slice(part.count, count), columns)
             part.count = count
             return
-        grown = empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
-        fill_rows(grown, slice(0, part.count), part.columns)
-        fill_rows(grown, slice(part.count, count), columns)
-        self._part = TableSnapshot(grown if is_in_order else sort_rows(grown, count), count)
+        grown = _empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
+        _fill_rows(grown, slice(0, part.count), part.columns)
+        _fill_rows(grown, slice(part.count, count), columns)
+        self._part = _TableSnapshot(grown if is_in_order else _sort_rows(grown, count), count)
 
 
-def empty_columns(capacity: int, *, has_exact: bool) -> Columns:
+def _empty_columns(capacity: int, *, has_exact: bool) -> Columns:
     """Columns for `capacity` rows, all marked as deleted."""
     return Columns(
         piece=np.zeros(capacity, dtype=np.int64),
@@ -281,14 +409,14 @@ def _arrays(columns: Columns) -> list[tuple[str, NDArray[np.generic]]]:
     return [(name, array) for name, array in named if array is not None]
 
 
-def pick_rows(columns: Columns, rows: Keys) -> Columns:
+def _pick_rows(columns: Columns, rows: Keys) -> Columns:
     """A copy of these rows, in this order."""
     exact = None if columns.exact is None else columns.exact[rows]
     picked = {name: array[..., rows] for name, array in _arrays(columns) if name != "exact"}
     return Columns(**picked, exact=exact)  # type: ignore[arg-type]  # each field by its name
 
 
-def fill_rows(target: Columns, where: slice, source: Columns) -> None:
+def _fill_rows(target: Columns, where: slice, source: Columns) -> None:
     """Copy the source's first rows to these rows of the target."""
     count = where.stop - where.start
     for name, array in _arrays(target):
@@ -299,29 +427,27 @@ def fill_rows(target: Columns, where: slice, source: Columns) -> None:
             array[..., where] = values[..., :count]
 
 
-def sort_rows(columns: Columns, count: int) -> Columns:
+def _sort_rows(columns: Columns, count: int) -> Columns:
     """A copy with the first `count` rows sorted by piece."""
     order = np.argsort(columns.piece[:count], kind="stable")
-    return pick_rows(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
+    return _pick_rows(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
 
 
-def find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
+def _find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
     """The allowed rows, and the number of rows in the visible groups."""
     if v.groups is None:
-        return np.flatnonzero(mark_rows(columns, slice(count), v)), count
+        return np.flatnonzero(_mark_rows(columns, slice(count), v)), count
     # Groups first: a group has few of a million rows, and the other columns are read for those only.
-    rows = np.flatnonzero(mark_groups(columns, count, v))
-    return rows[mark_rows(columns, rows, v)], len(rows)
+    rows = np.flatnonzero(_mark_groups(columns, count, v))
+    return rows[_mark_rows(columns, rows, v)], len(rows)
 
 
-def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
+def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
-    marks = allowed_kinds(v)[columns.kind[rows]]
-    if v.shown_then:
-        marks |= np.isin(columns.memory[rows], sorted(v.shown_then)) & (columns.kind[rows] != DELETED)
+    marks = _allowed_kinds(v)[columns.kind[rows]]
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
-    if v.states == {State.LIVE} and not v.is_history:
+    if is_as_of_now(v):
         marks &= columns.until[rows] >= milliseconds(v.now) - 1
     if v.after is not None:
         marks &= columns.at[rows] >= milliseconds(v.after) - 1
@@ -330,16 +456,32 @@ def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np
     return marks
 
 
-def allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
-    """True for each kind (state, trust and type) that the Visibility allows, by code."""
-    table = np.zeros(256, dtype=np.bool_)
+def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
+    return _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
+
+
+@lru_cache(maxsize=64)
+def _kinds_of(
+    states: frozenset[str],
+    trusts: frozenset[str],
+    types: frozenset[str],
+    retracted: frozenset[str],
+    is_shown_then: bool,
+    is_history: bool,
+) -> NDArray[np.bool_]:
+    now, shown = datetime.now(UTC), frozenset({0} if is_shown_then else ())
+    v = Visibility(
+        None, True, states, trusts, now, types, retracted, as_of=now if is_history else None, shown_then=shown
+    )
+    rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        is_allowed = state in v.states or (state == OUTLASTING and State.SUPERSEDED in states_of(v))
-        table[code] = is_allowed and trust in v.trusts and has_type(v, type_, state=state)
+        outlasts = state == _OUTLASTING
+        known = {"state": State.SUPERSEDED if outlasts else state, "trust": trust, "type": type_}
+        table[code] = may_hold(rule, known | {OUTLASTS: outlasts})
     return table
 
 
-def mark_groups(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
+def _mark_groups(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
     """True for each row of a visible group, and for global rows if they are visible."""
     groups = v.groups or frozenset()
     group = columns.group[:count]
@@ -353,10 +495,10 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         return rows
     query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        return take_similar(rows, count_differing_signs(columns.signs[:, rows], query), least=least)
+        return _take_similar(rows, _count_differing_signs(columns.signs[:, rows], query), least=least)
     # Most rows are allowed: extracting them would take longer than examining all.
-    distances = count_differing_signs(columns.signs[:, :count], query)
-    sample = np.sort(distances[::SAMPLE_STEP])
+    distances = _count_differing_signs(columns.signs[:, :count], query)
+    sample = np.sort(distances[::_SAMPLE_STEP])
     share = least * MARGIN / len(rows)
     limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
     while True:
@@ -364,11 +506,11 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         at = np.searchsorted(rows, found)  # both are sorted
         at[at == len(rows)] = 0
         similar: Keys = found[rows[at] == found]
-        if len(similar) >= least or limit >= OUT_OF_RANGE:
+        if len(similar) >= least or limit >= _OUT_OF_RANGE:
             break
-        limit += LIMIT_STEP
+        limit += _LIMIT_STEP
     # The limit was estimated over all rows: cut to what the allowed ones alone give.
-    return take_similar(similar, distances[similar], least=least)
+    return _take_similar(similar, distances[similar], least=least)
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
@@ -381,7 +523,7 @@ def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -
     return rows[np.sort(np.argpartition(-products, most)[:most])]
 
 
-def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
+def _count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """Number of signs of each row that differ from the query's."""
     count = signs.shape[1]
     distances = np.empty(count, dtype=np.uint16)
@@ -391,7 +533,7 @@ def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) 
     return distances
 
 
-def exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
+def _exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
     """Cosines of the rows, from the vectors in memory or else from `read`."""
     exact = columns.exact
     # Read ones are halved too: whether all fit into memory depends on other groups, and a cosine must not.

@@ -1,31 +1,146 @@
 """Search engine on PostgreSQL. The database searches itself: no process keeps an index in memory or follows changes."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import (
-    AnyVector,
-    DatedRow,
-    Hit,
-    HybridHits,
-    Period,
-    Vector,
+from memories.search.base import AnyVector, Hit, HybridHits, Vector
+from memories.search.keyword import (
+    POSTING_BUDGET,
+    Postings,
+    VisibleTexts,
+    find_by_words,
+    find_count_errors,
+    find_separately,
+    join_columns,
+    parse_numbers,
 )
-from memories.search.combined import find_by_words, find_separately
-from memories.search.keyword import find_count_errors
-from memories.search.moments import find_dated
-from memories.search.postgresql.large_rooms import tend_large_rooms
-from memories.search.postgresql.postings import GIN_POSTINGS
-from memories.search.postgresql.prefix import find_newest, keep_visible_words, read_index_words
-from memories.search.postgresql.vectors import Visible, find_nearest
-from memories.search.query_terms import Match
-from memories.search.rows import RowReader, read_visible
+from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any_of, rooms_of, term_query
+from memories.search.postgresql.vectors import Visible, find_nearest, tend_large_rooms
+from memories.search.query_terms import Match, is_letter
+from memories.search.rows import RowReader, find_dated, groups_sql, read_visible, render
 from memories.search.schema import apply_index_schema, created_names, fill_group_use, fill_search_rows
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
+
+_POSTINGS = """
+SELECT COALESCE(STRING_AGG(s.key::text, ','), ''), COALESCE(STRING_AGG(s.words::text, ','), '')
+FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place)
+LEFT JOIN LATERAL (
+    SELECT s.key, s.words FROM search_row AS s WHERE s.stems @@ asked.query::tsquery {groups}
+) AS s ON TRUE
+GROUP BY asked.place ORDER BY asked.place
+"""
+_COUNT = """
+SELECT (SELECT COUNT(*) FROM (
+    SELECT 1 FROM search_row AS s WHERE s.stems @@ asked.query::tsquery {groups} LIMIT %s
+) AS found)
+FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.place
+"""
+
+
+class _GinPostings:
+    """PostingReader over search_row."""
+
+    needs_share = False
+
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        """For each term the texts of the visible groups that have it; one statement."""
+        rooms = rooms_of(visibility)
+        STEMS.learn(terms)
+        queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
+        groups, params = _own_groups(visibility)
+        rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])
+        parts = [parse_numbers(keys, words) for keys, words in rows]
+        return map(join_columns, parts[::2], parts[1::2])
+
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
+        rooms = rooms_of(visibility)
+        queries = [term_query(starred(term), rooms, kinds=(TEXT, CONTEXT)) for term in terms]
+        groups, params = _own_groups(visibility)
+        rows = fetch(_COUNT.format(groups=groups), [*params, POSTING_BUDGET + 1, queries])
+        return [int(count) for (count,) in rows]
+
+
+_GIN_POSTINGS = _GinPostings()
+
+
+def _own_groups(v: Visibility) -> tuple[str, list[Any]]:
+    """A condition where rooms do not suffice: without other groups' global rows, which share a room with the own ones."""
+    if v.groups is None or v.include_global:
+        return "", []
+    sql, params = groups_sql(v, "s")
+    return f"AND {sql}", params
+
+
+def starred(term: str) -> str:
+    """The term as term_query() takes it: a single letter of a script without spaces stands for every pair it begins."""
+    return f"{term}*" if is_letter(term) else term
+
+
+_FORMS_WEIGHT = "B"  # of the column `forms` in search_row.stems
+_FOUND = """
+SELECT m.key FROM search_row AS s JOIN memories_memory AS m ON m.key = s.key
+WHERE s.stems @@ %s::tsquery AND {where} ORDER BY m.key DESC LIMIT %s
+"""
+_LIKE = """
+SELECT DISTINCT found.term FROM (
+    SELECT SUBSTR(word.lexeme, 1 + LENGTH(SUBSTRING(word.lexeme FROM '^[0-9]+[.~]'))) AS term
+    FROM search_row AS s CROSS JOIN LATERAL UNNEST(s.stems) AS word WHERE s.stems @@ %s::tsquery
+) AS found
+WHERE STARTS_WITH(found.term, %s) AND LENGTH(found.term) BETWEEN %s AND %s
+ORDER BY found.term
+"""
+_PRESENT = """
+SELECT asked.place - 1 FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place)
+WHERE EXISTS (
+    SELECT 1 FROM search_row AS s JOIN memories_memory AS m ON m.key = s.key
+    WHERE s.stems @@ asked.query::tsquery AND {where}
+)
+ORDER BY asked.place
+"""
+
+
+def _find_newest(
+    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
+) -> list[int]:
+    """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
+    rooms = rooms_of(visibility)
+    STEMS.learn(word.removesuffix("*") for words in (*alternatives, forms) for word in words)
+    wanted = [any_of(term_query(word, rooms) for word in words) for words in alternatives]
+    wanted += [term_query(form, rooms, weight=_FORMS_WEIGHT) for form in forms]
+    where, params = render(visibility)
+    return [key for (key,) in fetch(_FOUND.format(where=where), [all_of(wanted), *params, limit])]
+
+
+def _read_index_words(first: str, visibility: Visibility, *, shortest: int, longest: int) -> list[str]:
+    """The words (stems) of the visible groups' texts that begin with `first`, within these lengths."""
+    beginning = any_of(
+        f"'{room}{kind}{first}':*" for room in rooms_of(visibility) for kind in (TEXT, CONTEXT)
+    )
+    return [term for (term,) in fetch(_LIKE, [beginning, first, shortest, longest])]
+
+
+def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+    """The first `limit` of the terms that a visible text has, in their order."""
+    where, params = render(visibility)
+    rooms, found = rooms_of(visibility), list[str]()
+    for start in range(0, len(terms), limit):
+        batch = terms[start : start + limit]
+        queries = [
+            any_of(f"'{room}{kind}{term}'" for room in rooms for kind in (TEXT, CONTEXT)) for term in batch
+        ]
+        found += [batch[place] for (place,) in fetch(_PRESENT.format(where=where), [queries, *params])]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
 
 _NAMES = """
 SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
@@ -55,6 +170,12 @@ FROM piece_search AS kept FULL JOIN (
 class PostgresqlEngine:
     """SearchIndex on PostgreSQL."""
 
+    dated = staticmethod(find_dated)
+    find_newest = staticmethod(_find_newest)
+    read_index_words = staticmethod(_read_index_words)
+    keep_visible_words = staticmethod(_keep_visible_words)
+    tend = staticmethod(tend_large_rooms)
+
     def find(
         self,
         match: Match | None,
@@ -76,7 +197,7 @@ class PostgresqlEngine:
             match,
             vector,
             visibility,
-            postings=GIN_POSTINGS,
+            postings=_GIN_POSTINGS,
             nearest=nearest,
             cosines=lambda keys, query: {key: scores[key] for key in keys if key in scores},
             limit=limit,
@@ -85,37 +206,12 @@ class PostgresqlEngine:
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        return find_by_words(match, visibility, postings=GIN_POSTINGS, limit=limit)
+        return find_by_words(match, visibility, postings=_GIN_POSTINGS, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
         visible = RowReader(partial(read_visible, visibility=visibility))
         return find_nearest(vector, visibility, visible, limit=limit)[0]
-
-    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
-        """The newest `limit` memories of the periods, newest first."""
-        return find_dated(periods, visibility, limit=limit)
-
-    def find_newest(
-        self,
-        alternatives: Sequence[Sequence[str]],
-        visibility: Visibility,
-        *,
-        forms: Sequence[str] = (),
-        limit: int,
-    ) -> list[int]:
-        """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
-        return find_newest(alternatives, visibility, forms=forms, limit=limit)
-
-    def read_index_words(
-        self, first: str, visibility: Visibility, *, shortest: int, longest: int
-    ) -> list[str]:
-        """The visible groups' words (stems) that begin with `first`."""
-        return read_index_words(first, visibility, shortest=shortest, longest=longest)
-
-    def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
-        """The first `limit` of the terms that a visible text has, in their order."""
-        return keep_visible_words(terms, visibility, limit=limit)
 
     def missing_objects(self) -> list[str]:
         """Missing tables, indexes, views, triggers and functions."""
@@ -137,37 +233,33 @@ class PostgresqlEngine:
         }
         return [*find_count_errors(), *(f"{count} {what}" for what, count in counts.items() if count)]
 
-    def tend(self) -> None:
-        """Make and drop the approximate indexes of large groups."""
-        tend_large_rooms()
-
     def rebuild(self) -> None:
         """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic():
             with connection.cursor() as cursor:
                 check_references(cursor)
             apply_index_schema(connection)
-            stop_writers()
+            _stop_writers()
             fill_search_rows(connection)
             fill_group_use(connection)
-            fill_vectors()
+            _fill_vectors()
 
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
     ) -> bool:
         """Replace the vectors by those of another model; searches see the old ones until the commit, writers wait."""
         with transaction.atomic():
-            stop_writers()
+            _stop_writers()
             if not is_complete():
                 return False
             with connection.cursor() as cursor:
                 cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
-            count = fill_vectors()
+            count = _fill_vectors()
         progress(count, count)
         return True
 
 
-def stop_writers() -> None:
+def _stop_writers() -> None:
     """Let writers of pieces and memories wait until the transaction ends; readers go on.
 
     Their triggers then read what this transaction left.
@@ -176,7 +268,7 @@ def stop_writers() -> None:
         cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
 
 
-def fill_vectors() -> int:
+def _fill_vectors() -> int:
     """Write piece_search anew; returns its rows."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM piece_search")

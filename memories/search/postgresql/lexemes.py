@@ -9,16 +9,16 @@ from access.visibility import Visibility
 from storage.compiled_queries import fetch
 
 TEXT, CONTEXT = ".", "~"  # between room and word: a word of the text, or of its context
-GLOBAL_ROOM = 0
+_GLOBAL_ROOM = 0
 _ROOMS = "SELECT DISTINCT group_id FROM search_group ORDER BY group_id"
 _STEMS = "SELECT term, search_words(term) FROM UNNEST(%s::text[]) AS term"
-MAX_STEMS = 20_000
+_MAX_STEMS = 20_000
 
 
 def rooms_of(v: Visibility) -> list[int]:
     """The rooms that may hold rows of the Visibility; all global rows share one, whatever their group."""
     groups = [group for (group,) in fetch(_ROOMS, [])] if v.groups is None else sorted(v.groups)
-    return [GLOBAL_ROOM, *groups]
+    return [_GLOBAL_ROOM, *groups]
 
 
 class Stems:
@@ -32,7 +32,7 @@ class Stems:
         new = [*{*terms} - self._known.keys()]
         if not new:
             return
-        if len(self._known) > MAX_STEMS:
+        if len(self._known) > _MAX_STEMS:
             self._known = {}
         found = fetch(_STEMS, [new], is_repeated=True)
         self._known |= {term: tuple(stems) for term, stems in found}

@@ -1,18 +1,75 @@
 """Nearest memories by pgvector: filter first, then compare what is left."""
 
+import re
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from access.visibility import Visibility
+from memories.queries.visibility import placeholders
 from memories.search.base import Hit, RankingFields, Vector
-from memories.search.postgresql.large_rooms import MOST_SEARCHED, SEARCHED, large_rooms
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import needs_rows, placeholders, render, standing_condition
+from memories.search.rows import needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
+
+_LARGE_ROWS = 20_000  # comparing this many takes about 15 ms
+_SMALL_ROWS = 15_000  # below this the index goes again
+SEARCHED, MOST_SEARCHED = 100, 1000  # hnsw.ef_search: our value, and the most it can be
+MAX_AGE_S = 60.0  # of what a process knows of the indexes; a stale answer costs time, no hits
+_NAME = re.compile(r"piece_search_near_(\d+)")
+_INDEXES = "SELECT relname FROM pg_class WHERE relkind = 'i' AND relname LIKE 'piece\\_search\\_near\\_%%'"
+_VALID = f"{_INDEXES} AND oid IN (SELECT indexrelid FROM pg_index WHERE indisvalid)"  # noqa: S608 - constants alone
+_COUNTS = "SELECT room, COUNT(*) FROM piece_search GROUP BY room"
+_CREATE = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS piece_search_near_{room} ON piece_search
+USING hnsw (h halfvec_cosine_ops) WITH (m = 24, ef_construction = 128) WHERE room = {room}
+"""
+
+
+@dataclass
+class _KnownRooms:
+    """The rooms with an index by database, as of the last look."""
+
+    rooms: dict[str, tuple[float, frozenset[int]]] = field(default_factory=dict)
+
+
+_KNOWN = _KnownRooms()
+
+
+def large_rooms() -> frozenset[int]:
+    """The rooms that have an approximate index."""
+    name, now = str(connection.settings_dict["NAME"]), time.monotonic()
+    read_at, rooms = _KNOWN.rooms.get(name, (-MAX_AGE_S, frozenset()))
+    if now - read_at >= MAX_AGE_S:
+        rooms = _rooms_in(_VALID)
+        _KNOWN.rooms[name] = now, rooms
+    return rooms
+
+
+def _rooms_in(sql: str) -> frozenset[int]:
+    return frozenset(int(found[1]) for (name,) in fetch(sql, []) if (found := _NAME.fullmatch(name)))
+
+
+def tend_large_rooms() -> None:
+    """Make the indexes that rooms have outgrown exact search without, drop those no longer needed and broken ones.
+
+    Outside a transaction; others read and write meanwhile.
+    """
+    counts = {int(room): int(count) for room, count in fetch(_COUNTS, [])}
+    existing, valid = _rooms_in(_INDEXES), _rooms_in(_VALID)
+    unneeded = {room for room in valid if counts.get(room, 0) < _SMALL_ROWS}
+    with connection.cursor() as cursor:
+        for room in sorted((existing - valid) | unneeded):
+            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS piece_search_near_{room}")
+        for room, count in sorted(counts.items()):
+            if count > _LARGE_ROWS and room not in valid:
+                cursor.execute(_CREATE.format(room=room))
+    _KNOWN.rooms.clear()
+
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
 Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
@@ -34,11 +91,11 @@ _SEARCHED = (
 )
 _ROWS = "AND memory IN (SELECT m.key FROM memories_memory AS m WHERE {where})"
 _SCORES = f"(SELECT memory, MIN({_DISTANCE}), TRUE FROM piece_search WHERE memory = ANY(%s) GROUP BY memory)"  # noqa: S608 - constants alone
-Distances = list[tuple[int, float]]
+_Distances = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
-class NearQuery:
+class _NearQuery:
     """A query for the pieces of a Visibility near a vector; `scored` are memories whose cosines are read along."""
 
     vector: str
@@ -48,7 +105,7 @@ class NearQuery:
     scored: Collection[int] = ()
     scores: dict[int, float] = field(default_factory=dict)
 
-    def pieces(self, count: int) -> Distances:
+    def pieces(self, count: int) -> _Distances:
         """Memory and distance of the `count` nearest pieces of the rooms, and more; by an index where a room has one."""
         large = large_rooms().intersection(self.rooms)
         found, exact = list[Any](), [room for room in self.rooms if room not in large]
@@ -60,7 +117,7 @@ class NearQuery:
                 found += near
         return found + self.by_comparing(exact, count)
 
-    def by_comparing(self, rooms: Sequence[int], count: int) -> Distances:
+    def by_comparing(self, rooms: Sequence[int], count: int) -> _Distances:
         """The nearest pieces among all of the rooms. Own rows and global ones apart, which the planner would not do."""
         halves = [room for room in rooms if room], [room for room in rooms if not room]
         parts = [part for part in halves if part]
@@ -76,7 +133,7 @@ class NearQuery:
         self.scores.update({memory: 1 - distance for memory, distance, is_score in found if is_score})
         return [(memory, distance) for memory, distance, is_score in found if not is_score]
 
-    def by_index(self, room: int, count: int) -> Distances:
+    def by_index(self, room: int, count: int) -> _Distances:
         """About the nearest pieces of a large room."""
         with transaction.atomic(savepoint=False):  # for settings that end with it
             fetch(_SEARCHED, [str(min(max(SEARCHED, count), MOST_SEARCHED))])
@@ -89,7 +146,7 @@ def find_nearest(
     vector: Vector, visibility: Visibility, visible: Visible, *, limit: int, scored: Collection[int] = ()
 ) -> tuple[list[Hit], dict[int, float]]:
     """The `limit` visible memories whose best piece is nearest, best first, and the cosines of `scored` by key."""
-    query = NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)
+    query = _NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)
     count = int(limit * SLACK)
     while True:
         rows = sorted(query.pieces(count), key=lambda row: (row[1], row[0]))
@@ -112,8 +169,8 @@ def narrowing(v: Visibility) -> tuple[str, list[Any]]:
     if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
         standing = ">= 1"  # and more; which trusts count is seen on the rows
     if not standing or needs_rows(v) or v.retracted_types:
-        where, params = render(v)
-        return _ROWS.format(where=where), params
+        where, seen = render(v)
+        return _ROWS.format(where=where), [*seen]
     sql, params = f"AND standing {standing}", list[Any]()
     if v.states == {State.LIVE}:
         sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]

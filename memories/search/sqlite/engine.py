@@ -1,35 +1,57 @@
 """Search engine on SQLite: FTS5 for words, vec0 for vectors."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from functools import partial
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.queries.visibility import is_as_of_now
+from memories.embedding.concurrency import CORES, available_cores
+from memories.queries.visibility import is_as_of_now, placeholders
 from memories.search.base import (
     AnyVector,
-    DatedRow,
     Hit,
     HybridHits,
-    Period,
+    RankingFields,
     Vector,
+    resolve_vector,
 )
-from memories.search.combined import find_by_words, find_separately
-from memories.search.in_memory.overlay import AnyTable
-from memories.search.in_memory.sync import current_table
-from memories.search.in_memory.table_rows import best_per_memory
-from memories.search.keyword import find_count_errors
-from memories.search.moments import find_dated
-from memories.search.query_terms import Match
+from memories.search.in_memory.sync import (
+    AnyTable,
+    current_table,
+    decode_vectors,
+    read_progress,
+    read_vectors,
+    switch_model,
+)
+from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
+from memories.search.keyword import (
+    GROWTH,
+    POSTING_BUDGET,
+    SLACK,
+    Postings,
+    VisibleTexts,
+    best_words,
+    combine_hits,
+    find_by_words,
+    find_count_errors,
+    find_matches,
+    find_separately,
+    join_columns,
+    parse_numbers,
+)
+from memories.search.query_terms import Match, expression_of
 from memories.search.rows import (
     RowReader,
+    find_dated,
+    groups_sql,
     needs_rows,
-    placeholders,
     read_visible,
     render,
     standing_condition,
@@ -41,19 +63,272 @@ from memories.search.schema import (
     fill_search_rows,
     statements,
 )
-from memories.search.sqlite.hybrid import (
-    HybridQuery,
-    find_hybrid,
-    find_nearest,
-    score_vectors,
-)
-from memories.search.sqlite.postings import FTS_POSTINGS
-from memories.search.sqlite.prefix import find_newest, keep_visible_words, read_index_words
-from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.vectors import decode_vectors, fetch_rows, read_progress
 from memories.types import State
+from storage.compiled_queries import fetch
 
-MAX_K = 4096  # vec0's limit for k
+# From this share of all texts on, matching a group's word costs more than it saves.
+_LARGE_SHARE = 0.3
+_MAX_FILTER_GROUPS = 50  # groups named inside a match; with more, only the rows are filtered
+
+TEXT, CONTEXT = "content forms", "context"
+_FOUND = """
+FROM memories_fts AS f CROSS JOIN search_row AS s ON s.key = f.rowid WHERE f.memories_fts MATCH %s AND {groups}
+"""
+# A row per word and columns with two texts of numbers: Python takes three times as long for a row per match.
+_POSTINGS = """
+SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM json_each(%s) AS word
+"""
+_COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"
+
+
+class _FtsPostings:
+    """PostingReader over FTS5."""
+
+    needs_share = True
+
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        """For each term the texts of the visible groups that have it; one statement."""
+        groups, params = groups_sql(visibility, "s")
+        beginning = _group_expression(visibility, texts)
+        expressions = [
+            beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
+        ]
+        found = _FOUND.replace("%s", "word.value").format(groups=groups)
+        rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
+        parts = [parse_numbers(*(matches or " ").split(" ")) for (matches,) in rows]
+        return map(join_columns, parts[::2], parts[1::2])
+
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
+        groups, params = groups_sql(visibility, "s")
+        beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
+        rows = [
+            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
+        ]
+        return [int(count) for [(count,)] in rows]
+
+
+_FTS_POSTINGS = _FtsPostings()
+
+
+def _group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
+    """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
+    terms = _group_terms(visibility)
+    if not 0 < len(terms) <= _MAX_FILTER_GROUPS or texts.share >= _LARGE_SHARE:
+        return ""
+    return f"{{filter}} : ({' OR '.join(terms)}) AND "
+
+
+def _group_terms(v: Visibility) -> list[str]:
+    """The filter column's words for visible groups; empty if every group is visible."""
+    if v.groups is None:
+        return []
+    terms = [f'"ingroup{key}"' for key in sorted(v.groups)]
+    return [*terms, '"isglobal"'] if v.include_global else terms
+
+
+_WITH_WORDS = """
+SELECT m.key FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rowid DESC LIMIT %s
+"""
+# Temporary tables without content: they read the index's own list of words, and where each stands.
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
+_PLACES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_places USING fts5vocab('main', 'memories_fts', 'instance')"
+_LIKE = """
+SELECT term FROM temp.memories_fts_words
+WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
+"""
+# FTS5 stems every search term, even one that is already a stem: a search for "deploy" (the stem of deployment) matches
+# "deploi" (the stem of deploy). So the match only narrows the search; the term itself must occur in a visible text.
+_PRESENT = """
+SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
+    SELECT 1 FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+    WHERE f.memories_fts MATCH word.value ->> 0 AND {where}
+) AND EXISTS (
+    SELECT 1 FROM temp.memories_fts_places AS place CROSS JOIN memories_memory AS m ON m.key = place.doc
+    WHERE place.term = word.value ->> 1 AND {where}
+)
+"""
+
+
+def _find_newest(
+    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
+) -> list[int]:
+    """Keys of the newest visible memories with a word of each list of alternatives and with all the forms.
+
+    Words are letters and digits of any script, as query_terms.words() returns them; one that ends in "*" is a prefix.
+    """
+    where, params = render(visibility)
+    clauses = [f"({' OR '.join(map(_quoted, words))})" for words in alternatives]
+    # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
+    wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
+    wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
+    expression = " AND ".join(wanted) + _group_filter(visibility)
+    return [key for (key,) in fetch(_WITH_WORDS.format(where=where), [expression, *params, limit])]
+
+
+def _read_index_words(first: str, visibility: Visibility, *, shortest: int, longest: int) -> list[str]:
+    """The index's words (stems) that begin with `first`, within these lengths.
+
+    They come from every group, and all of them: a limit would let other groups' words crowd out the caller's. Only those
+    that _keep_visible_words() leaves may decide anything.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WORDS)
+    return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest])]
+
+
+def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+    """The first `limit` of the terms that a visible text has, in their order."""
+    where, params = render(visibility)
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES)
+    found: list[str] = []
+    for start in range(0, len(terms), limit):
+        batch = terms[start : start + limit]
+        asked = [[_quoted(term) + _group_filter(visibility), term] for term in batch]
+        rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
+        found += [batch[int(at)] for (at,) in rows]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _quoted(word: str) -> str:
+    """The word quoted for FTS5, with the "*" of a prefix outside the quotes."""
+    return f'"{word[:-1]}"*' if word.endswith("*") else f'"{word}"'
+
+
+def _group_filter(v: Visibility) -> str:
+    """Match clause with the filter column's words for visible groups; empty if all are visible."""
+    terms = _group_terms(v)
+    return f" AND {{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= _MAX_FILTER_GROUPS else ""
+
+
+LARGE_GROUP_ROWS = 50_000  # rows from which a selection takes longer than handing it to another core
+
+_SCORED = """
+SELECT memory_id, embedding FROM memories_piece
+WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
+    AND model = (SELECT value FROM index_state WHERE name = 'model')
+"""
+
+
+@dataclass(frozen=True)
+class _HybridQuery:
+    """A query for `limit` memories inside the Visibility; `visible` reads the visible rows among some keys.
+
+    `allowed` are the table's rows that may be visible.
+    """
+
+    table: AnyTable
+    visibility: Visibility
+    limit: int
+    allowed: AllowedRows
+    visible: Callable[[Iterable[int]], dict[int, RankingFields]]
+
+
+def find_nearest(query: _HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+    """The memories whose best piece is nearest, best first."""
+    wanted = wanted or int(query.limit * SLACK)
+    return _take_visible(query, vector, _nearest_pieces(query, vector, wanted), wanted)
+
+
+def _take_visible(query: _HybridQuery, vector: Vector, found: Nearest, wanted: int) -> list[Hit]:
+    """The visible memories of the `wanted` nearest pieces, best first; searches further if there are too few."""
+    while True:
+        cosines = best_cosines(found)
+        seen = query.visible(cosines)
+        hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
+        if len(hits) >= query.limit or found.is_all:
+            return hits[: query.limit]
+        wanted *= GROWTH
+        found = _nearest_pieces(query, vector, wanted)
+
+
+def _find_hybrid(
+    query: _HybridQuery, match: Match, vector: AnyVector, *, also: Collection[int] = ()
+) -> HybridHits:
+    """The hits of both searches with the score of each in the other search, and the visible memories of `also`."""
+    wanted = int(query.limit * SLACK)
+    choosing = _start_choosing(query, vector, wanted=wanted)
+    # While another core computes the vector and selects the rows near it.
+    matches = find_matches(match, query.visibility, _FTS_POSTINGS)
+    if choosing is None or choosing.done():
+        vector = resolve_vector(vector)
+        found = _nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
+        query.visible([*matches.first(query.limit), *best_cosines(found)])  # one read for both searches
+        words = best_words(matches, query.visible, limit=query.limit)
+    else:
+        words = best_words(matches, query.visible, limit=query.limit)
+        vector = resolve_vector(vector)
+        found = _nearest_pieces(query, vector, wanted, chosen=choosing.result())
+    nearest = _take_visible(query, vector, found, wanted)
+    rows = query.visible({*(hit.key for hit in (*words, *nearest)), *also})
+    return combine_hits(
+        words,
+        nearest,
+        rows,
+        also=also,
+        matches=matches,
+        cosines=lambda keys: _score_vectors(keys, vector, table=query.table),
+    )
+
+
+def _start_choosing(query: _HybridQuery, vector: AnyVector, *, wanted: int) -> Future[Keys] | None:
+    """The selection of near rows on another core; None if that saves nothing."""
+    is_ready = not isinstance(vector, Future) or vector.done()
+    table, is_long = query.table, len(query.allowed.rows) >= LARGE_GROUP_ROWS and CORES.has_spare()
+    if not isinstance(table, VectorTable) or (is_ready and not is_long):
+        return None
+    return chooser_pool().submit(lambda: table.choose(resolve_vector(vector), query.allowed, wanted=wanted))
+
+
+def _score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
+    """Cosine of each memory's best piece, by key; memories without vectors are left out."""
+    if not keys:
+        return {}
+    cosines = table.best_cosines(keys, vector) if table is not None else None
+    if cosines is not None:
+        return cosines
+    rows = fetch(_SCORED, [json.dumps([*keys])])
+    vectors = decode_vectors([embedding for _, embedding in rows])
+    if table is not None:  # as the vectors in memory have them: whether they fit depends on other groups
+        vectors = vectors.astype(np.float16).astype(np.float32)
+    return best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
+
+
+def _nearest_pieces(
+    query: _HybridQuery, vector: Vector, wanted: int, *, chosen: Keys | None = None
+) -> Nearest:
+    """The `wanted` nearest pieces; of the `chosen` rows, if they were selected already."""
+    table, allowed = query.table, query.allowed
+    if chosen is not None and isinstance(table, VectorTable):
+        return table.compared(vector, allowed, chosen, wanted=wanted, read=read_vectors)
+    return table.nearest(vector, allowed, wanted=wanted, read=read_vectors)
+
+
+@cache
+def chooser_pool() -> ThreadPoolExecutor:
+    """Threads that select near rows: they do not use the database, and wait for vectors from other threads."""
+    return ThreadPoolExecutor(available_cores(), thread_name_prefix="loci-near")
+
+
+if hasattr(os, "register_at_fork"):  # a fork copies no threads
+    os.register_at_fork(after_in_child=chooser_pool.cache_clear)
+
+
+def best_cosines(found: Nearest) -> dict[int, float]:
+    """Cosine of each memory's first, and so best, piece."""
+    best: dict[int, float] = {}
+    for key, cosine in zip(found.memories.tolist(), found.cosines.tolist(), strict=True):
+        best.setdefault(key, cosine)
+    return best
+
+
+_MAX_K = 4096  # vec0's limit for k
 FEW = 32  # more than twice as many as asked for: vec0 compares rounded vectors
 Params = list[Any]
 
@@ -74,6 +349,12 @@ SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM 
 class SqliteEngine:
     """SearchIndex on SQLite."""
 
+    dated = staticmethod(find_dated)
+    find_newest = staticmethod(_find_newest)
+    read_index_words = staticmethod(_read_index_words)
+    keep_visible_words = staticmethod(_keep_visible_words)
+    switch_model = staticmethod(switch_model)
+
     def find(
         self,
         match: Match | None,
@@ -87,21 +368,21 @@ class SqliteEngine:
         progress = read_progress() if vector is not None else None  # a keyword search needs none
         table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
+            return _find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
         return find_separately(
             match,
             vector,
             visibility,
-            postings=FTS_POSTINGS,
+            postings=_FTS_POSTINGS,
             nearest=lambda query, *_: self._find_nearest(table, query, visibility, limit),
-            cosines=lambda keys, query: score_vectors(keys, query, table=table),
+            cosines=lambda keys, query: _score_vectors(keys, query, table=table),
             limit=limit,
             also=also,
         )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        return find_by_words(match, visibility, postings=FTS_POSTINGS, limit=limit)
+        return find_by_words(match, visibility, postings=_FTS_POSTINGS, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
@@ -113,51 +394,26 @@ class SqliteEngine:
         """Search the vectors in memory, or vec0 without them."""
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
-        parts = [vec0_filter(part) for part in split_visibility(visibility)]
+        parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
         visible = RowReader(partial(read_visible, visibility=visibility))
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
-        k = min(2 * limit + FEW, MAX_K)
+        k = min(2 * limit + FEW, _MAX_K)
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = fetch_rows(sql, params)
-            hits = best_pieces([piece for (piece,) in rows], vector)
+            rows = fetch(sql, params)
+            hits = _best_pieces([piece for (piece,) in rows], vector)
             if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
                 begun = visible(hit.key for hit in hits)
                 hits = [hit for hit in hits if hit.key in begun]
             # Long memories have many pieces: raise k until there are enough memories or no more pieces.
-            if len(hits) >= limit or len(rows) < k or k == MAX_K:
+            if len(hits) >= limit or len(rows) < k or k == _MAX_K:
                 return hits[:limit]
-            k = min(k * 2, MAX_K)
-
-    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
-        """The newest `limit` memories of the periods, newest first."""
-        return find_dated(periods, visibility, limit=limit)
-
-    def find_newest(
-        self,
-        alternatives: Sequence[Sequence[str]],
-        visibility: Visibility,
-        *,
-        forms: Sequence[str] = (),
-        limit: int,
-    ) -> list[int]:
-        """Keys of the newest visible memories with a word of each list of alternatives and with all the forms."""
-        return find_newest(alternatives, visibility, forms=forms, limit=limit)
-
-    def read_index_words(
-        self, first: str, visibility: Visibility, *, shortest: int, longest: int
-    ) -> list[str]:
-        """The index's words (stems) that begin with `first`, of every group."""
-        return read_index_words(first, shortest=shortest, longest=longest)
-
-    def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
-        """The first `limit` of the terms that a visible text has, in their order."""
-        return keep_visible_words(terms, visibility, limit=limit)
+            k = min(k * 2, _MAX_K)
 
     def missing_objects(self) -> list[str]:
         """Missing virtual tables, views and triggers."""
-        existing = {name for (name,) in fetch_rows("SELECT name FROM sqlite_master", [])}
+        existing = {name for (name,) in fetch("SELECT name FROM sqlite_master", [])}
         return sorted(set(created_names(connection.vendor)) - existing)
 
     def find_errors(self) -> list[str]:
@@ -165,13 +421,7 @@ class SqliteEngine:
         found = [f"{name} is missing" for name in self.missing_objects()]
         if found:
             return found
-        return [*find_keyword_errors(), *find_count_errors(), *find_vector_errors()]
-
-    def switch_model(
-        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
-    ) -> bool:
-        """Replace the vector index with one of another model's vectors."""
-        return switch_model(model, is_complete=is_complete, progress=progress)
+        return [*_find_keyword_errors(), *find_count_errors(), *_find_vector_errors()]
 
     def tend(self) -> None:
         """Nothing: every process searches the vectors in its memory."""
@@ -193,9 +443,9 @@ class SqliteEngine:
             cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
 
 
-def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> HybridQuery:
+def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
     """A query over the table, with a reader of its visible rows."""
-    return HybridQuery(
+    return _HybridQuery(
         table,
         visibility,
         limit,
@@ -204,7 +454,7 @@ def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> HybridQue
     )
 
 
-def split_visibility(v: Visibility) -> list[Visibility]:
+def _split_visibility(v: Visibility) -> list[Visibility]:
     """Disjoint Visibilities that together equal this one: vec0 has no "or"."""
     others = v.retracted_types - v.types
     if not v.types or not others or State.RETRACTED not in v.states:
@@ -213,7 +463,7 @@ def split_visibility(v: Visibility) -> list[Visibility]:
     return [plain, replace(plain, states=frozenset({State.RETRACTED}), types=others)]
 
 
-def vec0_filter(v: Visibility) -> tuple[str, Params]:
+def _vec0_filter(v: Visibility) -> tuple[str, Params]:
     """A Visibility as constraints on memories_vec; conditions that its columns cannot express go to the rows."""
     parts: list[str] = []
     params: Params = []
@@ -237,15 +487,15 @@ def vec0_filter(v: Visibility) -> tuple[str, Params]:
     return " ".join(parts), params
 
 
-def best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
+def _best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
     """One hit per memory of these pieces with the cosine of its best one, best first."""
-    rows = fetch_rows(_COMPARED, [json.dumps([*pieces])])
+    rows = fetch(_COMPARED, [json.dumps([*pieces])])
     vectors = decode_vectors([embedding for _, embedding in rows])
     best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
     return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
-def find_keyword_errors() -> list[str]:
+def _find_keyword_errors() -> list[str]:
     """Result of FTS5's integrity check."""
     try:
         with connection.cursor() as cursor:
@@ -255,18 +505,18 @@ def find_keyword_errors() -> list[str]:
     return []
 
 
-def find_vector_errors() -> list[str]:
+def _find_vector_errors() -> list[str]:
     """Counts of missing, orphaned and outdated vector rows."""
     expected = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
-    [(missing,)] = fetch_rows(
+    [(missing,)] = fetch(
         f"SELECT COUNT(*) FROM memories_piece AS p WHERE {expected} AND p.key NOT IN (SELECT piece FROM memories_vec)",
         [],
     )
-    [(extra,)] = fetch_rows(
+    [(extra,)] = fetch(
         f"SELECT COUNT(*) FROM memories_vec WHERE piece NOT IN (SELECT p.key FROM memories_piece AS p WHERE {expected})",
         [],
     )
-    [(stale,)] = fetch_rows(
+    [(stale,)] = fetch(
         "SELECT COUNT(*) FROM memories_vec AS v JOIN memories_piece AS p ON p.key = v.piece"
         " JOIN memories_vec_row AS r ON r.memory = p.memory_id"
         " WHERE v.room != r.room OR v.standing != r.standing OR v.until != r.until",

@@ -16,7 +16,7 @@ from itertools import groupby
 from memories.language.cleaning import fold
 from memories.language.dress import is_kept, tokens_of, undressed_whole, without_accents, without_markup
 from memories.language.dress.statements import corrects_or_ends
-from memories.language.function_words import (
+from memories.language.word_forms import (
     DENIALS,
     DENYING_PARTS,
     EACH,
@@ -25,10 +25,10 @@ from memories.language.function_words import (
     QUANTITIES,
     STOP,
     TENSE,
-    stem,
+    distance,
     strip_endings,
+    without_plural,
 )
-from memories.language.spelling import distance
 
 MAX_WORDS = 40  # a longer text does not become another fact by one word
 MAX_REPLACED = 2
@@ -111,7 +111,9 @@ def is_unspaced(word: str) -> bool:
 def quantified(words: tuple[str, ...], quantities: frozenset[str]) -> list[tuple[str, str]]:
     """Each of the quantities with the word after it."""
     content = [bare(word) for word in words if word not in _LIGHT]
-    return sorted((w, stem(n)) for w, n in zip(content, [*content[1:], ""], strict=False) if w in quantities)
+    return sorted(
+        (w, without_plural(n)) for w, n in zip(content, [*content[1:], ""], strict=False) if w in quantities
+    )
 
 
 def are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -179,7 +181,7 @@ def is_read(word: str) -> bool:
 def are_variants(one: str, other: str) -> bool:
     """True for two spellings or forms of one word: accents, points on one side only, plural, a doubled or moved letter."""
     left, right = bare(one), bare(other)
-    if left == right or stem(left) == stem(right):
+    if left == right or without_plural(left) == without_plural(right):
         return True
     if "".join(c for c, _ in groupby(left)) == "".join(c for c, _ in groupby(right)):
         return True

@@ -4,8 +4,8 @@ from collections import Counter
 from secrets import token_hex
 from typing import Any
 
+from memories.language.cleaning import format_count
 from memories.language.dress import has_letters_or_digits
-from memories.language.plurals import format_count
 from memories.store.withdrawn.tombstones import (
     TombstoneKey,
     create_key,

@@ -35,7 +35,7 @@ from memories.store.writes.supersede import (
     retire_lapsed,
 )
 from memories.types import State
-from storage.bulk.insert import ManyInsert
+from storage.bulk import ManyInsert
 
 MEMORIES = ManyInsert(Memory)
 

@@ -7,15 +7,23 @@ from typing import Any, Final
 import numpy as np
 from django.db import connection
 
-from memories.recall.candidates import Candidate
-from memories.recall.fusion import FusionSettings, fuse
+from access.visibility import Visibility
+from memories.queries.visibility import chunk_rule, to_sql
 from memories.recall.question import Question
+from memories.recall.scoring import Candidate, FusionSettings, fuse
 from memories.search.base import RankingFields, resolve_vector
-from memories.search.keyword import KeywordMatches, Postings, VisibleTexts, parse_numbers
+from memories.search.keyword import (
+    POSTING_BUDGET,
+    KeywordMatches,
+    Postings,
+    TermCounts,
+    VisibleTexts,
+    parse_numbers,
+    within_budget,
+)
 from memories.search.query_terms import Match
-from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.store.pieces import indexed_model
-from sources.artifacts.search.base import FoundChunk, chunk_index
+from sources.artifacts.search.base import FoundChunk, chunk_index, room_of
 from storage.compiled_queries import fetch
 
 CANDIDATES: Final = 60  # of each search
@@ -25,7 +33,7 @@ MIN_COSINE_WITH_WORDS: Final = 0.25
 MIN_WORD_SHARE: Final = 0.5  # of the question's words, where no vector can tell
 TERM_COUNTS: Final = TermCounts()
 
-_TEXTS = "SELECT SUM(chunk_count), SUM(words) FROM sources_artifact WHERE group_id = %s AND state = 'live'"
+_TEXTS = "SELECT SUM(a.chunk_count), SUM(a.words) FROM sources_artifact AS a WHERE {where}"
 
 
 @dataclass(frozen=True)
@@ -38,17 +46,17 @@ class ChunkHit:
     cosine: float
 
 
-def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkHit]:
-    """The chunks of one group that may answer the question, best first. Nothing of another group changes a score."""
-    matches = _find_matches(question.match, group_key) if question.match and mode != "vector" else None
+def find_chunks(question: Question, visibility: Visibility, *, mode: str) -> list[ChunkHit]:
+    """The chunks of the Visibility's one group that may answer the question, best first. Nothing of another group changes a score."""
+    matches = _find_matches(question.match, visibility) if question.match and mode != "vector" else None
     vector = resolve_vector(question.vector) if question.vector is not None and mode != "keyword" else None
     words = matches.first(CANDIDATES) if matches else []
-    near = chunk_index().nearest(vector, group_key, limit=2 * CANDIDATES) if vector is not None else []
-    rows = _read_chunks({*words, *near}, group_key, vector)
+    near = chunk_index().nearest(vector, visibility, limit=2 * CANDIDATES) if vector is not None else []
+    rows = _read_chunks({*words, *near}, visibility, vector)
     scores = (
         matches.scored(
             {
-                key: RankingFields(key, group_key, row.content, None, None, 1.0, "active")
+                key: RankingFields(key, room_of(visibility), row.content, None, None, 1.0, "active")
                 for key, row in rows.items()
             }
         )
@@ -69,23 +77,24 @@ def find_chunks(question: Question, group_key: int, *, mode: str) -> list[ChunkH
     return sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.key))
 
 
-def _find_matches(match: Match, group_key: int) -> KeywordMatches | None:
-    [(count, total)] = fetch(_TEXTS, [group_key])
+def _find_matches(match: Match, visibility: Visibility) -> KeywordMatches | None:
+    where, params = to_sql(chunk_rule(visibility), "a")
+    [(count, total)] = fetch(_TEXTS.format(where=where), params)
     if not count:
         return None
     texts = VisibleTexts(int(count), max(float(total or 0) / count, 1.0), 1.0)
     if count > POSTING_BUDGET:
-        place = ("chunks", str(connection.settings_dict["NAME"]), group_key)
+        place = ("chunks", str(connection.settings_dict["NAME"]), room_of(visibility))
         match = within_budget(
             match,
             TERM_COUNTS.of(
                 place,
                 match.terms,
-                lambda terms: chunk_index().counts(terms, group_key, most=POSTING_BUDGET + 1),
+                lambda terms: chunk_index().counts(terms, visibility, most=POSTING_BUDGET + 1),
             ),
         )
     found: dict[str, Postings] = {}
-    for term, columns in zip(match.terms, chunk_index().postings(match.terms, group_key), strict=True):
+    for term, columns in zip(match.terms, chunk_index().postings(match.terms, visibility), strict=True):
         keys, words = parse_numbers(*columns)
         if len(keys):
             found[term] = Postings(keys, np.ones(len(keys)), words)
@@ -97,10 +106,10 @@ def _find_matches(match: Match, group_key: int) -> KeywordMatches | None:
     )
 
 
-def _read_chunks(keys: Iterable[int], group_key: int, vector: Any) -> dict[int, FoundChunk]:
-    """The live chunks of the group with these keys, and their true cosine."""
+def _read_chunks(keys: Iterable[int], visibility: Visibility, vector: Any) -> dict[int, FoundChunk]:
+    """The live chunks with these keys that are visible, and their true cosine."""
     wanted = sorted(keys)
-    rows = chunk_index().read(wanted, group_key, vector, indexed_model()) if wanted else []
+    rows = chunk_index().read(wanted, visibility, vector, indexed_model()) if wanted else []
     return {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in rows}
 
 

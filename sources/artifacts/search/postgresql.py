@@ -6,10 +6,12 @@ A group's chunks are compared whole: a repository of 10,000 files has fewer than
 from collections.abc import Sequence
 from typing import Any, Final
 
+from access.visibility import Visibility
+from memories.queries.visibility import chunk_rule, to_sql
+from memories.search.postgresql.engine import starred
 from memories.search.postgresql.lexemes import STEMS, term_query
-from memories.search.postgresql.postings import starred
 from memories.search.postgresql.vectors import vector_text
-from sources.artifacts.search.base import FoundChunk
+from sources.artifacts.search.base import FoundChunk, room_of
 from storage.compiled_queries import fetch
 
 _POSTINGS = """
@@ -28,47 +30,50 @@ FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.p
 """
 _NEAREST = "SELECT chunk FROM chunk_near WHERE room = %s ORDER BY h <=> %s::halfvec(384) LIMIT %s"
 _ROWS = """
-SELECT key, content, words, weight,
-    CASE WHEN model = %s AND embedding IS NOT NULL THEN 1 - (embedding <=> %s::vector) ELSE 0 END
-FROM sources_chunk WHERE key = ANY(%s) AND group_id = %s AND state = 'live'
+SELECT c.key, c.content, c.words, c.weight,
+    CASE WHEN c.model = %s AND c.embedding IS NOT NULL THEN 1 - (c.embedding <=> %s::vector) ELSE 0 END
+FROM sources_chunk AS c WHERE c.key = ANY(%s) AND {where}
 """
 _ROWS_ALONE = """
-SELECT key, content, words, weight, 0 FROM sources_chunk WHERE key = ANY(%s) AND group_id = %s AND state = 'live'
+SELECT c.key, c.content, c.words, c.weight, 0 FROM sources_chunk AS c WHERE c.key = ANY(%s) AND {where}
 """
 
 
 class PostgresqlChunks:
     """ChunkIndex on PostgreSQL."""
 
-    def postings(self, terms: Sequence[str], group_key: int) -> list[tuple[str, str]]:
+    def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
         """For each term the keys and lengths of the chunks that have it; one statement."""
         STEMS.learn(terms)
-        return [(keys, words) for keys, words in fetch(_POSTINGS, [_queries_of(terms, group_key), group_key])]
+        room = room_of(visibility)
+        return [(keys, words) for keys, words in fetch(_POSTINGS, [_queries_of(terms, room), room])]
 
-    def counts(self, terms: Sequence[str], group_key: int, *, most: int) -> list[int]:
+    def counts(self, terms: Sequence[str], visibility: Visibility, *, most: int) -> list[int]:
         """For each term the number of chunks with it; one statement."""
         STEMS.learn(terms)
-        rows = fetch(_COUNT, [group_key, most, _queries_of(terms, group_key)])
+        room = room_of(visibility)
+        rows = fetch(_COUNT, [room, most, _queries_of(terms, room)])
         return [int(count) for (count,) in rows]
 
-    def nearest(self, vector: Any, group_key: int, *, limit: int) -> list[int]:
+    def nearest(self, vector: Any, visibility: Visibility, *, limit: int) -> list[int]:
         """Keys of the nearest chunks."""
-        return [key for (key,) in fetch(_NEAREST, [group_key, vector_text(vector), limit])]
+        return [key for (key,) in fetch(_NEAREST, [room_of(visibility), vector_text(vector), limit])]
 
-    def read(self, keys: Sequence[int], group_key: int, vector: Any, model: str) -> list[FoundChunk]:
+    def read(self, keys: Sequence[int], visibility: Visibility, vector: Any, model: str) -> list[FoundChunk]:
         """The live chunks with these keys."""
+        where, params = to_sql(chunk_rule(visibility), "c")
         if vector is None:
-            rows = fetch(_ROWS_ALONE, [[*keys], group_key])
+            rows = fetch(_ROWS_ALONE.format(where=where), [[*keys], *params])
         else:
-            rows = fetch(_ROWS, [model, vector_text(vector), [*keys], group_key])
+            rows = fetch(_ROWS.format(where=where), [model, vector_text(vector), [*keys], *params])
         return [
             FoundChunk(key, content, words, weight, float(cosine))
             for key, content, words, weight, cosine in rows
         ]
 
 
-def _queries_of(terms: Sequence[str], group_key: int) -> list[str]:
-    return [term_query(starred(term), (group_key,)) for term in terms]
+def _queries_of(terms: Sequence[str], room: int) -> list[str]:
+    return [term_query(starred(term), (room,)) for term in terms]
 
 
 INDEX: Final = PostgresqlChunks()

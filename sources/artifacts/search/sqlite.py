@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
+from memories.queries.visibility import chunk_rule, to_sql
 from memories.search.query_terms import expression_of
-from sources.artifacts.search.base import FoundChunk
+from sources.artifacts.search.base import FoundChunk, room_of
 from storage.compiled_queries import fetch
 
 COLUMNS: Final = "content locator heading forms"
@@ -16,42 +18,46 @@ FEW: Final = 32  # more than asked for: vec0 compares rounded vectors
 
 _FOUND = """
 FROM chunk_fts AS f CROSS JOIN sources_chunk AS c INDEXED BY chunk_search ON c.key = f.rowid
-WHERE f.chunk_fts MATCH {word} AND c.group_id = %s AND c.state = 'live'
+WHERE f.chunk_fts MATCH {word} AND {where}
 """
 _POSTINGS = f"""
-SELECT (SELECT GROUP_CONCAT(c.key) || ' ' || GROUP_CONCAT(c.words) {_FOUND.format(word="word.value")}) FROM json_each(%s) AS word
+SELECT (SELECT GROUP_CONCAT(c.key) || ' ' || GROUP_CONCAT(c.words) {_FOUND}) FROM json_each(%s) AS word
 """  # noqa: S608 - constants alone
-_COUNT = f"SELECT COUNT(*) FROM (SELECT 1 {_FOUND.format(word='%s')} LIMIT %s)"  # noqa: S608 - constants alone
+_COUNT = f"SELECT COUNT(*) FROM (SELECT 1 {_FOUND} LIMIT %s)"  # noqa: S608 - constants alone
 _NEAREST = (
     "SELECT chunk FROM chunk_vec WHERE embedding MATCH vec_quantize_int8(%s, 'unit') AND k = %s AND room = %s"
 )
 _ROWS = """
-SELECT key, content, words, weight, CASE WHEN model = %s THEN embedding END FROM sources_chunk
-WHERE key IN (SELECT value FROM json_each(%s)) AND group_id = %s AND state = 'live'
+SELECT c.key, c.content, c.words, c.weight, CASE WHEN c.model = %s THEN c.embedding END FROM sources_chunk AS c
+WHERE c.key IN (SELECT value FROM json_each(%s)) AND {where}
 """
 
 
 class SqliteChunks:
     """ChunkIndex on SQLite."""
 
-    def postings(self, terms: Sequence[str], group_key: int) -> list[tuple[str, str]]:
+    def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
         """For each term the keys and lengths of the chunks that have it; one statement."""
         expressions = json.dumps([expression_of([term], COLUMNS) for term in terms])
-        rows = fetch(_POSTINGS, [group_key, expressions])
+        where, params = to_sql(chunk_rule(visibility), "c")
+        rows = fetch(_POSTINGS.format(word="word.value", where=where), [*params, expressions])
         return [tuple((row or " ").split(" ")) for (row,) in rows]
 
-    def counts(self, terms: Sequence[str], group_key: int, *, most: int) -> list[int]:
+    def counts(self, terms: Sequence[str], visibility: Visibility, *, most: int) -> list[int]:
         """For each term the number of chunks with it."""
-        rows = [fetch(_COUNT, [expression_of([term], COLUMNS), group_key, most]) for term in terms]
+        where, params = to_sql(chunk_rule(visibility), "c")
+        sql = _COUNT.format(word="%s", where=where)
+        rows = [fetch(sql, [expression_of([term], COLUMNS), *params, most]) for term in terms]
         return [int(count) for [(count,)] in rows]
 
-    def nearest(self, vector: Any, group_key: int, *, limit: int) -> list[int]:
+    def nearest(self, vector: Any, visibility: Visibility, *, limit: int) -> list[int]:
         """Keys of the nearest chunks; they are compared again with the whole vectors."""
-        return [key for (key,) in fetch(_NEAREST, [vector.tobytes(), limit + FEW, group_key])]
+        return [key for (key,) in fetch(_NEAREST, [vector.tobytes(), limit + FEW, room_of(visibility)])]
 
-    def read(self, keys: Sequence[int], group_key: int, vector: Any, model: str) -> list[FoundChunk]:
+    def read(self, keys: Sequence[int], visibility: Visibility, vector: Any, model: str) -> list[FoundChunk]:
         """The live chunks with these keys."""
-        rows = fetch(_ROWS, [model, json.dumps(keys), group_key])
+        where, params = to_sql(chunk_rule(visibility), "c")
+        rows = fetch(_ROWS.format(where=where), [model, json.dumps(keys), *params])
         empty = bytes(DIMENSIONS * 4)
         vectors = np.frombuffer(b"".join(row[4] or empty for row in rows), dtype="<f4").reshape(
             len(rows), DIMENSIONS

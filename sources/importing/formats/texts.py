@@ -8,7 +8,7 @@ from typing import Any
 
 from access.errors import InvalidInput
 from memories.draft import Draft
-from memories.language.timestamps import FORMS, parse_moment
+from memories.language.cleaning import FORMS, parse_moment
 from memories.types import Type
 from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
 from sources.importing.importer import Importer, LineRules, Recognition

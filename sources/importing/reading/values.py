@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from access.errors import InvalidInput
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 
 MAX_REF_CHARS: Final = 300
 # Larger numbers are milliseconds, microseconds: as seconds they would be the years 5138 and 5,000,000.

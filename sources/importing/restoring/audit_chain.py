@@ -14,7 +14,7 @@ from access.models import AuditEntry, AuditHead, AuditPayload
 from access.models.audit import LEGACY
 from memories.models import Tombstone, TombstoneKind
 from sources.importing.lines import LineFault
-from storage.bulk.insert import ManyInsert
+from storage.bulk import ManyInsert
 
 # Operations whose rows do not contain the memory's text, so they are kept after a purge.
 TEXTLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})

@@ -13,7 +13,7 @@ from access.errors import Conflict, InvalidInput
 from access.management.command import CommandAnswer
 from access.management.options import GROUPS, flag, option
 from access.tokens import operator
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.management.output import FaceCommand
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replace_file, replace_sealed_file

@@ -5,7 +5,7 @@ from typing import Any, Final
 from access.management.options import GROUP, SOURCE, THREAD, flag, many, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
-from memories.language.timestamps import parse_moment
+from memories.language.cleaning import parse_moment
 from memories.management.field_options import AS_OF, KNOWN_AT
 from memories.management.output import (
     NOTHING_FOUND,
@@ -17,9 +17,8 @@ from memories.management.output import (
 )
 from memories.queries.coming import describe_start
 from memories.recall import Item, RecallRequest, RecallResult
-from memories.recall.fusion import MODES
-from memories.recall.shown.around import NearTurn
-from memories.recall.trace import Trace
+from memories.recall.around import NearTurn
+from memories.recall.scoring import MODES, Trace
 from memories.types import Scope, Type
 from sources.artifacts.evidence import EVIDENCE_ALONE, KINDS, EvidenceItem, recall_kinds, wide_json
 

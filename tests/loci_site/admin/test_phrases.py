@@ -6,9 +6,8 @@ from django.utils.translation import override
 from loci_site.admin.phrases import PHRASES, in_sentence
 from memories.language.contradictions import ConflictKind, Contradiction
 from memories.language.same_fact import compare
-from memories.recall.abstention import NOTHING_RELEVANT
-from memories.recall.abstention.filler import ELSEWHERE_REASON, FAR_BELOW_REASON, FILLER_REASON
-from memories.recall.shown.choosing import ALIKE_REASON, CHANGED_REASON
+from memories.recall.abstention import ELSEWHERE_REASON, FAR_BELOW_REASON, FILLER_REASON, NOTHING_RELEVANT
+from memories.recall.choosing import ALIKE_REASON, CHANGED_REASON
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON
 
 

@@ -277,7 +277,7 @@ def test_while_another_process_has_the_store_open_nothing_is_restored(remember: 
     remember(LATER)
     file = connection.settings_dict["NAME"]
     holding = (
-        "import sys; from pathlib import Path; from storage.sqlite.open_files import mark_open;"
+        "import sys; from pathlib import Path; from storage.sqlite.dialect import mark_open;"
         f"mark_open(Path({str(file)!r}), timeout_s=1); print('open', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -11,10 +11,9 @@ from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
 from memories.browse import suggest as suggesting
-from memories.browse.excerpts import excerpt_of
-from memories.browse.suggest import MatchKind, similar_words, suggest
+from memories.browse.suggest import MatchKind, excerpt_of, similar_words, suggest
 from memories.draft import Draft
-from memories.language.spelling import distance, early_edits, nearest
+from memories.language.word_forms import distance, early_edits, nearest
 from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
 from memories.queries.visibility import listed_by

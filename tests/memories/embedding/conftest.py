@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
-from memories.embedding.folder import ModelFolder
 from memories.embedding.install import locked_folder
 from memories.embedding.install.graph import build_graph
 from memories.embedding.install.sources import SourceFailed, default_sources
+from memories.embedding.loader import ModelFolder
 from memories.embedding.model_id import NAME, TOKENIZER_FILE, WEIGHTS_FILE
-from memories.embedding.session import OnnxSession
-from memories.embedding.tokenizer import TextTokenizer
+from memories.embedding.session import OnnxSession, TextTokenizer
 from tests.settings import MODELS
 
 WEIGHTS = MODELS.parent / "weights"

@@ -7,8 +7,7 @@ import pytest
 
 from memories.embedding import DIMENSIONS, Encoder
 from memories.embedding.encoder import plan_batches
-from memories.embedding.folder import ModelFolder
-from memories.embedding.loader import load_encoder
+from memories.embedding.loader import ModelFolder, load_encoder
 
 pytestmark = pytest.mark.model
 

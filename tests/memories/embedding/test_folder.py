@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memories.embedding.folder import ModelFolder, ModelManifest, model_folder, sha256_of
+from memories.embedding.loader import ModelFolder, ModelManifest, model_folder, sha256_of
 
 # SHA-256 of the three bytes "abc", the standard's own example (FIPS 180-4).
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -16,8 +16,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from memories.embedding import ModelUnavailable, get_encoder, loader, model_status, warm_up
-from memories.embedding.folder import ModelFolder, model_folder
-from memories.embedding.self_test import lowest_cosine
+from memories.embedding.loader import ModelFolder, lowest_cosine, model_folder
 from memories.embedding.session import OnnxSession, Vectors
 from tests.settings import REPOSITORY
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memories.embedding.query_cache import QueryVectorCache
+from memories.embedding.encoder import QueryVectorCache
 from memories.embedding.session import Vectors
 
 LIMIT_S = 10

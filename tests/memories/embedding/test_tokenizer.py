@@ -5,8 +5,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from memories.embedding import Encoder
-from memories.embedding.folder import ModelFolder
-from memories.embedding.tokenizer import TextTokenizer, TokenSpan
+from memories.embedding.loader import ModelFolder
+from memories.embedding.session import TextTokenizer, TokenSpan
 
 pytestmark = pytest.mark.model
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories.embedding import Encoder, Window
-from memories.embedding.tokenizer import TextTokenizer
-from memories.embedding.windows import split_text
+from memories.embedding.encoder import split_text
+from memories.embedding.session import TextTokenizer
 
 pytestmark = pytest.mark.model
 

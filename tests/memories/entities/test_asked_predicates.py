@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.entities.asked_predicates import matches_predicate, predicate_forms, verb_stem
+from memories.entities.lines import matches_predicate, predicate_forms, verb_stem
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,20 @@ from hypothesis import strategies as st
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.models import Memory
+from memories.embedding.encoder import resolved_future
+from memories.models import IndexState, Memory
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
+from memories.recall.question import Question
 from memories.search.base import search_index
+from memories.search.in_memory.sync import read_all
 from memories.search.in_memory.table import VectorTable
 from memories.search.query_terms import Match
-from memories.search.sqlite.engine import plan_query
-from memories.search.sqlite.hybrid import find_nearest
-from memories.search.sqlite.vectors import read_all
+from memories.search.sqlite.engine import find_nearest, plan_query
 from memories.types import State, Trust, Type
+from sources.artifacts.search import find_chunks
+from sources.artifacts.search.base import chunk_index
+from sources.models import Artifact, Chunk, ChunkState
+from sources.models.artifact import FileKind
 from tests.examples import examples
 from tests.memories.builders import MODEL, NOW, add_piece, day, row, unit_vector
 from tests.settings import IS_POSTGRES
@@ -292,3 +297,26 @@ def test_the_limit_is_met_by_what_may_be_seen_and_not_used_up_by_what_may_not(db
     keys = {memory.key for memory in wanted}
     assert {hit.key for hit in search_index().keyword(Match(("lighthouse",)), v, limit=3)} == keys
     assert {hit.key for hit in search_index().nearest(unit_vector(7), v, limit=3)} == keys
+
+
+def test_chunks_of_files_agree_with_brute_force(db: None) -> None:
+    groups = [Group.objects.create(slug=f"files{n}") for n in range(3)]
+    for group, state in product(groups, ChunkState.values):
+        artifact = Artifact.objects.create(
+            group=group, source="s", path=f"{state}.md", kind=FileKind.MARKDOWN, size=1, digest="d",
+            chunk_count=1, words=2,
+        )  # fmt: skip
+        Chunk.objects.create(
+            artifact=artifact, group=group, state=state, words=2, tokens=3, start_line=1, end_line=1,
+            locator=f"{state}.md#1", text_hash=f"{group.key}{state}", content="the lighthouse",
+            embedding=unit_vector(7).astype("<f4").tobytes(), model=MODEL,
+        )  # fmt: skip
+    IndexState.objects.update_or_create(name="model", defaults={"value": MODEL})
+    for group in groups:
+        v = Visibility(frozenset({group.key}), False, RECALL_STATES, RECALLED, NOW)
+        allowed = {c.key for c in Chunk.objects.all() if c.group_id == group.key and c.state == "live"}
+        for vector in (None, resolved_future(unit_vector(7))):
+            question = Question("lighthouse", match=Match(("lighthouse",)), vector=vector)
+            assert {hit.key for hit in find_chunks(question, v, mode="hybrid")} == allowed
+        everything = [*Chunk.objects.values_list("key", flat=True)]
+        assert {row.key for row in chunk_index().read(everything, v, unit_vector(7), MODEL)} == allowed

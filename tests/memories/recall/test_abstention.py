@@ -8,15 +8,18 @@ import pytest
 
 from memories.language.word_forms import root
 from memories.models import Memory
-from memories.recall.abstention import is_answerable
-from memories.recall.abstention.filler import is_unrelated
-from memories.recall.abstention.limits import choose_limits, group_level, small_store_limit
-from memories.recall.abstention.nearness import Nearness
-from memories.recall.abstention.shared_words import shared_word_shares
-from memories.recall.candidates import Candidate
+from memories.recall.abstention import (
+    Nearness,
+    choose_limits,
+    group_level,
+    is_answerable,
+    is_unrelated,
+    shared_word_shares,
+    small_store_limit,
+)
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
-from memories.recall.trace import Trace
+from memories.recall.scoring import Candidate, Trace
 from memories.recall.weights import FACTS, FEW, LONG, TALK, UNKNOWN, AbstentionLimits
 from memories.search.base import RankingFields
 from memories.search.query_terms import Match

@@ -2,10 +2,9 @@
 
 import pytest
 
-from memories.recall.abstention.names import is_other_spelling, unknown_share
-from memories.recall.abstention.speakers import is_about, lead_of_others
-from memories.recall.candidates import Candidate
+from memories.recall.abstention import is_about, is_other_spelling, lead_of_others, unknown_share
 from memories.recall.question import Question
+from memories.recall.scoring import Candidate
 from memories.search.base import RankingFields
 
 

@@ -5,7 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from bench.evaluate.ablation import without
-from memories.recall.adjustments import (
+from memories.recall.dates.spans import NamedDate
+from memories.recall.question import Question, Speakers
+from memories.recall.scoring import (
+    Candidate,
+    Trace,
     adjust,
     beside_scores,
     is_dated,
@@ -13,10 +17,6 @@ from memories.recall.adjustments import (
     speaker_of,
     thread_scores,
 )
-from memories.recall.candidates import Candidate
-from memories.recall.dates import NamedDate
-from memories.recall.question import Question, Speakers
-from memories.recall.trace import Trace
 from memories.search.base import RankingFields
 
 SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@
 import pytest
 
 from memories.models import Memory
-from memories.recall.candidates import Candidate, add_lengths_and_turns, word_count
+from memories.recall.scoring import Candidate, add_lengths_and_turns, word_count
 
 
 def turns_among(*places: tuple[int | None, int | None]) -> list[bool]:

@@ -16,7 +16,7 @@ from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, RecallResult, recall
-from memories.recall.shown import choosing as read_path
+from memories.recall import choosing as read_path
 from memories.types import State
 from tests.memories.builders import kept
 

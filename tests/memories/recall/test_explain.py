@@ -13,9 +13,9 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
+from memories.recall.choosing import excluding_filters, explain_place
 from memories.recall.question import understand
-from memories.recall.shown.explain import excluding_filters, explain_place
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from tests.memories.builders import NOW, day, kept, row
 from tests.people import person
 

@@ -12,10 +12,14 @@ from access.visibility import Narrowing
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.recall import RecallRequest, RecallResult, recall
-from memories.recall.adjustments import recency_adjustments, tag_adjustment
-from memories.recall.candidates import Candidate
-from memories.recall.fusion import fit_to_question, lead_by_words
 from memories.recall.question import Question
+from memories.recall.scoring import (
+    Candidate,
+    fit_to_question,
+    lead_by_words,
+    recency_adjustments,
+    tag_adjustment,
+)
 from memories.recall.weights import TUNING
 from memories.sessions.context_pack import get_context
 from tests.memories.builders import kept

@@ -2,8 +2,7 @@
 
 import pytest
 
-from memories.recall.candidates import Candidate
-from memories.recall.fusion import FusionSettings, fuse, vector_share
+from memories.recall.scoring import Candidate, FusionSettings, fuse, vector_share
 
 BEST_WORDS = Candidate(1, keyword=10.0, vector=0.3, keyword_rank=1, words=20)
 BEST_MEANING = Candidate(2, keyword=5.0, vector=0.6, keyword_rank=2, vector_rank=1, words=20)

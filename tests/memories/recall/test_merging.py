@@ -1,6 +1,6 @@
 """Merging both searches' hits."""
 
-from memories.recall.candidates import Candidate, merge
+from memories.recall.scoring import Candidate, merge
 from memories.search.base import Hit, HybridHits
 
 

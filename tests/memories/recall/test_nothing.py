@@ -15,7 +15,7 @@ from bench.evaluate.run import store_corpus
 from memories.embedding import Encoder
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall.question import is_english, person_names_in
-from memories.search.identifiers import exact_numbers_in
+from memories.search.query_terms import exact_numbers_in
 from tests.memories.builders import kept
 from tests.people import person
 

@@ -25,7 +25,7 @@ from memories.recall import Item, RecallRequest, rank, recall
 from memories.recall.pipeline import current_tuning, gather, score_candidates
 from memories.recall.question import understand
 from memories.recall.relations import find_related
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from memories.search.in_memory import sync as following
 from memories.store.writes.rows import add_alias
 from relations.models import EntityAlias, Relation

@@ -14,9 +14,9 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
+from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
-from memories.recall.shown.second_hop import find_ranking
-from memories.recall.trace import Trace
+from memories.recall.scoring import Trace
 from memories.store.bulk import store_many
 from tests.memories.builders import row
 from tests.people import person

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.search.identifiers import has_identifier, identifiers_in
+from memories.search.query_terms import has_identifier, identifiers_in
 
 
 @pytest.mark.parametrize(

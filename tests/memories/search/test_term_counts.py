@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from memories.search.keyword import MAX_AGE_S, TermCounts, within_budget
 from memories.search.query_terms import Match
-from memories.search.term_counts import MAX_AGE_S, TermCounts, within_budget
 
 COUNTS = {"port": 10, "ledger": 30, "deploy": 50, "group": 1000}
 
@@ -29,7 +29,7 @@ def test_a_count_is_asked_for_once_for_each_database_and_again_when_it_is_old(
 ) -> None:
     asked: list[str] = []
     clock = [100.0]
-    monkeypatch.setattr("memories.search.term_counts.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("memories.search.keyword.time.monotonic", lambda: clock[0])
 
     def count(terms: Sequence[str]) -> list[int]:
         asked.extend(terms)
@@ -58,7 +58,7 @@ def test_what_is_known_is_not_asked_for_with_the_rest() -> None:
 
 
 def test_only_the_newest_counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.search.term_counts.MAX_COUNTS", 2)
+    monkeypatch.setattr("memories.search.keyword.MAX_COUNTS", 2)
     asked: list[str] = []
 
     def count(terms: Sequence[str]) -> list[int]:

@@ -23,7 +23,7 @@ from memories.models import Memory
 from memories.search.base import search_index
 from memories.store import prepare_store, store, store_prepared
 from memories.store.bulk import store_many
-from storage.locks import hold_until_commit
+from storage.dialect import hold_until_commit
 from tests.memories.builders import keep, kept
 from tests.memories.store.test_concurrency import at_once
 from tests.people import agent, person

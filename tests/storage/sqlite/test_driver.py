@@ -20,7 +20,7 @@ from loci_site.config.checks import sqlite_messages
 from loci_site.config.databases import sqlite_settings
 from loci_site.config.sections import Storage
 from storage.sqlite import base, driver
-from storage.sqlite import features as probe
+from storage.sqlite import driver as probe
 from storage.sqlite.driver import DRIVER, Driver, choose_driver
 from tests.settings import REPOSITORY
 

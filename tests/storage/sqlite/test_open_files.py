@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
+from storage.sqlite.dialect import FileInUse, exclusive_access, mark_open
 from tests.settings import REPOSITORY
 
 HOLD = (
-    "import sys; from pathlib import Path; from storage.sqlite import open_files as in_use; path = Path(sys.argv[1]);"
+    "import sys; from pathlib import Path; from storage.sqlite import dialect as in_use; path = Path(sys.argv[1]);"
     "{hold}; print('there', flush=True); sys.stdin.read()"
 )
 

@@ -14,11 +14,12 @@ from storage.sqlite.reencrypt import (
     CopyDiffers,
     connect,
     copy_with_key,
+    finish_wiping,
     ignore_progress,
     is_plain,
     opens_with,
+    wiping,
 )
-from storage.sqlite.wiping import finish_wiping, wiping
 
 KEY, OTHER = DatabaseKey(b"k" * 32, "a test"), DatabaseKey(b"o" * 32, "another test")
 SENTENCE = "Quokkazebu rides to Xanthippolis."

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memories.embedding.install import download as module
-from memories.embedding.install.download import DownloadFailed, download
+from memories.embedding.install import sources as module
+from memories.embedding.install.sources import DownloadFailed, download
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -11,10 +11,9 @@ import onnx
 import pytest
 
 from memories.embedding import ModelInstallFailed, ModelUnavailable
-from memories.embedding.folder import ModelFolder
 from memories.embedding.install import install_model, verify_model
 from memories.embedding.install.sources import FolderSource
-from memories.embedding.loader import load_encoder
+from memories.embedding.loader import ModelFolder, load_encoder
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may have to fetch the weights
 

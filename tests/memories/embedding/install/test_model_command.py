@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from memories.embedding.folder import ModelFolder
+from memories.embedding.loader import ModelFolder
 
 
 def run(*arguments: str) -> str:

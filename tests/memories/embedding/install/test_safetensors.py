@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memories.embedding.install.safetensors import read_tensors
+from memories.embedding.install.graph import read_tensors
 
 
 def write(path: Path, header: dict[str, Any], body: bytes) -> Path:

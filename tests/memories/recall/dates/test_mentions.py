@@ -2,8 +2,9 @@
 
 import pytest
 
-from memories.recall.dates import NamedDate, asks_when, mentions_time, read_times
-from memories.recall.dates import mentions as dates_module
+from memories.recall import dates as dates_module
+from memories.recall.dates import asks_when, mentions_time, read_times
+from memories.recall.dates.spans import NamedDate
 
 
 @pytest.mark.parametrize(

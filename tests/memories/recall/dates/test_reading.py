@@ -4,7 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.recall.dates import DaySpan, NamedDate, NamedTime, read_times
+from memories.recall.dates import read_times
+from memories.recall.dates.spans import DaySpan, NamedDate, NamedTime
 from tests.memories.recall.dates.questions import (
     BOUNDS,
     NOW,

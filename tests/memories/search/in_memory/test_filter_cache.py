@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from access.visibility import Visibility
-from memories.search.in_memory import filter_cache as kept_marks
-from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
+from memories.search.in_memory import table as kept_marks
+from memories.search.in_memory.table import AllowedMask, FilterCache, milliseconds
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 LIVE = Visibility(frozenset({1}), True, frozenset({"live"}), frozenset({"active"}), NOW)

@@ -9,9 +9,8 @@ from django.db import transaction
 from access.models import Group
 from memories.models import Memory
 from memories.search.in_memory import sync as following
-from memories.search.in_memory.overlay import TrialTable
+from memories.search.in_memory.sync import TrialTable, read_progress
 from memories.search.in_memory.table import Keys, Vectors
-from memories.search.sqlite.vectors import read_progress
 from memories.types import State
 from tests.memories.builders import unit_vector
 from tests.memories.search.in_memory.test_sync import near, remembered

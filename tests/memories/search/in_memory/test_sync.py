@@ -20,13 +20,13 @@ from memories.queries.visibility import EVERY_TRUST, RECALLED
 from memories.search import keyword
 from memories.search.base import RankingFields, Vector, search_index
 from memories.search.in_memory import sync as following
+from memories.search.in_memory.sync import read_progress
 from memories.search.in_memory.table import Keys, VectorTable
+from memories.search.keyword import TermCounts
 from memories.search.query_terms import Match
 from memories.search.rows import read_visible
 from memories.search.sqlite import engine as sqlite
-from memories.search.sqlite import hybrid as sqlite_both
-from memories.search.sqlite.vectors import read_progress
-from memories.search.term_counts import TermCounts
+from memories.search.sqlite import engine as sqlite_both
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 

@@ -1,0 +1,510 @@
+"""The memories that an answer shows, how many, which part of each, and why others are left out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, Final
+
+from django.conf import settings
+
+from access.limits.deadline import check_time
+from access.visibility import Visibility
+from memories.embedding import Encoder
+from memories.language.word_forms import ROOT_CHARS, root
+from memories.language.word_tables import read_sections
+from memories.models import Memory
+from memories.queries.by_key import read_memories
+from memories.queries.quoting import escape
+from memories.queries.visibility import is_visible, sees
+from memories.recall.abstention import NOTHING_RELEVANT, Confidence, is_answerable, judge, reasons_against
+from memories.recall.budget import (
+    ELLIPSIS,
+    FittedAnswer,
+    Frame,
+    Notes,
+    Portion,
+    collapse_alike,
+    count_marks,
+    count_memory_tokens,
+    count_tokens,
+    counting_encoder,
+    cut_text,
+    fit,
+)
+from memories.recall.pipeline import Ranking, find_ranking
+from memories.recall.question import Question, RecallRequest
+from memories.recall.scoring import SPEAKER_LABEL, Trace
+from memories.recall.weights import (
+    CANDIDATES,
+    FAR_BELOW_COLLECTED,
+    FAR_BELOW_SHARE,
+    JUDGED_CANDIDATES,
+    MAX_COLLECTED,
+    MAX_LISTED,
+    MAX_NEAREST,
+    MIN_COLLECTED,
+    MIN_HIT_TOKENS,
+    USUAL_HIT_TOKENS,
+)
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
+from memories.types import Type
+
+MAX_TRIES: Final = 6
+READ_CHARS: Final = 20_000  # of a text, searched for the best part
+_SENTENCE_END: Final = re.compile(r"[.!?;。！？]+[\"'”’)\]]*(?=\s)|\n")
+_WORDS: Final = re.compile(r"\S+")
+_BEFORE: Final = "… "
+
+
+class Excerpts:
+    """Shortens texts around the words that a question has."""
+
+    def __init__(self, words: frozenset[str], encoder: Encoder | None) -> None:
+        roots = sorted({root(word) for word in words} - {""})
+        # A longer word's root is its beginning; a shorter one may have a plural s.
+        forms = (re.escape(each) + ("" if len(each) == ROOT_CHARS else r"s*\b") for each in roots)
+        self._pattern = re.compile(rf"\b(?:{'|'.join(forms)})") if roots else None
+        self._encoder = encoder
+
+    def shorten(self, text: str, tokens: int, limit: int) -> tuple[str, int]:
+        """The best part of a text of `tokens` in at most `limit`, with … where something is left out, and its tokens.
+
+        A turn keeps the name of its speaker. The part begins at a sentence, and ends at one unless that alone is too long.
+        """
+        room = len(text) * limit // max(tokens, 1)
+        for _ in range(MAX_TRIES):
+            check_time()
+            part = self.part_of(text, max(room, 1))
+            count = count_tokens(escape(part), self._encoder)
+            if count <= limit:
+                return part, count
+            room = room * limit // max(count, 1) - 2
+        part = cut_text(text, limit, self._encoder)
+        return part, count_tokens(escape(part), self._encoder)
+
+    def count_lines(self, lines: Sequence[str]) -> int:
+        """The tokens of the lines."""
+        return count_tokens("".join(f"{line}\n" for line in lines), self._encoder) if lines else 0
+
+    def part_of(self, text: str, room: int, *, read_chars: int = READ_CHARS) -> str:
+        """The sentences with most of the words, in about `room` characters, of the first `read_chars`."""
+        label = SPEAKER_LABEL.match(text)
+        start = label.end() if label else 0
+        spans = _sentence_spans(text, start, min(read_chars, len(text)))
+        if not spans:
+            return text[:room]
+        named = text[:start]
+        room -= len(named)
+        first, last = self.window(text, spans, room)
+        begin, end = spans[first][0], spans[last][1]
+        if end - begin > room:
+            begin, end = self.cut_around(text, begin, end, room)
+        before = _BEFORE if begin > start else ""
+        after = ELLIPSIS if text[end:].strip() else ""
+        return f"{named}{before}{text[begin:end].strip()}{after}"
+
+    def window(self, text: str, spans: Sequence[tuple[int, int]], room: int) -> tuple[int, int]:
+        """The sentence with most of the words, and as many of those after and before it as there is room for."""
+        shared = [self.count_words(text[start:end]) for start, end in spans]
+        first = last = shared.index(max(shared))
+        while True:
+            if last + 1 < len(spans) and spans[last + 1][1] - spans[first][0] <= room:
+                last += 1
+            elif first and spans[last][1] - spans[first - 1][0] <= room:
+                first -= 1
+            else:
+                return first, last
+
+    def cut_around(self, text: str, begin: int, end: int, room: int) -> tuple[int, int]:
+        """The part of one long sentence around the first of the words, cut between words."""
+        words = [(found.start(), found.end()) for found in _WORDS.finditer(text, begin, end)]
+        match = self._pattern.search(text[begin:end].lower()) if self._pattern else None
+        place = begin + match.start() if match else begin
+        at = max(0, sum(start <= place for start, _ in words) - 1)
+        first = at
+        while first and words[at][1] - words[first - 1][0] <= room // 3:
+            first -= 1
+        last = first
+        while last + 1 < len(words) and words[last + 1][1] - words[first][0] <= room:
+            last += 1
+        return words[first][0], min(words[last][1], words[first][0] + max(room, 1))
+
+    def count_words(self, text: str) -> int:
+        """How many of the words the text has, in whatever ending."""
+        return len(set(self._pattern.findall(text.lower()))) if self._pattern else 0
+
+
+def _sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The beginnings and ends of the sentences and lines between two places, without blank ones."""
+    ends = [found.end() for found in _SENTENCE_END.finditer(text, start, end)]
+    bounds = list(dict.fromkeys([start, *ends, end]))
+    return [(one, other) for one, other in pairwise(bounds) if not text[one:other].isspace()]
+
+
+MAX_QUESTION_CHARS: Final = 600  # a longer text is no question of these forms
+MAX_SENTENCES: Final = 6
+_PARTS: Final = {
+    "{plural}": r"(?:people|children|men|women|(?!news\b)[\w'’-]*[^\W\ds](?<![ui])s)",
+    "{who}": r"(?:(?:we|i|you|they|he|she|both|everybody|everyone)\b|(?:our|my|the) (?:team|group)\b|(?-i:[A-Z])[\w'’-]*)",
+}
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+_SPACE: Final = re.compile(r"\s+")
+
+
+class Collects(StrEnum):
+    """Whether a question collects, and the order of its answer."""
+
+    NOTHING = ""
+    BEST_FIRST = "best first"
+    OLDEST_FIRST = "oldest first"
+
+
+def _compile(polite: Sequence[str], forms: Sequence[str]) -> re.Pattern[str]:
+    """One pattern of all forms, at the beginning of a sentence after any polite words."""
+    alternatives = "|".join(forms)
+    for name, pattern in _PARTS.items():
+        alternatives = alternatives.replace(name, pattern)
+    return re.compile(rf"(?:(?:{'|'.join(polite)})\b,? ?){{0,4}}(?:{alternatives})(?!\w)", re.I)
+
+
+_TABLE: Final = read_sections("collecting")
+_MANY: Final = _compile(_TABLE["polite"], _TABLE["many"])
+_IN_ORDER: Final = _compile(_TABLE["polite"], _TABLE["in order"])
+
+
+def read_collecting(question: str) -> Collects:
+    """Whether the question asks for many memories, and whether in their order in time."""
+    if len(question) > MAX_QUESTION_CHARS:
+        return Collects.NOTHING
+    sentences = _SENTENCE.split(_SPACE.sub(" ", question.strip()))[:MAX_SENTENCES]
+    if any(_IN_ORDER.match(sentence) for sentence in sentences):
+        return Collects.OLDEST_FIRST
+    return Collects.BEST_FIRST if any(_MANY.match(sentence) for sentence in sentences) else Collects.NOTHING
+
+
+def _usual_limit(question: Question, collects: Collects) -> int:
+    """How many memories an answer has at most if the caller names no number."""
+    usual = settings.LOCI.retrieval.max_results
+    # A time that is asked for alone has no best memories, only newest.
+    return max(usual, MAX_LISTED if question.is_time_alone else usual, MAX_COLLECTED if collects else usual)
+
+
+@dataclass(frozen=True)
+class _AnswerLimits:
+    """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
+
+    `has_lines`: relations are told as lines, so there is something else. `least_share` of the best score: what has less is
+    left out; None if the caller names how many it wants.
+    """
+
+    limit: int
+    wants_names: bool
+    has_lines: bool
+    least_share: float | None
+
+
+def answer_limits(
+    request: RecallRequest, question: Question, collects: Collects, *, has_lines: bool
+) -> _AnswerLimits:
+    """The limits of a request's answer."""
+    return _AnswerLimits(
+        request.max_results or _usual_limit(question, collects),
+        wants_names=Type.ENTITY in request.narrowing.types,
+        has_lines=has_lines,
+        least_share=None if request.max_results else FAR_BELOW_COLLECTED if collects else FAR_BELOW_SHARE,
+    )
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How an answer is fitted: its tokens, who counts them, whether only beginnings are wanted, and the question's `words`."""
+
+    token_budget: int
+    encoder: Encoder | None
+    summary_only: bool
+    words: frozenset[str]
+
+    def after(self, fitted: FittedAnswer) -> "Fitting":
+        """The same with the tokens that this answer leaves."""
+        return replace(self, token_budget=self.token_budget - fitted.tokens)
+
+
+def fit_hits(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
+    """The hits within the budget: in short if the question collects, unless the caller wants beginnings anyway."""
+    if frame.collects and not fitting.summary_only:
+        return _fit_collected(memories, frame, notes, fitting)
+    if frame.collects == Collects.OLDEST_FIRST:
+        memories = sorted(memories, key=in_time)
+    return fit(
+        memories,
+        frame,
+        notes,
+        token_budget=fitting.token_budget,
+        encoder=fitting.encoder,
+        summary_only=fitting.summary_only,
+    )
+
+
+def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
+    """As many of the memories as the budget holds in short, each with the part of its text that has most of the words.
+
+    Up to MAX_COLLECTED: fewer, down to MIN_COLLECTED, so that each has room for USUAL_HIT_TOKENS, and fewer still if they
+    would have less than MIN_HIT_TOKENS. Texts that are shorter than that leave their room to the others.
+    """
+    counting = counting_encoder(fitting.encoder)
+    fullest = replace(frame, is_cut=True, left_out=len(memories))
+    room = fitting.token_budget - fullest.tokens(counting)
+    counts = count_memory_tokens(memories, counting)
+    marks = count_marks(memories, notes.show, counting)
+    taken = choose_count(memories, counts, marks, room)
+    level = share_room(
+        [counts[memory.key] for memory in taken], room - sum(marks[memory.key] for memory in taken)
+    )
+    excerpts = Excerpts(fitting.words, counting)
+    portions = []
+    for memory in taken:
+        text, tokens = memory.content, counts[memory.key]
+        if tokens > level:
+            text, tokens = excerpts.shorten(text, tokens, level)
+        portions.append(Portion(memory, text, tokens + marks[memory.key], text != memory.content))
+    if frame.collects == Collects.OLDEST_FIRST:
+        portions.sort(key=lambda portion: in_time(portion.memory))
+    chosen = {memory.key for memory in taken}
+    left_out = [memory for memory in memories if memory.key not in chosen]
+    is_cut = any(portion.is_cut for portion in portions)
+    shown = replace(frame, count=len(portions), is_cut=is_cut, left_out=len(left_out))
+    return FittedAnswer(
+        portions, left_out, shown.tokens(counting) + sum(portion.tokens for portion in portions)
+    )
+
+
+def choose_count(
+    memories: Sequence[Memory], counts: dict[int, int], marks: dict[int, int], room: int
+) -> Sequence[Memory]:
+    """The best of the memories, as many as have enough room each."""
+    fitting, usual, least = [len(memories)], 0, 0
+    for at, memory in enumerate(memories):
+        count, mark = counts[memory.key], marks[memory.key]
+        usual += mark + min(count, USUAL_HIT_TOKENS)
+        least += mark + min(count, MIN_HIT_TOKENS)
+        if least > room or (usual > room and at >= MIN_COLLECTED):
+            fitting.append(at)
+    return memories[: min(*fitting, MAX_COLLECTED) if len(fitting) > 1 else MAX_COLLECTED]
+
+
+def share_room(counts: Sequence[int], room: int) -> int:
+    """The most tokens that each text may have so that all fit: what short ones do not need is the others'."""
+    level = 0
+    for at, count in enumerate(sorted(counts)):
+        level = room // (len(counts) - at)
+        if count > level:
+            return level
+        room -= count
+    return max(counts, default=0)
+
+
+def in_time(memory: Memory) -> tuple[str, int, int]:
+    """The order in which memories happened: by their own day or that of storing, within a thread by place."""
+    return memory.moment.isoformat(), memory.position or 0, memory.key
+
+
+_SAME_SCORE = 0.01  # scores this close say the same of two memories
+ALIKE_REASON = "another one that is shown says the same"
+CHANGED_REASON = "it changed or was deleted while the question was answered"
+
+
+@dataclass(frozen=True)
+class ChosenMemories:
+    """The memories of an answer with their equals by key, or the closest ones if not `is_found`; the ranking and the verdict."""
+
+    memories: list[Memory]
+    alike: dict[int, list[Memory]]
+    ranking: Ranking
+    is_found: bool
+    confidence: Confidence
+    doubt: str
+
+
+def judge_and_choose(
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    limits: _AnswerLimits,
+    trace: Trace,
+    *,
+    is_explained: bool,
+) -> ChosenMemories:
+    """The memories that answer; the closest few if none does and no relation answers either."""
+    rows, ranking = _read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
+    best = [rows[key] for key, _ in ranking.scores if key in rows]
+    is_found, confidence, doubt = judge(question, ranking, best, trace)
+    if is_found:
+        memories, alike = _choose_and_fill(best, ranking, question, visibility, limits, trace)
+    else:
+        memories, alike = [] if limits.has_lines else _closest_of(best), {}
+    if is_explained:
+        _trace_left_out(memories, ranking, question, limits, is_found=is_found, trace=trace)
+    if limits.has_lines:  # a relation answers
+        confidence, doubt = Confidence.HIGH, ""
+    return ChosenMemories(memories, alike, ranking, is_found, confidence, doubt)
+
+
+def _read_best(
+    ranking: Ranking, visibility: Visibility, depth: int, trace: Trace
+) -> tuple[dict[int, Memory], Ranking]:
+    """The rows of the best `depth` memories by key, and the ranking without what the group has withdrawn."""
+    keys = [key for key, _ in ranking.scores]
+    rows, withdrawn, at = dict[int, Memory](), set[int](), 0
+    while at == 0 or (at < len(keys) and len(rows) < depth):
+        read = read_visible(keys[at : at + depth], visibility, trace)
+        hidden = find_left_out(read.values(), visibility)
+        rows |= {key: row for key, row in read.items() if key not in hidden}
+        withdrawn |= hidden
+        at += depth
+        if not hidden:
+            break
+    if not withdrawn:
+        return rows, ranking
+    for key in withdrawn:
+        trace.drop(key, LEFT_OUT_REASON)
+    scores = [(key, score) for key, score in ranking.scores if key not in withdrawn]
+    candidates = {key: found for key, found in ranking.candidates.items() if key not in withdrawn}
+    return rows, replace(ranking, scores=scores, candidates=candidates)
+
+
+def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
+    """The memories' rows by key, without those that left the Visibility after the search found them."""
+    rows = read_memories(keys)
+    is_seen = sees(visibility)
+    visible = {key: row for key, row in rows.items() if is_seen(row)}
+    if len(visible) < len(keys):
+        for key in keys:
+            if key not in visible:
+                trace.drop(key, CHANGED_REASON)
+    return visible
+
+
+def _choose_and_fill(
+    best: Sequence[Memory],
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    limits: _AnswerLimits,
+    trace: Trace,
+) -> tuple[list[Memory], dict[int, list[Memory]]]:
+    """_choose_answers() of the best memories; if names alone and equals took places, of twice as many, once."""
+    chosen, alike = _choose_answers(best, ranking, question, limits)
+    depth = max(limits.limit, JUDGED_CANDIDATES)
+    if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
+        rows, ranking = _read_best(ranking, visibility, 2 * depth, trace)
+        more = [rows[key] for key, _ in ranking.scores if key in rows]
+        chosen, alike = _choose_answers(more, ranking, question, limits)
+    for other in (memory for same in alike.values() for memory in same):
+        trace.drop(other.key, ALIKE_REASON)
+    return chosen, alike
+
+
+def _choose_answers(
+    best: Sequence[Memory], ranking: Ranking, question: Question, limits: _AnswerLimits
+) -> tuple[list[Memory], dict[int, list[Memory]]]:
+    """The memories that answer, and their equals as in collapse_alike().
+
+    Those with reasons_against() are left out, and so are names alone that no requested relation leads to.
+    """
+    close = [
+        memory
+        for memory in best
+        if not reasons_against(memory.key, ranking, question, least_share=limits.least_share)
+    ]
+    saying = [memory for memory in close if not memory.is_name_alone]
+    if not limits.has_lines:
+        saying = [
+            memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
+        ] or close
+    said = close if limits.wants_names else saying
+    return collapse_alike(said if question.is_time_alone else _own_first(said, ranking), limit=limits.limit)
+
+
+def _own_first(memories: Sequence[Memory], ranking: Ranking) -> Sequence[Memory]:
+    """The memories with the team's own before outside ones of nearly the same score."""
+    if len({memory.outside for memory in memories}) < 2:
+        return memories
+    scores = dict(ranking.scores)
+    return sorted(
+        memories, key=lambda memory: (-round(scores.get(memory.key, 0.0) / _SAME_SCORE), memory.outside)
+    )
+
+
+def _closest_of(best: Sequence[Memory]) -> list[Memory]:
+    """The best few, names alone only if there is nothing else."""
+    return ([memory for memory in best if not memory.is_name_alone] or [*best])[:MAX_NEAREST]
+
+
+# Each filter by name, and the fields of a Visibility without it.
+_WITHOUT_FILTER: dict[str, dict[str, Any]] = {
+    "types": {"types": frozenset()},
+    "tags": {"tags": frozenset()},
+    "scope": {"scope": ""},
+    "min_confidence": {"min_confidence": 0.0},
+    "min_importance": {"min_importance": 0},
+    "thread": {"thread": ""},
+    "source": {"source": ""},
+    "after": {"after": None},
+    "before": {"before": None},
+    "include_orphans": {"orphans": frozenset()},
+    "group": {"groups": None},
+}
+
+
+@dataclass(frozen=True)
+class _Placement:
+    """A memory's rank for a question (None: no candidate) and what became of it; `reason` is a sentence."""
+
+    rank: int | None
+    reason: str
+
+
+def explain_place(
+    question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
+) -> _Placement:
+    """The memory's rank for the question inside the Visibility, and whether a default answer contains it."""
+    ranking = find_ranking(question, visibility, mode=mode, trace=trace)
+    rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
+    if rank is None:
+        return _Placement(None, f"neither search has it among its first {CANDIDATES}")
+    rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
+    best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
+    if not is_answerable(question, ranking, best, trace):
+        return _Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
+    limit = _usual_limit(question, read_collecting(question.text))
+    against = [f"only {limit} are returned by default"] if rank > limit else []
+    against += reasons_against(memory.key, ranking, question)
+    return _Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
+
+
+def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
+    """Names of the filters that exclude the memory on their own: without one of them it is inside the Visibility."""
+    return [
+        name for name, fields in _WITHOUT_FILTER.items() if is_visible(memory, replace(visibility, **fields))
+    ]
+
+
+def _trace_left_out(
+    chosen: list[Memory],
+    ranking: Ranking,
+    question: Question,
+    limits: _AnswerLimits,
+    *,
+    is_found: bool,
+    trace: Trace,
+) -> None:
+    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
+    settled = {memory.key for memory in chosen} | trace.dropped.keys()
+    for at, (key, _) in enumerate(ranking.scores):
+        if key in settled:
+            continue
+        beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
+        reasons = [*beyond, *reasons_against(key, ranking, question, least_share=limits.least_share)]
+        trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)

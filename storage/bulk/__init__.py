@@ -1,1 +1,0 @@
-"""Bulk inserts and updates: many rows in one statement."""
