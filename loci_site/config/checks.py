@@ -14,13 +14,12 @@ from django.db import connections
 from django.utils.translation import gettext
 
 from access.errors import Unavailable
-from guard.injection.classifier import ClassifierError, read_options
+from guard.injection import ClassifierError, read_options
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from loci_site.config.readers import removed_settings
 from loci_site.config.sections import Maintenance
-from storage.sqlite.driver import Driver, driver_of_settings
-from storage.sqlite.features import find_missing_features
+from storage.sqlite.driver import Driver, driver_of_settings, find_missing_features
 from storage.version import install_extra
 
 TAG = "loci"

@@ -19,7 +19,7 @@ from memories.language.cleaning import clean_line
 from memories.models import Memory, RecallLog
 from memories.queries.pages import DEFAULT_LIMIT, Page, make_cursor, page_of, parse_cursor
 from memories.queries.visibility import as_q, listed_by
-from memories.recall.recall_log import unpack_hits
+from memories.recall_log import unpack_hits
 from memories.types import State
 
 MAX_QUESTION_CHARS: Final = 500

@@ -15,7 +15,7 @@ from memories.models import Memory
 from memories.queries.as_of import known_span
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
-from memories.recall.trace import TraceStep
+from memories.recall.scoring import TraceStep
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult
 from memories.store.neighbours import Neighbour, NextStep

@@ -10,8 +10,7 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from access.actor import READ, Actor
-from access.additions import additions
-from access.errors import InvalidInput
+from access.errors import Conflict, InvalidInput
 from memories.language.cleaning import clean_line, fold
 from memories.models import Checkpoint, Memory
 from memories.queries.versions import find_named, heads_of

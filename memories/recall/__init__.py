@@ -43,9 +43,7 @@ from memories.recall.question import (
     choose_encoder,
     understand,
 )
-from memories.recall.shown.choosing import read_visible
-from memories.recall.shown.second_hop import find_ranking
-from memories.recall.trace import Trace
+from memories.recall.scoring import MODES, Trace
 from memories.recall_log import COUNTER, PendingRecall
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out

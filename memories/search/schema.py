@@ -197,6 +197,6 @@ def _all_statements(vendor: str) -> list[SqlStatement]:
     return [*statements(vendor), *others]
 
 
-def _other_schemas() -> tuple[SchemaPart, ...]:
+def _other_schemas() -> tuple[_SchemaPart, ...]:
     """Those of other packages, which backups and `doctor` know too."""
     return additions("schemas")

@@ -217,7 +217,7 @@ def find_copies(actor: Actor, doomed: PurgedTexts, *, is_preview: bool = False) 
 
 def find_mentions(actor: Actor, pattern: re.Pattern[str]) -> tuple[str, ...]:
     """A line for each row of another place than memories that the actor may read and that matches."""
-    finders = [place.mentions for place in PLACES.values() if place.mentions is not None]
+    finders = [place.mentions for place in all_places().values() if place.mentions is not None]
     return tuple(line for find in finders for line in find(actor, pattern))
 
 

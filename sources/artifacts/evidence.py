@@ -13,6 +13,7 @@ from access.answers import Json
 from access.errors import InvalidInput
 from access.groups import UnknownGroup, check_access, find_known_group
 from access.models import Group
+from access.visibility import Visibility
 from memories.browse.serializers import EvidenceOut, RecalledOut
 from memories.language.cleaning import clean_text
 from memories.models.short_id import short_id

@@ -25,7 +25,7 @@ from memories.draft import Draft
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.recall import RecallRequest, recall
-from memories.recall.fusion import MODES
+from memories.recall.scoring import MODES
 from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.sessions.context_pack import get_context

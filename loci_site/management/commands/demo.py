@@ -18,7 +18,7 @@ from access.server_address import running_address
 from access.sign_in.passwords import generated_password
 from loci_site.config.checks import TAG
 from loci_site.management.commands.up import child_environment
-from memories.embedding.folder import model_folder
+from memories.embedding.loader import model_folder
 from storage.home import DATABASE, ensure_home
 
 MARK: Final = "DEMO"  # a file in the home: only a folder that has it is ever removed

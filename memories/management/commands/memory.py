@@ -10,8 +10,7 @@ from memories.browse.serializers import DoneOut, EditedOut
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in
 from memories.entities.find_person import PersonMentions, find_person
-from memories.language.cleaning import first_words
-from memories.language.plurals import format_count, format_memory_count
+from memories.language.cleaning import first_words, format_count, format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
 from memories.lifecycle.verb import Face

@@ -6,7 +6,7 @@ from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import CURSOR, GROUP, LIMIT, option
 from access.tokens import operator
 from memories.browse.recalls import LoggedRecall, LoggedRecallOut, find_recall, list_recalls, with_hits
-from memories.language.plurals import format_count
+from memories.language.cleaning import format_count
 from memories.management.field_options import SINCE
 from memories.management.output import in_lines, printable, terminal_columns, wrap_text
 from memories.models.short_id import short_id
