@@ -25,6 +25,7 @@ from memories.draft import Draft
 from memories.models import Memory
 from memories.queries.visibility import as_q, recallable_by
 from memories.recall import RecallRequest, recall
+from memories.recall_log import COUNTER
 from memories.sessions.context_pack import get_context
 from tests.people import make_token, person
 
@@ -138,6 +139,7 @@ def new_world(policy: str) -> Iterator[World]:
     with (
         time_machine.travel(START, tick=True) as clock,
         patch.object(maintenance.cycle, "LONGEST_REST_S", 0),
+        patch.object(COUNTER, "_pending", []),  # the recalls of another world, whose groups are gone
     ):
         world = World(policy, clock)
         carol = User.objects.create(username="carol")
