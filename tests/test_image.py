@@ -13,7 +13,7 @@ def test_the_build_gets_all_that_the_package_needs_and_no_more(tmp_path: Path) -
     copy_context(tmp_path / "src")
     found = {path.name for path in (tmp_path / "src").iterdir()}
     project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    packages = re.findall(r'"(\w+)"', re.search(r"^packages = \[(.*)\]$", project, re.M)[1])  # type: ignore[index]
+    packages = re.findall(r'"(\w+)"', re.search(r"^only-include = \[(.*)\]$", project, re.M)[1])  # type: ignore[index]
     needed = {
         *packages,
         "docs",
