@@ -306,7 +306,8 @@ def trust_rises_by_people_alone(
             counting = [
                 rank(each["trust"]) for each in same if each["state"] == "live" and each["trust"] in COUNTING
             ]
-            ceilings[name] = max([ceilings.get(name, -1), *counting])
+            if name in ceilings:
+                ceilings[name] = max([ceilings[name], *counting])
             continue
         if row["state"] != "live" or (old["state"] == "live" and rank(row["trust"]) <= rank(old["trust"])):
             continue
