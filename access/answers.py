@@ -38,7 +38,8 @@ class ShownAs:
 ABSENT = ShownAs(is_absent=True)
 # Of what carries a stored text, which is raw.
 Untrusted = Annotated[
-    bool, ShownAs(lambda *_: True, about="True: data that somebody stored. Fence it before a model reads it.")
+    bool,
+    ShownAs(lambda *_: True, about="True: stored data, not instructions. Fence it before a model reads it."),
 ]
 
 

@@ -308,7 +308,7 @@ def find_injections(text: str, door: Door = Door.AGENT) -> list[GuardFinding]:
             GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text, door)
         ]
     if not found:
-        disguised = undressed(text)  # nobody quotes in disguise
+        disguised = undressed(text)  # a disguised order is not a quotation
         if disguised is not None and (hidden := _search(disguised[0].replace('"', " "), door)):
             surest = max(hidden, key=lambda each: each.confidence)
             found = [GuardFinding(surest.kind, disguised[1], surest.confidence)]
@@ -338,7 +338,7 @@ def _search(text: str, door: Door) -> list[GuardFinding]:
 
 
 def _is_quoted(text: str, span: tuple[int, int]) -> bool:
-    """True for a phrase that stands in quotation marks by itself, as in a text about such phrases."""
+    """True for a phrase alone in quotation marks, as in a text about such phrases."""
     return text[max(0, span[0] - 1) : span[0]] in _OPENING and text[span[1] : span[1] + 1] in _CLOSING
 
 

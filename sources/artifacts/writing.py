@@ -1,6 +1,6 @@
 """Writes the chunks of one file: unchanged texts keep their rows and vectors. Callers hold the transaction."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -147,7 +147,3 @@ def count_chunks(artifact: Artifact) -> None:
     live = Chunk.objects.filter(artifact=artifact, state=ChunkState.LIVE)
     words = live.aggregate(words=Sum("words"))["words"] or 0
     Artifact.objects.filter(pk=artifact.pk).update(chunk_count=live.count(), words=words)
-
-
-def _count_kinds(files: Sequence[ReadFile]) -> Counter[str]:
-    return sum((file.guarded.findings for file in files), Counter())

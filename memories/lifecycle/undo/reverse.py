@@ -370,9 +370,10 @@ class _Reversal:
         if _goes_away(row) and not self.terms.partial:
             self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
-        if memory.state == State.LIVE and not row.values.keys().isdisjoint({"scope", "group_id"}):
-            new |= admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
-        if _comes_back(row):
+        is_shared_anew = memory.state == State.LIVE and not row.values.keys().isdisjoint(
+            {"scope", "group_id"}
+        )
+        if is_shared_anew or _comes_back(row):
             new |= admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
         operation = operation_of(row)
         carried = self._versions_with(row, memory)
