@@ -176,7 +176,7 @@ class TestThereAndBack:
             move_store(operator(), read_target(target))
         with pytest.raises(CommandError, match="cannot be opened"):
             call_command("store", "move", "--to", database_url("no_such_database"), stdout=StringIO())
-        with pytest.raises(CommandError, match="no database that Loci knows"):
+        with pytest.raises(CommandError, match="is not a database that Loci knows"):
             call_command("store", "move", "--to", "mysql://here/loci", stdout=StringIO())
 
 
