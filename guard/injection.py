@@ -38,15 +38,19 @@ class Signs:
         data = {**files[-1], "signs": {name: sign for file in files for name, sign in file["signs"].items()}}
         self._groups = tuple(tuple(each.split()) for each in data["pairs"])
         self._names = tuple(dict.fromkeys(name for group in self._groups for name in group))
-        sources = [_in_any_script("".join(data["signs"][name])) for name in self._names]
-        self._patterns = dict(zip(self._names, map(Pattern, sources), strict=True))
-        self._sets = PatternSets(sources, parts=PARTS)
+        sources = ["".join(data["signs"][name]) for name in self._names]
+        in_any_script = [_in_any_script(source) for source in sources]
+        self._patterns = dict(zip(self._names, map(Pattern, in_any_script), strict=True))
+        # Letters of every script make the automata seven times as slow, which plain English need not pay.
+        self._in_ascii = PatternSets(sources, parts=PARTS, ignores_case=True)
+        self._in_any_script = PatternSets(in_any_script, parts=PARTS)
         self._reach: int = data["reach"]
         self._kind = kind
 
     def find(self, text: str) -> Iterator[GuardFinding]:
         """One finding per group of signs within reach of each other."""
-        present = {self._names[index] for index in self._sets.matching(text)}
+        sets = self._in_ascii if text.isascii() else self._in_any_script
+        present = {self._names[index] for index in sets.matching(text)}
         wanted = [group for group in self._groups if present.issuperset(group)]
         names = {name for group in wanted for name in group}
         spans = {
