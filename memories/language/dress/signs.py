@@ -77,7 +77,7 @@ def tokens_of(text: str) -> list[str]:
 
 def is_one_letter(token: str) -> bool:
     """True for a single letter or digit, whatever combining signs it carries."""
-    return sum(c.isalnum() for c in token) == 1
+    return len(token) == 1 if token.isascii() else sum(c.isalnum() for c in token) == 1
 
 
 def has_letters_or_digits(text: str) -> bool:
@@ -170,6 +170,7 @@ _ARTICLES = frozenset("ai")
 _LETTER_WORDS = frozenset("aeikouvwyz")  # in some languages these are words
 _FUNCTION_WORDS: Final = (STOP | DETERMINERS | JOINING | TURNING | {"not", "no", "if", "when"}) - _ARTICLES
 _WORD = re.compile(r"[^\W_]+")
+_WORDS = re.compile(r"[^\W_]+(?: [^\W\d_][^\W_]*)*")  # a space between words has no sign, one between digits has
 _TABLES: Final = read_sections("signed_names")
 _WITH_PLUS: Final = parse_words(_TABLES["names with a plus"])
 _WITH_MINUS: Final = parse_words(_TABLES["names with a minus"])
@@ -238,9 +239,9 @@ def keep_signs(text: str) -> str:
     at, size = 0, len(text)
     while at < size:
         end = at + 1
-        if word := _WORD.match(text, at):
-            end = word.end()
-            kept.append(word[0])
+        if words := _WORDS.match(text, at):
+            end = words.end()
+            kept.append(words[0].replace(" ", ""))
         elif text[at] == _OPEN:
             end = text.index(_CLOSE, at) + 1
             kept.append(text[at + 1 : end - 1])
