@@ -21,6 +21,7 @@ from memories.lifecycle.undo.rows import rows_of
 from memories.lifecycle.undo.undo_id import make_undo_id, read_undo_id
 from memories.models import Memory
 from memories.store.policy import Change, held_back
+from storage.compiled_queries import CompiledQuery
 
 __all__ = ["UNDO_HOURS", "UndoneWrite", "undo_id_of", "undo_write"]
 
@@ -48,6 +49,9 @@ TELLING: Final[dict[Operation, Change | None]] = {
 }
 # A purge destroyed the values; a whole conversation is moved, or brought back, as a whole.
 NEVER: Final = frozenset({Operation.PURGE, Operation.THREAD})
+_ONE_ROW_OF = CompiledQuery(
+    lambda change: RowChange.objects.filter(change=change).order_by("key").values_list("key")[:1]
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def undo_id_of(actor: Actor, work: Work) -> str:
         return ""
     if Operation.UNPIN in operations and not actor.is_person:
         return ""
-    if not RowChange.objects.filter(change=work.change).exists():
+    if _ONE_ROW_OF.first(work.change) is None:
         return ""
     return make_undo_id(work.change)
 
