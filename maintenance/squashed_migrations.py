@@ -1,61 +1,43 @@
-"""Stores of before the migrations were squashed: adopted if they are at the last of the old ones, else refused."""
+"""Stores of before 0.3.0 are refused: each app's first migration replaces all of its migrations of 0.3.0.
 
+Django takes a replacing migration for applied if all that it replaces are, and for missing if none is. For a store with
+other migrations it would create tables that exist, or find no way to go on: their files are gone.
+"""
+
+from collections.abc import Set
+from functools import cache
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from access.errors import Unavailable
 
-LAST_UNSQUASHED: Final = "0.1.0"  # the version whose migrations were squashed
-SQUASHED: Final = "0001_schema"
-REPLACED: Final[dict[str, tuple[str, ...]]] = {
-    "access": ("0001_initial", "0002_attempts", "0003_saved_filters"),
-    "relations": ("0001_initial",),
-    "memories": (
-        "0001_initial",
-        "0002_indexes",
-        "0003_piece_model",
-        "0004_word_forms",
-        "0005_memory_listed",
-        "0006_fewer_indexes",
-    ),
-    "sources": ("0001_uploads",),
-    "maintenance": ("0001_initial", "0002_batches", "0003_schedule"),
-}
-REPLACED_NAMES: Final = frozenset((app, name) for app, names in REPLACED.items() for name in names)
+FIRST: Final = "0001_release_0_3_0"
 
 
-def adopt_squashed() -> bool:
-    """Record the squashed migrations in the connected store in place of those they replace; False if there are none.
-
-    Raises:
-        Unavailable: as refuse_early_store(); nothing is changed.
-    """
-    if not refuse_early_store():
-        return False
-    recorder = MigrationRecorder(connection)
-    with transaction.atomic():
-        if not refuse_early_store():  # another process did it while this one waited for the write lock
-            return False
-        for app in REPLACED:
-            recorder.record_applied(app, SQUASHED)
-        for app, name in REPLACED_NAMES:
-            recorder.record_unapplied(app, name)
-    return True
+@cache
+def replaced_migrations() -> frozenset[tuple[str, str]]:
+    """App and name of each migration of 0.3.0 that a first migration replaces."""
+    loader = MigrationLoader(None, load=False)
+    loader.load_disk()
+    firsts = [migration for (_, name), migration in loader.disk_migrations.items() if name == FIRST]
+    return frozenset(replaced for first in firsts for replaced in first.replaces)
 
 
-def refuse_early_store() -> bool:
-    """Whether the connected store has the migrations that were squashed, all of them.
+def refuse_early_store() -> None:
+    """Raise Unavailable if the connected store is of before 0.3.0."""
+    refuse_early("This store", MigrationRecorder(connection).applied_migrations().keys())
 
-    Raises:
-        Unavailable: it has only the first of them: it is of an earlier version than LAST_UNSQUASHED.
-    """
-    old = REPLACED_NAMES & MigrationRecorder(connection).applied_migrations().keys()
-    if old and (missing := sorted(REPLACED_NAMES - old)):
+
+def refuse_early(what: str, applied: Set[tuple[str, str]]) -> None:
+    """Raise Unavailable if a store with these migrations, which the sentence calls `what`, is of before 0.3.0."""
+    begun = {app for app, _ in applied}
+    missing = sorted((app, name) for app, name in replaced_migrations() - applied if app in begun)
+    if missing:
         app, name = missing[0]
         raise Unavailable(
-            f"This store was made by an early version of Loci: it lacks the migration {app}.{name}.",
-            hint=f"Open it once with Loci {LAST_UNSQUASHED} ('loci up'), then with this version.",
+            f"{what} is of a version of Loci before 0.3.0: it lacks the migration {app}.{name}.",
+            hint="Open it with Loci 0.3.0, export it there with 'loci export', and import the export into a new store.",
         )
-    return bool(old)

@@ -14,7 +14,7 @@ from access.groups import create_everyone
 from access.models import Group, Membership, Role
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
-from maintenance.squashed_migrations import adopt_squashed
+from maintenance.squashed_migrations import refuse_early_store
 from memories.search.base import search_index
 
 _ADMIN_NAME = "admin"
@@ -37,7 +37,7 @@ def migrate_if_needed() -> int:
 
     If nothing is pending, this takes a few milliseconds; `migrate` itself takes half a second.
     """
-    adopt_squashed()
+    refuse_early_store()
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan or search_index().missing_objects():

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Count
 from django.utils import timezone
 
@@ -18,13 +19,7 @@ from access.errors import InvalidInput
 from access.models import AuditHead
 from maintenance.backups.archive import BackupManifest
 from maintenance.backups.copies import Snapshot, copies
-from maintenance.squashed_migrations import (
-    REPLACED,
-    REPLACED_NAMES,
-    SQUASHED,
-    adopt_squashed,
-    refuse_early_store,
-)
+from maintenance.squashed_migrations import refuse_early, refuse_early_store, replaced_migrations
 from memories.models import Memory
 from memories.search.schema import renew_triggers
 from memories.store.pieces import indexed_model
@@ -81,20 +76,21 @@ def memory_ids() -> frozenset[UUID]:
 def applied_migrations() -> dict[str, list[str]]:
     """Names of the opened store's migrations, by app."""
     found: dict[str, list[str]] = {}
-    for app, name in sorted(MigrationLoader(connection).applied_migrations):
+    for app, name in sorted(MigrationRecorder(connection).applied_migrations()):
         found.setdefault(app, []).append(name)
     return found
 
 
 def check_version(archive: Path, manifest: BackupManifest) -> None:
-    """Raise InvalidInput if the backup was made by a later version of Loci, with unknown migrations."""
-    known = {*(MigrationLoader(None).disk_migrations or ()), *REPLACED_NAMES}
-    unknown = [
-        f"{app}.{name}"
-        for app, names in manifest.migrations.items()
-        for name in names
-        if (app, name) not in known
-    ]
+    """Raise InvalidInput if the backup was made by a later version of Loci, with unknown migrations.
+
+    Raises:
+        Unavailable: it was made before 0.3.0.
+    """
+    made = {(app, name) for app, names in manifest.migrations.items() for name in names}
+    refuse_early(archive.name, made)
+    known = {*(MigrationLoader(None).disk_migrations or ()), *replaced_migrations()}
+    unknown = sorted(f"{app}.{name}" for app, name in made - known)
     if unknown:
         raise InvalidInput(
             f"{archive.name} was made by a later version of Loci ({manifest.loci_version}): "
@@ -106,16 +102,14 @@ def check_version(archive: Path, manifest: BackupManifest) -> None:
 
 def pending_migrations() -> list[str]:
     """Migrations that the opened store lacks, in order."""
-    replaces = refuse_early_store()
+    refuse_early_store()
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    names = [(migration.app_label, migration.name) for migration, _ in plan]
-    return [f"{app}.{name}" for app, name in names if not (replaces and app in REPLACED and name == SQUASHED)]
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
 def migrate_copy() -> list[str]:
     """Migrate the opened copy; return the migrations that ran."""
-    adopt_squashed()
     pending = pending_migrations()
     if pending:
         call_command("migrate", verbosity=0, interactive=False)

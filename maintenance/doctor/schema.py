@@ -8,7 +8,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 from django.utils.translation import gettext, gettext_noop
 
+from access.errors import Unavailable
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
+from maintenance.squashed_migrations import refuse_early_store
 from memories.search.schema import own_names
 from storage.dialect import dialect
 
@@ -19,6 +21,10 @@ BACKUP = gettext_noop("restore a backup, or import an export into a new database
 
 def check_migrations() -> Finding:
     """All migrations are applied."""
+    try:
+        refuse_early_store()
+    except Unavailable as error:
+        return wrong("migrations", error.message, error.hint)
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("access", "0001_schema"),
+        ("access", "0001_release_0_3_0"),
     ]
 
     operations = [

@@ -50,8 +50,8 @@ def raise_doubts(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("access", "0012_language"),
-        ("memories", "0018_former_treatment"),
+        ("access", "0001_release_0_3_0"),
+        ("memories", "0001_release_0_3_0"),
     ]
 
     operations = [

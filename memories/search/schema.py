@@ -123,9 +123,9 @@ def fill_group_use(connection: BaseDatabaseWrapper) -> None:
     _run_files(connection, FILL_GROUP_USE)
 
 
-def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
+def apply_index_schema(connection: BaseDatabaseWrapper, files: tuple[str, ...] = FILES) -> None:
     """Create missing virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
-    _run_files(connection, FILES)
+    _run_files(connection, files)
 
 
 def renew_triggers(connection: BaseDatabaseWrapper) -> None:

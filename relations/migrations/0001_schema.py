@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("access", "0001_schema"),
-        ("memories", "0001_schema"),
+        ("access", "0001_release_0_3_0"),
+        ("memories", "0001_release_0_3_0"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sources", "0007_released_chunks"),
+        ("sources", "0001_release_0_3_0"),
     ]
 
     operations = [

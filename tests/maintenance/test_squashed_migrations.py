@@ -1,10 +1,6 @@
-"""A store of version 0.1.0 opens: rows, words, vectors, log and chain as before."""
+"""The first migrations replace those of 0.3.0: such a store opens with the tables of a new one, an earlier one is refused."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -13,137 +9,94 @@ import pytest
 from storage.encryption import database_key
 from storage.sqlite.base import connect_to_copy
 from storage.sqlite.reencrypt import copy_with_key, ignore_progress
-from tests.fixtures.kept_store import restored
-from tests.fresh_homes import DATABASE
+from tests.fixtures.kept_store import FIXTURES, STORE
+from tests.fresh_homes import DATABASE, with_tables
 from tests.loci_site.server.running import free_port
-from tests.settings import MODELS, REPOSITORY
-from tests.shell import Shell, shell
+from tests.shell import shell
 
-STORE = (
-    REPOSITORY / "tests" / "fixtures" / "store-0.1.0.zip"
-)  # a backup: 30 memories of two groups, made by 0.1.0
-pytestmark = pytest.mark.model
+EARLY = FIXTURES / "store-0.1.0.zip"  # a backup made by 0.1.0
+EXPORT_IT = "Open it with Loci 0.3.0, export it there with 'loci export'"
+Home = Callable[[Path], Path]
 
 
 @pytest.fixture
-def old_home(tmp_path: Path) -> Path:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    with ZipFile(STORE) as archive:
-        archive.extractall(home)
-    if key := database_key():
-        plain = (home / DATABASE).rename(home / "plain.db")
-        copy_with_key(plain, home / DATABASE, old=None, new=key, progress=ignore_progress)
-        plain.unlink()
-    (home / "keys").chmod(0o700)
-    (home / "models").symlink_to(MODELS)
-    return home
+def home_of(tmp_path: Path) -> Home:
+    def unpack(backup: Path) -> Path:
+        """The home that a backup was made of."""
+        home = tmp_path / "home"
+        home.mkdir(mode=0o700)
+        with ZipFile(backup) as archive:
+            archive.extractall(home)
+        if key := database_key():
+            plain = (home / DATABASE).rename(home / "plain.db")
+            copy_with_key(plain, home / DATABASE, old=None, new=key, progress=ignore_progress)
+            plain.unlink()
+        (home / "keys").chmod(0o700)
+        return home
+
+    return unpack
 
 
-@pytest.fixture
-def loci(old_home: Path) -> Iterator[Shell]:
-    with shell(old_home) as commands:
-        yield commands
-
-
-def chains_of(loci: Shell) -> list[list[str]]:
-    """The lines of `audit verify`, without its head and what to keep."""
-    return [line.split() for line in loci("audit", "verify").stdout.splitlines()[1:-1]]
-
-
-def migrations_of_memories(home: Path, change: str = "") -> set[str]:
-    database = connect_to_copy(home / "memory.db")
+def rows(home: Path, statement: str) -> list[tuple[str, ...]]:
+    """The rows of a statement on the store of a home, sorted; a change is kept."""
+    database = connect_to_copy(home / DATABASE)
     try:
-        if change:
-            database.execute(change)
-            database.commit()
-        return {
-            name for (name,) in database.execute("SELECT name FROM django_migrations WHERE app = 'memories'")
-        }
+        found = database.execute(statement).fetchall()
+        database.commit()
     finally:
         database.close()
+    return sorted(found)
 
 
-def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Path, loci: Shell) -> None:
-    migrated = loci("migrate")
-    assert (migrated.returncode, migrated.stderr) == (0, "")
-    lines = migrated.stdout.splitlines()
-    assert "  Added a mark to 1 tombstone, so that the text is recognised in other dress." in lines
-    assert [line for line in lines if "1 tombstone of purged texts cannot get that mark" in line]
-    # The old names leave the table of migrations.
-    assert migrations_of_memories(old_home) == {
-        path.stem for path in Path("memories/migrations").glob("[0-9]*.py")
-    }
-    examined = loci("doctor")
-    assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-    assert chains_of(loci) == [["legacy", "41", "1", "-", "41", "unbroken"]]
-    assert loci("remember", "The door is blue.", "--group", "ledger").returncode == 0
-    assert chains_of(loci) == [
-        ["legacy", "41", "1", "-", "-", "unbroken"],
-        ["ledger", "1", "0", "-", "1", "unbroken"],
-        ["heads", "1", "0", "-", "-", "unbroken"],
-    ]
-    stats = json.loads(loci("stats", "--group", "ledger", "--json").stdout)
-    assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (23, 19, 25, 0)
-    found = json.loads(loci("recall", "how long are backups kept", "--group", "ledger", "--json").stdout)
-    assert found["results"][0]["content"] == "Backups are kept for 30 days."
+def migrations_of(home: Path) -> list[tuple[str, ...]]:
+    return rows(home, "SELECT app, name FROM django_migrations")
 
 
-@pytest.mark.parametrize(("look", "status"), [("--plan", 0), ("--check", 1)])
-def test_a_look_at_the_migrations_adopts_nothing(old_home: Path, loci: Shell, look: str, status: int) -> None:
-    """Migrations after the squashed ones are pending in such a store, which --check reports."""
-    before = migrations_of_memories(old_home)
-    looked = loci("migrate", look)
-    assert (looked.returncode, looked.stderr) == (status, "")
-    assert migrations_of_memories(old_home) == before
+def test_a_store_of_0_3_0_gets_the_tables_of_a_new_one(home_of: Home, tmp_path: Path) -> None:
+    home = home_of(STORE)
+    assert not [name for _, name in migrations_of(home) if name == "0001_release_0_3_0"]
+    with shell(home) as loci:
+        planned = loci("migrate", "--check")
+        migrated = loci("migrate")
+        assert (planned.returncode, migrated.returncode, migrated.stderr) == (1, 0, "")
+        assert "memories.0019_doubt" in migrated.stdout
+        assert "0001_release_0_3_0" not in migrated.stdout
+        assert loci("migrate", "--check").returncode == 0
+    tables = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+    new = with_tables(tmp_path / "new")
+    assert rows(home, tables) == rows(new, tables)
+    assert migrations_of(home) == migrations_of(new)
 
 
-def test_two_processes_at_once_adopt_a_store_once(old_home: Path, loci: Shell) -> None:
-    """The other process adopts it just before this one gets the write lock."""
-    program = """
-import subprocess, sys
-import django
-django.setup()
-from django.db import connection
-from maintenance.squashed_migrations import adopt_squashed
-
-def let_another_go_first(execute, sql, params, many, context):
-    if sql.startswith("BEGIN"):
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], check=True)
-    return execute(sql, params, many, context)
-
-with connection.execute_wrapper(let_another_go_first):
-    print(adopt_squashed())
-"""
-    environment = {**os.environ, "LOCI_HOME": str(old_home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
-    adopted = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (adopted.stdout, adopted.stderr) == ("False\n", "")
-    database = connect_to_copy(old_home / "memory.db")
-    [(recorded,)] = database.execute("SELECT count(*) FROM django_migrations WHERE name = '0001_schema'")
-    database.close()
-    assert recorded == 5  # one per app
+@pytest.mark.parametrize(
+    "command", [["migrate"], ["migrate", "--plan"], ["store", "upgrade", "--check"], ["up", "--port", "0"]]
+)
+def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(
+    home_of: Home, command: list[str]
+) -> None:
+    home = home_of(EARLY)
+    before = migrations_of(home)
+    with shell(home) as loci:
+        refused = loci(*(word if word != "0" else str(free_port()) for word in command))
+    assert refused.returncode != 0
+    assert "This store is of a version of Loci before 0.3.0: it lacks the migration access." in refused.stderr
+    assert EXPORT_IT in refused.stderr
+    assert migrations_of(home) == before
 
 
-def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(old_home: Path, loci: Shell) -> None:
-    left = migrations_of_memories(old_home, "DELETE FROM django_migrations WHERE name = '0006_fewer_indexes'")
-    assert len(left) == 5
-    for command in (["migrate"], ["up", "--port", str(free_port())]):
-        refused = loci(*command)
-        assert refused.returncode != 0
-        assert "lacks the migration memories.0006_fewer_indexes" in refused.stderr
-        assert "Open it once with Loci 0.1.0" in refused.stderr
-    assert migrations_of_memories(old_home) == left
+def test_a_store_that_lacks_one_migration_of_0_3_0_is_refused(home_of: Home) -> None:
+    home = home_of(STORE)
+    rows(home, "DELETE FROM django_migrations WHERE name = '0018_former_treatment'")
+    with shell(home) as loci:
+        refused, examined = loci("migrate"), loci("doctor")
+    assert (refused.returncode, examined.returncode) == (1, 1)
+    assert "lacks the migration memories.0018_former_treatment. " + EXPORT_IT in refused.stderr
+    assert "lacks the migration memories.0018_former_treatment" in examined.stdout
 
 
-def test_a_backup_of_the_old_migrations_is_restored(tmp_path: Path) -> None:
-    with restored(tmp_path / "new", STORE) as loci:
-        assert loci("doctor").returncode == 0
-        found = json.loads(loci("recall", "which port", "--group", "ledger", "--json").stdout)
-    assert found["results"][0]["content"] == "The port is 9001 🦉."
+def test_a_backup_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    with shell(with_tables(tmp_path / "new")) as loci:
+        refused = loci("restore", str(EARLY), "--yes")
+    assert refused.returncode == 1
+    assert "store-0.1.0.zip is of a version of Loci before 0.3.0" in refused.stderr
+    assert EXPORT_IT in refused.stderr

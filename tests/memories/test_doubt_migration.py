@@ -23,7 +23,7 @@ def migrate(*target: str) -> None:
 @pytest.fixture
 def before() -> Any:
     """The tables as of 0.3.0."""
-    migrate("memories", "0018")
+    migrate("memories", "0001")
     yield
     migrate()
 

@@ -94,7 +94,7 @@ def test_an_upgrade_recomputes_the_hashes_by_which_texts_are_found(monkeypatch: 
     older = hashlib.sha256(b"as 0.2 computed it").hexdigest()
     monkeypatch.setattr(import_module("memories.migrations.0021_text_hashes"), "BATCH_ROWS", 3)
     try:
-        migrate("memories", "0018")
+        migrate("memories", "0001")
         Memory.objects.update(fold_hash=older)
     finally:
         migrate()

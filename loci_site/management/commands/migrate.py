@@ -1,4 +1,4 @@
-"""`loci migrate`: Django's command, which also adopts a store whose migrations were squashed since."""
+"""`loci migrate`: Django's command, which refuses a store of before 0.3.0."""
 
 import argparse
 from contextlib import nullcontext
@@ -9,8 +9,7 @@ from django.core.management.commands import migrate
 from django.db import connection, transaction
 
 from access.errors import LociError
-from maintenance.squashed_migrations import adopt_squashed
-from memories.store.withdrawn.upgrade import take_notes
+from maintenance.squashed_migrations import refuse_early_store
 from storage.sqlite.base import NewDatabase
 
 # Its many migrations build all models anew that are there already: before ours, a new database takes 3.3 s, not 5.1.
@@ -23,7 +22,7 @@ examples:
 
 
 class Command(migrate.Command):
-    """Adopts the store if need be, then migrates; --plan and --check change nothing."""
+    """Migrates a store of 0.3.0 or later, or a new one; --plan and --check change nothing."""
 
     help = "Bring the tables of the store up to date with this version of Loci."
 
@@ -37,14 +36,11 @@ class Command(migrate.Command):
         NewDatabase.is_allowed = not only_looks
         with transaction.atomic() if only_looks else nullcontext():
             try:
-                adopt_squashed()
+                refuse_early_store()
             except LociError as error:
                 raise CommandError(str(error)) from error
             if not only_looks and not options["app_label"] and not connection.introspection.table_names():
                 super().handle(*args, **options | {"app_label": _COSTLY, "verbosity": 0})
             super().handle(*args, **options)
-            notes = take_notes()
-            if options["verbosity"] > 0:
-                self.stdout.write("".join(f"  {note}\n" for note in notes), ending="")
             if only_looks:
                 transaction.set_rollback(True)

@@ -26,7 +26,6 @@ from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor,
 from memories.draft.default_scope import describe_kept_rule
 from memories.embedding.loader import folder_status, model_folder
 from memories.store.pieces import read_index_state
-from memories.store.withdrawn.upgrade import take_notes
 from sources.watching.folders import show_wanted, wanted_mark
 from storage.home import ensure_home
 from storage.sqlite.base import NewDatabase
@@ -96,8 +95,6 @@ class Command(BaseCommand):
         NewDatabase.is_allowed = True
         if count := migrate_if_needed():
             self._print(f"Prepared the database ({count} migrations).")
-            for note in take_notes():
-                self._print(note)
         if kept := describe_kept_rule(read_index_state()):
             self._print(kept)
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":

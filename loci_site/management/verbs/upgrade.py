@@ -19,7 +19,7 @@ from access.management.command import CommandAnswer, CommandVerb
 from access.management.options import flag
 from loci_site import __version__
 from maintenance.backups.folder import Backup, managed_backups
-from maintenance.squashed_migrations import REPLACED_NAMES
+from maintenance.squashed_migrations import refuse_early_store, replaced_migrations
 from storage.version import DISTRIBUTION
 
 FRESH: Final = timedelta(days=1)
@@ -68,13 +68,13 @@ def is_empty() -> bool:
 
 def _compare_schema() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The migrations that the store lacks, and those it has and this version does not know."""
+    refuse_early_store()
     executor = MigrationExecutor(connection)
     known = executor.loader.disk_migrations.keys()
     applied = executor.loader.applied_migrations.keys()
-    early = applied & REPLACED_NAMES  # replaced by one each; `migrate` adopts them
     pending = sorted(f"{app}.{name}" for app, name in known - applied)
     ours = {app for app, _ in known}
-    unknown = sorted(f"{app}.{name}" for app, name in applied - known - early if app in ours)
+    unknown = sorted(f"{app}.{name}" for app, name in applied - known - replaced_migrations() if app in ours)
     return tuple(pending), tuple(unknown)
 
 

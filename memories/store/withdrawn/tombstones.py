@@ -44,7 +44,7 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
     if not has_letters_or_digits(memory.content):
         return None  # every "👍" is alike
     keys = read_keys()
-    key = keys[0] if keys else create_key()
+    key = keys[0] if keys else _create_key()
     # By any key: a group has one unlifted tombstone per text.
     existing = find_tombstones(memory.group, [memory.content]).get(memory.content)
     if existing is not None:
@@ -53,7 +53,7 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
         group_id=memory.group_id,
         key_id=key.id,
         hmac=tombstone_hmac(key, memory.content),
-        **later_marks(key, memory.content),
+        **_later_marks(key, memory.content),
         scope=memory.scope,
         kind=kind,
         memory_id=memory.id,
@@ -69,7 +69,7 @@ def strengthen(
     key = next((key for key in read_keys() if existing.key_id in (key.id, key.file)), None)
     changed: dict[str, str | UUID] = {}
     if key is not None and not existing.dress:
-        changed |= later_marks(key, memory.content)
+        changed |= _later_marks(key, memory.content)
     if memory.scope == Scope.GLOBAL:
         changed["scope"] = Scope.GLOBAL
     if STRENGTH.index(kind) > STRENGTH.index(existing.kind):
@@ -81,7 +81,7 @@ def strengthen(
     return existing
 
 
-def later_marks(key: "TombstoneKey", text: str) -> dict[str, str]:
+def _later_marks(key: "TombstoneKey", text: str) -> dict[str, str]:
     """The columns of the second and third mark of a text."""
     return {"dress": dress_hmac(key, text), "spelling": spelling_hmac(key, text)}
 
@@ -168,7 +168,7 @@ def read_keys() -> list[TombstoneKey]:
     return [_read_key(path) for path in sorted(_keys_dir().glob(_KEY_FILES))]
 
 
-def create_key() -> TombstoneKey:
+def _create_key() -> TombstoneKey:
     """Create a key. If two processes create one each at the same time, both are valid from then on."""
     folder = _keys_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -19,14 +19,13 @@ from memories.browse.suggest import suggest
 from memories.draft import Draft
 from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, purge, reject, retract
-from memories.models import IndexState, Link, Memory, Piece, Tombstone, Unprobed
+from memories.models import Link, Memory, Tombstone, Unprobed
 from memories.models.short_id import short_id
 from memories.recall import RecallRequest, recall
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import get_context
 from memories.store import store
 from memories.store.withdrawn.reach import BARS, EFFECTS, Effect, Likeness, Place, place_of
-from memories.store.withdrawn.upgrade import lay_marks, take_notes
 from memories.types import Scope
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
@@ -177,23 +176,3 @@ def test_a_text_without_a_vector_waits_until_it_was_compared(
     assert fresh(stored.memory).trust == trust
     assert not Unprobed.objects.exists()
     assert Link.objects.filter(source=stored.memory, target=wrong).exists() == (trust == "candidate")
-
-
-def test_the_upgrade_lays_marks_where_the_text_is_known(
-    alice: User, ledger: Group, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for text, verb in (("A first text of it.", retract), ("A second text of it.", purge), (TEXT, reject)):
-        verb(person(alice), kept(person(alice), text, group="ledger", scope="global").id)
-    Tombstone.objects.filter(kind="rejected").delete()
-    Tombstone.objects.update(dress="", spelling="", scope="group")
-    lay_marks(Tombstone, Memory, IndexState)
-    told = "\n".join(take_notes())
-    assert "Laid 1 tombstone for texts that were rejected" in told
-    assert "1 tombstone of purged texts cannot get that mark" in told
-    assert capsys.readouterr().out == ""
-    assert take_notes() == []
-    assert {(mark.kind, bool(mark.dress), mark.scope) for mark in Tombstone.objects.all()} == {
-        ("retracted", True, "global"), ("purged", False, "group"), ("rejected", True, "global"),
-    }  # fmt: skip
-    assert keep(agent(alice), TEXT[:-1], group="ledger").outcome == "queued"
-    assert not Piece.objects.filter(embedding__isnull=True).exists()

@@ -65,12 +65,12 @@ def test_a_store_of_another_version_is_named(home: Path) -> None:
     assert (status, report["unknown"]) == (1, ["memories.0999_far_ahead"])
     [line] = report["to_do"]  # type: ignore[misc]
     assert line.startswith(f"The store was written by a newer Loci than {__version__}")
-    recorder.record_unapplied("sources", "0001_schema")
+    recorder.record_unapplied("relations", "0001_schema")
     try:
         status, report = check()
     finally:
-        recorder.record_applied("sources", "0001_schema")
-    assert (status, report["pending"], report["ready"]) == (0, ["sources.0001_schema"], True)
+        recorder.record_applied("relations", "0001_schema")
+    assert (status, report["pending"], report["ready"]) == (0, ["relations.0001_schema"], True)
 
 
 @pytest.mark.sqlite(reason="the store is a file")

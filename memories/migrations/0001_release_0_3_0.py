@@ -1,15 +1,31 @@
-"""The tables of memories, and the full-text and vector indexes: raw SQL of the database's own.
+"""The tables of 0.3.0, in one piece, and the full-text and vector indexes: raw SQL of the database's own.
 
 The indexes keep their order: SQLite takes the one created first where it holds two plans for equal.
 """
+
+import uuid
 
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+import memories.models.vector_field
 import storage.ids
+from memories.models.short_id import short_id_index
 from memories.search.schema import apply_index_schema, drop_index_schema
+from storage.postgresql.months import make_months, part_by_month
+
+TABLE, COLUMN = "memories_recalllog", "at"
+_REFERENCE = """
+ALTER TABLE memories_recalllog ADD CONSTRAINT memories_recalllog_group FOREIGN KEY (group_id)
+REFERENCES access_group (key) DEFERRABLE INITIALLY DEFERRED
+"""
+
+
+def add_extensions(apps, schema_editor):
+    """The type of the vectors' column on PostgreSQL."""
+    apply_index_schema(schema_editor.connection, ("extensions.sql",))
 
 
 def apply_indexes(apps, schema_editor):
@@ -20,15 +36,52 @@ def drop_indexes(apps, schema_editor):
     drop_index_schema(schema_editor.connection)
 
 
+def part_recall_log(apps, schema_editor):
+    """On PostgreSQL the recall log has a partition for each month."""
+    if schema_editor.connection.vendor != "postgresql":
+        return
+    # Its indexes and its reference are made here: those that Django makes at the end would come twice.
+    schema_editor.deferred_sql = [
+        sql for sql in schema_editor.deferred_sql if not sql.references_table(TABLE)
+    ]
+    with schema_editor.connection.cursor() as cursor:
+        part_by_month(cursor, TABLE, COLUMN)
+        for column in (COLUMN, "group_id"):
+            cursor.execute(f"CREATE INDEX memories_recalllog_{column} ON memories_recalllog ({column})")
+        cursor.execute(_REFERENCE)
+        cursor.execute("ALTER TABLE memories_recalllog ALTER COLUMN query SET STATISTICS 0")
+    make_months(TABLE, COLUMN, django.utils.timezone.now())
+
+
 class Migration(migrations.Migration):
     initial = True
-
+    replaces = [
+        ("memories", "0001_schema"),
+        ("memories", "0002_proposal"),
+        ("memories", "0003_outlasting"),
+        ("memories", "0004_search_rows"),
+        ("memories", "0005_withdrawn_texts"),
+        ("memories", "0006_moments"),
+        ("memories", "0007_short_ids"),
+        ("memories", "0008_feedback"),
+        ("memories", "0009_vector_field"),
+        ("memories", "0010_small_vectors"),
+        ("memories", "0011_findings"),
+        ("memories", "0012_checkpoint_held"),
+        ("memories", "0013_conversations"),
+        ("memories", "0014_anchor_commit"),
+        ("memories", "0015_tombstone_global"),
+        ("memories", "0016_recall_log_months"),
+        ("memories", "0017_moved_source"),
+        ("memories", "0018_former_treatment"),
+    ]
     dependencies = [
-        ("access", "0001_schema"),
+        ("access", "0001_release_0_3_0"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
+        migrations.RunPython(add_extensions, migrations.RunPython.noop),
         migrations.CreateModel(
             name="IndexChange",
             fields=[
@@ -87,6 +140,19 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT, related_name="threads", to="access.group"
                     ),
                 ),
+                ("active_at", models.DateTimeField(blank=True, null=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("platform", models.CharField(blank=True, default="", max_length=40)),
             ],
             options={
                 "constraints": [models.UniqueConstraint(fields=("group", "name"), name="thread_once")],
@@ -246,6 +312,8 @@ class Migration(migrations.Migration):
                         to="memories.thread",
                     ),
                 ),
+                ("outside", models.BooleanField(default=False)),
+                ("anchor_commit", models.CharField(blank=True, default="", max_length=64)),
             ],
             options={
                 "verbose_name_plural": "memories",
@@ -292,6 +360,12 @@ class Migration(migrations.Migration):
                     models.Index(
                         fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
                         name="memory_listed",
+                    ),
+                    short_id_index(),
+                    models.Index(
+                        condition=models.Q(("anchor_commit", ""), _negated=True),
+                        fields=["anchor_commit"],
+                        name="memory_anchor",
                     ),
                 ],
                 "constraints": [
@@ -386,6 +460,32 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.AddField(
+            model_name="thread",
+            name="summary",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="memories.memory",
+            ),
+        ),
+        migrations.AddField(
+            model_name="thread",
+            name="tags",
+            field=models.JSONField(blank=True, default=list),
+        ),
+        migrations.AddField(
+            model_name="thread",
+            name="title",
+            field=models.CharField(blank=True, default="", max_length=200),
+        ),
+        migrations.AddField(
+            model_name="thread",
+            name="url",
+            field=models.CharField(blank=True, default="", max_length=500),
+        ),
         migrations.CreateModel(
             name="Checkpoint",
             fields=[
@@ -429,6 +529,7 @@ class Migration(migrations.Migration):
                         to="memories.thread",
                     ),
                 ),
+                ("held", models.CharField(blank=True, default="", max_length=36)),
             ],
             options={
                 "indexes": [models.Index(fields=["group", "thread", "-key"], name="checkpoint_latest")],
@@ -445,6 +546,7 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
+                            ("rejected", "rejected: declined in review"),
                             ("retracted", "retracted: it was wrong"),
                             ("purged", "purged: destroyed on request"),
                         ],
@@ -465,17 +567,38 @@ class Migration(migrations.Migration):
                         to="access.group",
                     ),
                 ),
+                ("dress", models.CharField(blank=True, default="", max_length=64)),
+                ("spelling", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "scope",
+                    models.CharField(
+                        choices=[
+                            ("global", "global: visible in every group"),
+                            ("group", "group: visible only in its own group"),
+                        ],
+                        default="group",
+                        max_length=10,
+                    ),
+                ),
             ],
             options={
                 "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["retracted", "purged"])), name="tombstone_kind_known"
-                    ),
                     models.UniqueConstraint(
                         condition=models.Q(("lifted_at", None)),
                         fields=("group", "hmac", "key_id"),
                         name="tombstone_once",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["rejected", "retracted", "purged"])),
+                        name="tombstone_kind_known",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("lifted_at", None), ("scope", "global")),
+                        fields=["key"],
+                        name="tombstone_global",
+                    )
                 ],
             },
         ),
@@ -564,7 +687,7 @@ class Migration(migrations.Migration):
                 ("start", models.PositiveIntegerField()),
                 ("end", models.PositiveIntegerField()),
                 ("tokens", models.PositiveIntegerField()),
-                ("embedding", models.BinaryField(null=True)),
+                ("embedding", memories.models.vector_field.VectorField(null=True)),
                 ("model", models.CharField(blank=True, default="", max_length=120)),
                 (
                     "memory",
@@ -587,5 +710,203 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="Proposal",
+            fields=[
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
+                ("verb", models.CharField(max_length=32)),
+                ("subject", models.CharField(blank=True, default="", max_length=200)),
+                ("version", models.CharField(max_length=64)),
+                ("arguments", models.JSONField(blank=True, default=dict)),
+                ("reason", models.TextField(blank=True, default="")),
+                ("why", models.TextField(blank=True, default="")),
+                ("actor", models.CharField(max_length=300)),
+                ("via", models.CharField(max_length=12)),
+                ("token", models.UUIDField(null=True)),
+                ("client", models.CharField(blank=True, default="", max_length=120)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "waiting: a curator has to decide"),
+                            ("approved", "approved: carried out"),
+                            ("rejected", "rejected: declined in review"),
+                            ("stale", "stale: its target changed meanwhile"),
+                            ("expired", "expired: nobody decided in time"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("closed_at", models.DateTimeField(null=True)),
+                ("closed_by", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="proposals",
+                        to="access.group",
+                    ),
+                ),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="proposals",
+                        to="memories.memory",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "waiting")),
+                        fields=["group", "key"],
+                        name="proposal_waiting",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["waiting", "approved", "rejected", "stale", "expired"])
+                        ),
+                        name="proposal_status_known",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Unprobed",
+            fields=[
+                (
+                    "memory",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="unprobed",
+                        serialize=False,
+                        to="memories.memory",
+                    ),
+                ),
+                ("trust", models.CharField(blank=True, default="", max_length=12)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Feedback",
+            fields=[
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("recall", models.BigIntegerField(default=0)),
+                (
+                    "verdict",
+                    models.CharField(
+                        choices=[
+                            ("used", "used: it helped"),
+                            ("wrong", "wrong: it misled, or did not fit the question"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("actor", models.CharField(max_length=300)),
+                ("via", models.CharField(max_length=12)),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="feedback",
+                        to="memories.memory",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("memory", "actor", "recall"), name="feedback_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("verdict__in", ["used", "wrong"])), name="feedback_known"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="MemoryFinding",
+            fields=[
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("kind", models.CharField(max_length=40)),
+                ("places", models.PositiveIntegerField(default=1)),
+                ("treatment", models.CharField(max_length=10)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("treated", "treated: the policy was applied when the text was stored"),
+                            ("open", "open: a scan found it, and a person decides"),
+                            ("held", "held: a scan or a person quarantined the memory"),
+                            ("kept", "kept: a person looked at it and kept the text"),
+                        ],
+                        default="treated",
+                        max_length=8,
+                    ),
+                ),
+                ("scan", models.UUIDField(blank=True, null=True)),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("settled_by", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="guard_findings",
+                        to="memories.memory",
+                    ),
+                ),
+                ("former_treatment", models.CharField(blank=True, default="", max_length=10)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("status", "open")), fields=["key"], name="finding_open")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("memory", "kind"), name="finding_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["treated", "open", "held", "kept"])),
+                        name="finding_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="MovedSource",
+            fields=[
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("source", models.CharField(blank=True, default="", max_length=200)),
+                ("source_ref", models.CharField(max_length=300)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="access.group"
+                    ),
+                ),
+                (
+                    "to",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="access.group"
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["source_ref"], name="moved_source_ref")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("group", "source_ref", "source"), name="moved_source_once"
+                    )
+                ],
+            },
+        ),
         migrations.RunPython(apply_indexes, drop_indexes),
+        migrations.RunPython(part_recall_log, migrations.RunPython.noop),
     ]
