@@ -27,8 +27,8 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
-from memories.store import rows_called_off
 from memories.store.policy import Change
+from memories.store.supersede import rows_called_off
 from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
 

@@ -56,8 +56,8 @@ from memories.lifecycle.verb import (
 from memories.models import Memory
 from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of
-from memories.store import check_may_doubt, raise_doubt
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
+from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change, held_back
 from memories.store.withdrawn.rejection import find_counting_same, follow_trust
 from memories.store.withdrawn.texts import refuse_withdrawn_reason

@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 from access.actor import Actor
 from memories.models import Memory
 from memories.review.find_pairs import find_pairs
-from memories.store import link
+from memories.store.for_review import link
 from memories.types import Type
 
 MAX_COMPARED: Final = 200  # of one move; each costs a vector search inside its transaction

@@ -16,8 +16,7 @@ from memories.lifecycle.regroup.families import chunks
 from memories.lifecycle.regroup.plan import MovePlan
 from memories.models import Memory, MovedSource, Proposal, ProposalStatus, Thread
 from memories.queries.snapshot import as_json
-from memories.store.search_columns import filter_tokens
-from memories.store.threads import find_or_create_threads, refresh_threads
+from memories.store.threads import filter_tokens, find_or_create_threads, refresh_threads
 from memories.types import State
 from relations.models import EntityAlias, Relation
 

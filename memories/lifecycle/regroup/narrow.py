@@ -15,7 +15,7 @@ from memories.lifecycle.undo.rows import FormerRow
 from memories.lifecycle.undo.tables import MEMORY
 from memories.models import Memory
 from memories.queries.snapshot import as_json
-from memories.store.search_columns import filter_tokens, refresh_around
+from memories.store.threads import filter_tokens, refresh_around
 from memories.types import Scope, State, Type
 
 BATCH_ROWS = 500

@@ -30,8 +30,7 @@ from memories.models import Link, Memory
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
-from memories.store.search_columns import filter_tokens, refresh_around
-from memories.store.threads import refresh_threads
+from memories.store.threads import filter_tokens, refresh_around, refresh_threads
 from memories.types import State, Trust
 from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change

@@ -24,7 +24,7 @@ from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import as_json
 from memories.sessions.conversations import find_conversation
 from memories.store.policy import policy_doubt
-from memories.store.search_columns import filter_tokens
+from memories.store.threads import filter_tokens
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
 
