@@ -26,7 +26,7 @@ class MemoriesConfig(AppConfig):
             "memories.lifecycle.regroup.narrow.widen_back",
         ),
         "after a move": ("memories.review.moved_pairs.link_moved_pairs",),
-        "checks of group texts": ("memories.store.withdrawn.texts.check_group_text",),
+        "checks of group texts": ("memories.store.withdrawn.marks.check_group_text",),
     }
 
     def ready(self) -> None:

@@ -33,7 +33,7 @@ from memories.queries.versions import find_memory, find_named, head_of, parse_sh
 from memories.queries.visibility import RECALLED, as_q, listed_by
 from memories.store import Outcome, PreparedDraft, add_alias, prepare_store, store_prepared
 from memories.store.neighbours import is_overwriting
-from memories.store.withdrawn.texts import refuse_withdrawn_texts
+from memories.store.withdrawn.marks import refuse_withdrawn_texts
 from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 

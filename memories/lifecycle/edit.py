@@ -36,9 +36,13 @@ from memories.store.pieces import available_encoder
 from memories.store.policy import COUNTED, Change, held_back, refuse_write
 from memories.store.supersede import changed_meanwhile, move_ends, rows_called_off
 from memories.store.threads import refresh_around
-from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.marks import (
+    LABELS,
+    find_withdrawn,
+    refuse_withdrawn_labels,
+    refuse_withdrawn_reason,
+)
 from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
-from memories.store.withdrawn.texts import LABELS, refuse_withdrawn_labels, refuse_withdrawn_reason
 from memories.types import State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)

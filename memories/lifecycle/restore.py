@@ -29,7 +29,7 @@ from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store.policy import Change
 from memories.store.supersede import rows_called_off
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)

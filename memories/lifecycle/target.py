@@ -34,8 +34,7 @@ from memories.store.supersede import (
 )
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
-from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."

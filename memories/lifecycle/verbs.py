@@ -59,8 +59,8 @@ from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change, held_back
-from memories.store.withdrawn.rejection import find_counting_same, follow_trust
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
+from memories.store.withdrawn.tombstones import find_counting_same, follow_trust
 from memories.types import State, Trust
 
 __all__ = [

@@ -24,7 +24,7 @@ from memories.recall.budget import count_tokens, counting_encoder
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
-from memories.store.withdrawn.texts import refuse_withdrawn_texts
+from memories.store.withdrawn.marks import refuse_withdrawn_texts
 
 SURE_SHARE: Final = 0.25  # of the default budget: a checkpoint of this size is never cut
 

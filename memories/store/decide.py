@@ -18,9 +18,8 @@ from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
 from memories.store.rows import new_row
-from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn
+from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn, repeated_text
 from memories.store.withdrawn.near import UNPROBED, withdrawn_doubt
-from memories.store.withdrawn.texts import repeated_text
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 

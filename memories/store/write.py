@@ -66,9 +66,8 @@ from memories.store.threads import (
     take_place,
     thread_neighbours,
 )
-from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
 from memories.store.withdrawn.near import in_other_dress, shared_texts
-from memories.store.withdrawn.texts import find_withdrawn_labels
 from memories.types import State
 from storage.bulk import ManyInsert
 

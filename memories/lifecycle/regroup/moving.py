@@ -21,7 +21,7 @@ from memories.lifecycle.regroup.traces import find_traces
 from memories.lifecycle.target import ChangeResult, find_head, require_person
 from memories.models import Link, Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import RELATED_ROWS
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import Scope
 
 TO = "to"  # the argument that errors name

@@ -31,7 +31,7 @@ from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import State, Type
 from storage.changes import changing
 from storage.ids import new_id

@@ -19,6 +19,7 @@ from access.actor import READ, Actor
 from access.models import Group
 from memories.draft import Draft
 from memories.language.dress import has_letters_or_digits, undressed_whole
+from memories.language.other_fact import find_other_fact
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
 from memories.queries.by_key import read_memories
@@ -26,8 +27,7 @@ from memories.search.base import Vector
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
 from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, WITHDRAWN_ELSEWHERE, read_stamp
-from memories.store.withdrawn.other_fact import find_other_fact
-from memories.store.withdrawn.reach import Likeness, bars
+from memories.store.withdrawn.tombstones import Likeness, bars
 from memories.types import Scope, State
 
 INSIDE: Final = Comparison(Sameness.UNSURE, "its text is part of this one", is_guarded=True)
