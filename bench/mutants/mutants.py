@@ -55,7 +55,7 @@ _VISIBILITY, _VERSIONS = "memories/queries/visibility.py", "memories/queries/ver
 _UNDO, _REVERSE, _ADMIT = (
     "memories/lifecycle/undo/__init__.py",
     "memories/lifecycle/undo/reverse.py",
-    "memories/lifecycle/undo/admit.py",
+    "memories/lifecycle/undo/reverse.py",
 )
 _RESTORE, _EDIT, _MERGE = (
     "memories/lifecycle/restore.py",
@@ -145,7 +145,7 @@ MUTANTS: Final = (
     Mutant("a stored answer that names the memory stays", "purge", _PLACES, 'looks_for=attrgetter("named")', 'looks_for=attrgetter("quotes")'),
     Mutant("a plan's purge destroys what holds today", "purge", "memories/lifecycle/purge/targets.py", "return list(plan.rows) if holds and memory.key in {row.key for row in plan.rows} else versions", "return versions"),
     Mutant("an agent decides in the Review", "review", "memories/review/decide.py", '    require_person(actor, "review")\n', ""),
-    Mutant("a reader undoes a decision about a link", "review", "memories/review/undo.py", "    require_right(actor, memory, right=CURATE)\n", ""),
+    Mutant("a reader undoes a decision about a link", "review", "memories/review/decide.py", "    require_right(actor, memory, right=CURATE)\n", ""),
     Mutant("a link to a memory of a closed group shows", "review", "memories/review/links.py", "links.filter(source__in=seen, target__in=seen)", "links.filter(source__in=seen)"),
     Mutant("a closed link is closed again", "review", "memories/review/links.py", "filter(pk=link.pk, status=LinkStatus.OPEN)", "filter(pk=link.pk)"),
     Mutant("a stale proposal is carried out", "review", "memories/review/proposals.py", "    if is_stale(proposal):\n        raise", "    if False:\n        raise"),

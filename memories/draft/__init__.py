@@ -16,7 +16,7 @@ from django.conf import settings
 from access.errors import InvalidInput
 from access.groups.guarding import TextFinding
 from guard.html import is_web_source, text_of_html
-from memories.draft.checks import (
+from memories.draft.kinds import (
     MAX_REASON_CHARS,
     NUL_IN_JSON,
     check_choice,

@@ -24,7 +24,7 @@ from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group
 from guard import Door
 from memories.draft import CONFIRMED_TODAY, DEFAULT_CONFIDENCE, REINFORCEMENT, Draft, check_range
-from memories.draft.checks import check_zone
+from memories.draft.kinds import check_zone
 from memories.entities.lines import statement_of
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory

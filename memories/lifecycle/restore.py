@@ -21,8 +21,7 @@ from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, find_version, require_person, require_right
 from memories.lifecycle.undo import UNDO_HOURS
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
-from memories.lifecycle.undo.rows import FormerRow, rows_of
-from memories.lifecycle.undo.tables import MEMORY, table_named
+from memories.lifecycle.undo.rows import MEMORY, FormerRow, rows_of, table_named
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot

@@ -24,7 +24,7 @@ from memories.lifecycle.approve import approve_text
 from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import preview_purge, purge_rows
-from memories.lifecycle.regroup.moving import move
+from memories.lifecycle.regroup.move import move
 from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.supersede import supersede

@@ -17,7 +17,7 @@ from access.groups.guarding import admit, mask_words
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
-from memories.draft.checks import MAX_METADATA_BYTES
+from memories.draft.kinds import MAX_METADATA_BYTES
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
 from memories.recall.budget import count_tokens, counting_encoder

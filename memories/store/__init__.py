@@ -15,7 +15,7 @@ from access.audit.retry import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from memories.draft import Draft
-from memories.draft.checks import check_ahead
+from memories.draft.kinds import check_ahead
 from memories.queries.by_key import read_memories
 from memories.store.decide import Outcome
 from memories.store.existing import find_exact

@@ -18,7 +18,7 @@ from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
-from memories.queries.coming import read_plan
+from memories.queries.conflicts import read_plan
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.queries.visibility import has_begun

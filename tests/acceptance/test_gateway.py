@@ -39,7 +39,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/lifecycle/restore.py": "a former version",
     "memories/lifecycle/approve.py": "a candidate takes its place",
     "memories/lifecycle/regroup/narrow.py": "the scope of a group's memories",
-    "memories/lifecycle/regroup/carry_out.py": "the group of memories",
+    "memories/lifecycle/regroup/move.py": "the group of memories",
     "memories/sessions/conversations/move.py": "the group of a conversation's memories",
     "memories/lifecycle/merge.py": "two become one",
     "memories/store/derived.py": "what rests on a withdrawn memory",

@@ -11,8 +11,7 @@ from access.audit import AuditEvent, Operation
 from access.groups.narrowing import StayingMemory
 from access.models import AuditEntry, Group
 from memories.lifecycle.undo.reverse import Terms, reverse
-from memories.lifecycle.undo.rows import FormerRow
-from memories.lifecycle.undo.tables import MEMORY
+from memories.lifecycle.undo.rows import MEMORY, FormerRow
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store.threads import filter_tokens, refresh_around

@@ -17,7 +17,7 @@ from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.lifecycle.propose import ProposalKind, propose
-from memories.lifecycle.regroup.carry_out import record_sources
+from memories.lifecycle.regroup.move import record_sources
 from memories.lifecycle.regroup.plan import is_taken_as_is
 from memories.lifecycle.target import ChangeResult
 from memories.models import Checkpoint, Memory, Proposal, Thread

@@ -10,8 +10,7 @@ from django.utils.translation import gettext_noop
 from access.visibility import Visibility
 from memories.language.dress import undressed
 from memories.models import Memory
-from memories.queries.coming import coming_after
-from memories.queries.conflicts import OpenConflict, find_open_conflicts
+from memories.queries.conflicts import OpenConflict, coming_after, find_open_conflicts
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
 from memories.store.withdrawn.tombstones import linked_roots
 from memories.types import VISIBLE_TRUSTS, State

@@ -17,9 +17,8 @@ from memories.models import Doubt, Memory, Proposal
 from memories.queries.labels import label_of
 from memories.recall import RecallRequest, recall
 from memories.review.card import memory_card
-from memories.review.decide import ReviewDecision, decide
+from memories.review.decide import ReviewDecision, decide, take_back
 from memories.review.queue import CardKind, review_deck
-from memories.review.undo import take_back
 from memories.store import for_review, store
 from tests.memories.builders import doubt, doubters, fresh, kept, row
 from tests.people import agent, person
