@@ -427,7 +427,8 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a person must decide on a new text, or on what it replaces, apart from withdrawn texts; empty if nobody must."""
     if context.former is not None:
         current, named = head_of(context.former), context.replaces
-        if is_standing(current) and (named is None or named.root_key != current.root_key):
+        is_standing = current.state == State.LIVE and current.trust != Trust.REJECTED
+        if is_standing and (named is None or named.root_key != current.root_key):
             return f"this text was superseded by {current.id}; pass supersedes to make it current again"
     source = context.source
     if source is not None and source.is_by_hand and source.went_back(context.draft):
@@ -439,11 +440,6 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
         or policy_doubt(actor, context.group, context.draft.confidence)
         or replacing_doubt(actor, context)
     )
-
-
-def is_standing(head: Memory) -> bool:
-    """True if a chain's head still says something else than its former texts: it is live, and nobody rejected it."""
-    return head.state == State.LIVE and head.trust != Trust.REJECTED
 
 
 def replacing_doubt(actor: Actor, context: WriteContext) -> str:

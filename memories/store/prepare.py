@@ -108,18 +108,15 @@ def follow_moved_sources(actor: Actor, drafts: Sequence[Draft]) -> list[Draft | 
     moved = find_moved_sources([(key if actor.may_enter(key) else 0, draft) for key, draft in placed])
     followed: list[Draft | LociError] = list(drafts)
     for at, to in moved.items():
-        is_open = actor.may(WRITE, to.key) and not to.archived
-        followed[at] = replace(drafts[at], group=to.slug) if is_open else moved_away()
+        if actor.may(WRITE, to.key) and not to.archived:
+            followed[at] = replace(drafts[at], group=to.slug)
+            continue
+        followed[at] = NotPermitted(  # it does not name the group
+            "The memory of this source was moved to another group, where you may not write.",
+            hint="Ask a curator of this group.",
+            field="source_ref",
+        )
     return followed
-
-
-def moved_away() -> NotPermitted:
-    """The error for a source whose memory is in a group that the actor may not write to, which it does not name."""
-    return NotPermitted(
-        "The memory of this source was moved to another group, where you may not write.",
-        hint="Ask a curator of this group.",
-        field="source_ref",
-    )
 
 
 def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> PreparedDraft:

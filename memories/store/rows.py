@@ -142,7 +142,10 @@ def reinforce(
     if not memories:
         return [], {}
     overwrites = is_overwriting()
-    confirmed = set() if overwrites else confirmed_today(actor, {memory.id for memory in memories})
+    entries = AuditEntry.objects.filter(
+        memory_id__in={memory.id for memory in memories}, operation__in=[Operation.REINFORCE, Operation.STORE]
+    )
+    confirmed = set() if overwrites else {entry.memory_id for entry in written_today(actor, entries)}
     events, effects = list[AuditEvent](), dict[UUID, str]()
     for memory in memories:
         before, is_counted = memory.confidence, memory.id in confirmed
@@ -181,11 +184,3 @@ def _save(memories: dict[int, Memory]) -> None:
         Memory.objects.filter(pk=memory.pk).update(**{name: getattr(memory, name) for name in fields})
     else:
         Memory.objects.bulk_update(memories.values(), fields, batch_size=100)
-
-
-def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
-    """The memories that the actor stored or reinforced today, by id: repeating them adds no confidence."""
-    entries = AuditEntry.objects.filter(
-        memory_id__in=list(ids), operation__in=[Operation.REINFORCE, Operation.STORE]
-    )
-    return {entry.memory_id for entry in written_today(actor, entries) if entry.memory_id is not None}

@@ -71,6 +71,8 @@ from memories.store.withdrawn.near import in_other_dress, shared_texts
 from memories.types import State
 from storage.bulk import ManyInsert
 
+MEMORIES = ManyInsert(Memory)
+
 
 @dataclass(frozen=True)
 class StoreResult:
@@ -91,8 +93,7 @@ class StoreResult:
 
 
 def write_drafts(
-    actor: Actor,
-    drafts: Sequence[tuple[Group, PreparedDraft]],
+    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]
 ) -> list[StoreResult | LociError]:
     """Decide and write drafts in order, inside the caller's transaction; a result or an error for each.
 
@@ -100,34 +101,26 @@ def write_drafts(
     executor.
     """
     now = timezone.now()
-    executor = Executor(actor, now=now)
+    executor, room = Executor(actor, now=now), GroupRoom()
+    decisions = list[Decision | LociError]()
     hold_groups(group.key for group, _ in drafts)
     with one_index_state(read_index_state({group.key for group, _ in drafts})):
-        decisions = decide_and_write(actor, drafts, executor, now=now)
+        contexts, existing = look_up_stored(drafts)
+        for context in contexts:
+            try:
+                decision = decide_draft(actor, add_existing(context, existing), now=now)
+                room.take(context.group, *live_texts(decision.writes))
+            except LociError as error:
+                decisions.append(error)
+                continue
+            decisions.append(decision)
+            executor.add(decision.writes)
+            if decision.memory is not None and decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
+                existing.note_inserted(decision.memory, thread=context.draft.thread)
+            if decision.memory is not None and decision.superseded is not None:
+                existing.note_superseded(decision.superseded, decision.memory)
+        executor.flush()
     return [_result(decision, executor) for decision in decisions]
-
-
-def decide_and_write(
-    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]], executor: "Executor", *, now: datetime
-) -> list[Decision | LociError]:
-    """Decide each draft and hand its writes to the executor; a decision or an error for each."""
-    contexts, existing = look_up_stored(drafts)
-    decisions, room = list[Decision | LociError](), GroupRoom()
-    for context in contexts:
-        try:
-            decision = decide_draft(actor, add_existing(context, existing), now=now)
-            room.take(context.group, *live_texts(decision.writes))
-        except LociError as error:
-            decisions.append(error)
-            continue
-        decisions.append(decision)
-        executor.add(decision.writes)
-        if decision.memory is not None and decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
-            existing.note_inserted(decision.memory, thread=context.draft.thread)
-        if decision.memory is not None and decision.superseded is not None:
-            existing.note_superseded(decision.superseded, decision.memory)
-    executor.flush()
-    return decisions
 
 
 def _result(decision: Decision | LociError, executor: "Executor") -> StoreResult | LociError:
@@ -223,21 +216,16 @@ def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]
     ids = {c.withdrawn.tombstone.memory_id for c in contexts if c.withdrawn and not c.withdrawn.is_refused}
     if not ids:
         return contexts
-    rows = Memory.objects.filter(id__in=ids).select_related("group", "thread")
-    memories = {memory.id: memory for memory in rows}
-    return [add_withdrawn_neighbour(context, memories) for context in contexts]
-
-
-def add_withdrawn_neighbour(context: WriteContext, memories: Mapping[UUID, Memory]) -> WriteContext:
-    """One context of add_withdrawn_neighbours(); `memories` are those of the tombstones, by id."""
-    withdrawn = context.withdrawn
-    if withdrawn is None:
-        return context
-    memory = memories.get(withdrawn.tombstone.memory_id)
-    known = {neighbour.memory.root_key for neighbour in context.neighbours if neighbour.is_withdrawn}
-    if memory is None or memory.root_key in known:
-        return context
-    return replace(context, neighbours=(in_other_dress(memory, withdrawn.likeness), *context.neighbours))
+    memories = {row.id: row for row in Memory.objects.filter(id__in=ids).select_related("group", "thread")}
+    added = []
+    for context in contexts:
+        withdrawn, neighbours = context.withdrawn, context.neighbours
+        memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+        known = {neighbour.memory.root_key for neighbour in neighbours if neighbour.is_withdrawn}
+        if withdrawn is not None and memory is not None and memory.root_key not in known:
+            neighbours = (in_other_dress(memory, withdrawn.likeness), *neighbours)
+        added.append(replace(context, neighbours=neighbours))
+    return added
 
 
 def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
@@ -269,9 +257,6 @@ def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbou
         return context.neighbours
     others = (each for each in context.neighbours if each.memory.root_key != memory.root_key)
     return (*compare_all(ComparedText.of(context.draft), [(memory, 1.0)]), *others)
-
-
-MEMORIES = ManyInsert(Memory)
 
 
 def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
@@ -310,7 +295,9 @@ class Executor:
                     self._wordings.append(write)
                 case Reinforce():
                     self._reinforced.append(write.memory)
-                    self._note_start(write)
+                    if write.valid_from is not None:
+                        known = self._starts.get(write.memory.key, write.valid_from)
+                        self._starts[write.memory.key] = min(write.valid_from, known)
                 case Log():
                     self._events.append(write.event)
                 case _:
@@ -352,11 +339,6 @@ class Executor:
         self.reinforcements |= effects
         self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
         self._starts = {}
-
-    def _note_start(self, write: Reinforce) -> None:
-        key = write.memory.key
-        if write.valid_from is not None:
-            self._starts[key] = min(write.valid_from, self._starts.get(key, write.valid_from))
 
     def _insert_appended(self) -> None:
         if not self._inserts:

@@ -99,7 +99,8 @@ def move(
         plan = plan_move(families_of(read_heads([memory.key], source)), source, target)
         if not plan.moving:
             why = plan.staying[0].why if plan.staying else gettext("it has changed meanwhile")
-            raise Conflict(stays_line(memory.id, source, why), hint=gettext("Nothing was changed."), field=TO)
+            line = gettext("{id} stays in '{group}': {why}.").format(id=memory.id, group=source.slug, why=why)
+            raise Conflict(line, hint=gettext("Nothing was changed."), field=TO)
         consequences = describe_move(plan, with_traces=with_traces)
         followed = carry_out_move(actor, plan, reason=reason)
         transaction.set_rollback(dry_run)
@@ -113,11 +114,6 @@ def read_heads(keys: Sequence[int], group: Group) -> list[Memory]:
     """The memories as they are now, in a group."""
     rows = Memory.objects.filter(key__in=keys, group=group).select_related(*RELATED_ROWS)
     return list(rows.order_by("key"))
-
-
-def stays_line(id_: UUID, group: Group, why: str) -> str:
-    """That a memory stays, and why."""
-    return gettext("{id} stays in '{group}': {why}.").format(id=id_, group=group.slug, why=why)
 
 
 def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:

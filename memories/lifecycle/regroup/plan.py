@@ -118,7 +118,8 @@ def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) ->
     while torn := torn_apart([each for each in families if each.head.key not in why], relations):
         add_reasons(why, torn)
     moving = tuple(each for each in families if each.head.key not in why)
-    along = tuple(row.pk for row in relations if goes_along(row, moving_roots(moving)))
+    roots = {root for family in moving for root in family.roots}
+    along = tuple(row.pk for row in relations if goes_along(row, roots))
     staying = tuple(StayingMemory(f.head.id, why[f.head.key]) for f in families if f.head.key in why)
     return MovePlan(source, target, moving, staying, along)
 
@@ -270,11 +271,6 @@ def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Rela
         rows = Relation.objects.filter(Q(subject__in=some) | Q(object__in=some), group=source)
         found |= {row.pk: row for row in rows.select_related("subject", "object").order_by("key")}
     return list(found.values())
-
-
-def moving_roots(families: Iterable[MovingFamily]) -> set[int]:
-    """The roots of all families."""
-    return {root for family in families for root in family.roots}
 
 
 def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) -> Reasons:

@@ -506,7 +506,8 @@ def _admit_again(
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)
     is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
-    if is_decided or trust in WITHDRAWN_TRUSTS or _was_kept(memory):
+    kept = MemoryFinding.objects.filter(memory=memory, status=FindingStatus.KEPT)
+    if is_decided or trust in WITHDRAWN_TRUSTS or kept.exists():
         return {}
     return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
 
@@ -519,11 +520,6 @@ def _with_values(memory: Memory, new: dict[str, Any]) -> Memory:
     for name, value in new.items():
         setattr(as_new, name, value)
     return as_new
-
-
-def _was_kept(memory: Memory) -> bool:
-    """True if a person decided that what the guard found in it may stay."""
-    return MemoryFinding.objects.filter(memory=memory, status=FindingStatus.KEPT).exists()
 
 
 def _is_held(memory: Memory, group: Group) -> bool:

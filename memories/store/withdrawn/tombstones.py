@@ -273,16 +273,12 @@ def _read_key(path: Path) -> TombstoneKey:
 def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | None = None) -> None:
     """Lay or lift the tombstone of a memory whose trust a person has just set; inside the transaction.
 
-    `same` counts and has the same text: nothing is laid.
+    `same` counts and has the same text: nothing is laid. Former texts of the memory's chain stay barred.
     """
-    if memory.trust not in WITHDRAWN_TRUSTS:
-        lift_rejection(actor, memory)
-    elif same is None:
-        lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=reason)
-
-
-def lift_rejection(actor: Actor, memory: Memory) -> None:
-    """Lift the tombstone that a rejection of the memory's text laid; former texts of its chain stay barred."""
+    if memory.trust in WITHDRAWN_TRUSTS:
+        if same is None:
+            lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=reason)
+        return
     mark = find_tombstones(memory.group, [memory.content]).get(memory.content)
     if mark is not None and mark.kind == TombstoneKind.REJECTED:
         lift(actor, mark)
