@@ -25,7 +25,7 @@ class MemoriesConfig(AppConfig):
             "memories.lifecycle.regroup.narrow.narrow_memories",
             "memories.lifecycle.regroup.narrow.widen_back",
         ),
-        "after a move": ("memories.review.moved_pairs.link_moved_pairs",),
+        "after a move": ("memories.review.find_pairs.link_moved_pairs",),
         "checks of group texts": ("memories.store.withdrawn.marks.check_group_text",),
     }
 
