@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from access import audit
 from access.actor import READ, Actor
@@ -144,3 +145,19 @@ def payload_changes(payload: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return {}
     return {name: (before.get(name), value) for name, value in after.items() if before.get(name) != value}
+
+
+def written_today(actor: Actor, entries: QuerySet[AuditEntry]) -> list[AuditEntry]:
+    """The entries that the actor wrote today.
+
+    All tokens of a user count as that user, and so does the user in the browser.
+    """
+    day = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    user = user_of(actor.name)
+    today = entries.filter(at__gte=day).only("memory_id", "actor")
+    return [entry for entry in today if user_of(entry.actor) == user]
+
+
+def user_of(actor_name: str) -> str:
+    """The user part of an actor's name, "user" or "user/token"; Django allows no slash in a user's name."""
+    return actor_name.partition("/")[0]

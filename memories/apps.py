@@ -10,23 +10,23 @@ class MemoriesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
     adds = {
         "places": ("memories.lifecycle.purge.places.MEMORY_PLACES",),
-        "schemas": ("memories.lifecycle.undo.tables.KEPT_ROWS",),
+        "schemas": ("memories.lifecycle.undo.rows.KEPT_ROWS",),
         "proposals": (
             "memories.review.proposals.MEMORY_PROPOSALS",
             "memories.review.instructions.INSTRUCTIONS_PROPOSAL",
             "memories.sessions.conversations.move.ASSIGN_PROPOSAL",
         ),
         "part moves": (
-            "memories.lifecycle.regroup.part.move_part",
-            "memories.lifecycle.regroup.part.undo_part",
+            "memories.lifecycle.regroup.move.move_part",
+            "memories.lifecycle.regroup.move.undo_part",
             "memories.lifecycle.regroup.left_behind.purge_left_behind",
         ),
         "scope changes": (
             "memories.lifecycle.regroup.narrow.narrow_memories",
             "memories.lifecycle.regroup.narrow.widen_back",
         ),
-        "after a move": ("memories.review.moved_pairs.link_moved_pairs",),
-        "checks of group texts": ("memories.store.withdrawn.texts.check_group_text",),
+        "after a move": ("memories.review.find_pairs.link_moved_pairs",),
+        "checks of group texts": ("memories.store.withdrawn.marks.check_group_text",),
     }
 
     def ready(self) -> None:
@@ -37,14 +37,14 @@ class MemoriesConfig(AppConfig):
 
 def drop_kept_triggers(*, using: str, **_: Any) -> None:
     """Drop the triggers that keep former values: they name columns, which a migration may take away."""
-    from memories.lifecycle.undo.tables import KEPT_ROWS  # noqa: PLC0415 - models are ready only now
+    from memories.lifecycle.undo.rows import KEPT_ROWS  # noqa: PLC0415 - models are ready only now
 
     KEPT_ROWS.drop(connections[using])
 
 
 def restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
     """Create missing virtual tables and triggers once the memories tables exist."""
-    from memories.lifecycle.undo.tables import KEPT_ROWS  # noqa: PLC0415 - models are ready only now
+    from memories.lifecycle.undo.rows import KEPT_ROWS  # noqa: PLC0415 - models are ready only now
     from memories.search.schema import apply_index_schema  # noqa: PLC0415 - as above
 
     connection = connections[using]

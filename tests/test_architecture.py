@@ -99,9 +99,9 @@ def plant(root: Path, path: str, text: str) -> None:
         ),
         (
             "maintenance/a.py",
-            "from memories.store.writes.executor import Executor\n",
+            "from memories.store.write import Executor\n",
             architecture.reached_insides,
-            "maintenance/a.py:1: imports memories.store.writes.executor",
+            "maintenance/a.py:1: imports memories.store.write",
         ),
         ("memories/utils.py", "", architecture.vague_names, "memories/utils.py:1: utils says nothing"),
         ("memories/core/a.py", "", architecture.vague_names, "memories/core/a.py:1: core says nothing"),

@@ -131,6 +131,21 @@ def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> Resol
     return ResolvedGroup(create_group(actor, wanted), created=True)
 
 
+def find_group_to_write(actor: Actor, slug: str | None) -> Group | None:
+    """The group to write into, None if it is to be created; raises the error that finding or creating it would."""
+    try:
+        return find_group(actor, slug, right=WRITE)
+    except GroupNotFound:
+        wanted = wanted_slug(actor, slug)
+        if not actor.may(CREATE_GROUP):
+            raise
+        if Group.objects.filter(slug=wanted).exists():
+            # Created by another caller just now; refused again if the actor may not write there.
+            return find_group(actor, slug, right=WRITE)
+        check_slug(wanted)
+        return None
+
+
 def leave_uncreated(actor: Actor, resolved: ResolvedGroup) -> ResolvedGroup:
     """A group whose creation was rolled back, without the role that the actor got: another group may get its key."""
     actor.roles.pop(resolved.group.key, None)
@@ -347,11 +362,15 @@ def check_slug(slug: str) -> None:
 
 def resolve_slug(actor: Actor, slug: str | None) -> str:
     """The name of the group that a call means; raises GroupRequired, or InvalidInput for a bad name."""
-    wanted = slug or actor.default_group or settings.LOCI.access.default_group
-    if wanted:
-        check_slug(str(wanted))
-        return str(wanted)
+    if wanted := wanted_slug(actor, slug):
+        check_slug(wanted)
+        return wanted
     raise GroupRequired("No group is named and there is no default.", hint=list_choices(actor), field="group")
+
+
+def wanted_slug(actor: Actor, slug: str | None) -> str:
+    """The slug of the group to use: the one named, else the token's default, else the settings'."""
+    return slug or actor.default_group or str(settings.LOCI.access.default_group)
 
 
 def list_choices(actor: Actor) -> str:

@@ -55,7 +55,7 @@ _VISIBILITY, _VERSIONS = "memories/queries/visibility.py", "memories/queries/ver
 _UNDO, _REVERSE, _ADMIT = (
     "memories/lifecycle/undo/__init__.py",
     "memories/lifecycle/undo/reverse.py",
-    "memories/lifecycle/undo/admit.py",
+    "memories/lifecycle/undo/reverse.py",
 )
 _RESTORE, _EDIT, _MERGE = (
     "memories/lifecycle/restore.py",
@@ -63,11 +63,11 @@ _RESTORE, _EDIT, _MERGE = (
     "memories/lifecycle/merge.py",
 )
 _PURGE, _PLACES = "memories/lifecycle/purge/__init__.py", "memories/lifecycle/purge/places.py"
-_SUPERSEDE, _GATE = "memories/store/writes/supersede.py", "access/groups/guarding.py"
+_SUPERSEDE, _GATE = "memories/store/supersede.py", "access/groups/guarding.py"
 _TOKENS, _CHAINS, _VERIFY = "access/tokens/__init__.py", "access/audit/chains.py", "access/audit/verify.py"
 # fmt: off
 MUTANTS: Final = (
-    Mutant("a quarantined exact text may be reinforced", "store", _DECIDE, "exact.trust in (Trust.REJECTED, Trust.QUARANTINED)", "exact.trust in (Trust.REJECTED,)"),
+    Mutant("a quarantined exact text may be reinforced", "store", _DECIDE, "    if exact.trust in WITHDRAWN_TRUSTS:", "    if exact.trust == Trust.REJECTED:"),
     Mutant("a doubt does not hold back a text that was superseded", "store", _DECIDE, "find_withdrawn_doubt(actor, context) or write_doubt(actor, context)\n    return", "find_withdrawn_doubt(actor, context)\n    return"),
     Mutant("an unprobed text may be current again", "store", _DECIDE, "is_held = not context.is_probed or find", "is_held = find"),
     Mutant("a private group takes global memories", "store", _DECIDE, "if context.group.private and context.draft.scope", "if False and context.draft.scope"),
@@ -76,7 +76,7 @@ MUTANTS: Final = (
     Mutant("an event is restated by another", "store", _DECIDE, "if context.draft.type == Type.EPISODIC or context.replaces is not None", "if context.replaces is not None"),
     Mutant("a place is refused to later versions", "store", "memories/store/threads.py", "position=draft.position, root=None).exists()", "position=draft.position).exists()"),
     Mutant("the least confidence waits too", "store", _POLICY, "if confidence < group.policy_confidence", "if confidence <= group.policy_confidence"),
-    Mutant("confidence rises at each restatement", "store", "memories/store/writes/reinforce.py", "if not is_counted:", "if True:"),
+    Mutant("confidence rises at each restatement", "store", "memories/store/rows.py", "if not is_counted:", "if True:"),
     Mutant("a lifted tombstone still bars", "store", "memories/store/withdrawn/marks.py", "tombstones.filter(lifted_at=None)", "tombstones"),
     Mutant("a contradiction restates", "store", "memories/store/neighbours.py", "        if self.contradiction is not None:\n            return False\n        is_unsure", "        is_unsure"),
     Mutant("a memory ends a moment late", "queries", _VERSIONS, "memory.valid_to <= at", "memory.valid_to < at"),
@@ -129,7 +129,7 @@ MUTANTS: Final = (
     Mutant("an agent restores what a person forgot", "lifecycle", _RESTORE, "if is_persons and not actor.is_person else", "if False else"),
     Mutant("an unseen text stays verified", "lifecycle", _EDIT, "return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust", "return old.trust"),
     Mutant("an edit overwrites one made meanwhile", "lifecycle", _EDIT, "state=State.LIVE, updated_at=memory.updated_at)", "state=State.LIVE)"),
-    Mutant("an agent's edit settles a dispute", "lifecycle", "memories/store/writes/doubts.py", "    if actor.is_person and actor.may(CURATE, old.group_id):\n", "    if True:\n"),
+    Mutant("an agent's edit settles a dispute", "lifecycle", "memories/store/for_review.py", "    if actor.is_person and actor.may(CURATE, old.group_id):\n", "    if True:\n"),
     Mutant("an approved edit loses the pin", "lifecycle", "memories/lifecycle/approve.py", '"valid_to_known_at", "pinned", "access_count"', '"valid_to_known_at", "access_count"'),
     Mutant("an approval settles every conflict", "lifecycle", _SUPERSEDE, "if ON_APPROVAL in link.evidence and not (", "if not ("),
     Mutant("an earlier end of valid time is lost", "lifecycle", _SUPERSEDE, "if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):", "if old.type == Type.EPISODIC:"),
@@ -145,7 +145,7 @@ MUTANTS: Final = (
     Mutant("a stored answer that names the memory stays", "purge", _PLACES, 'looks_for=attrgetter("named")', 'looks_for=attrgetter("quotes")'),
     Mutant("a plan's purge destroys what holds today", "purge", "memories/lifecycle/purge/targets.py", "return list(plan.rows) if holds and memory.key in {row.key for row in plan.rows} else versions", "return versions"),
     Mutant("an agent decides in the Review", "review", "memories/review/decide.py", '    require_person(actor, "review")\n', ""),
-    Mutant("a reader undoes a decision about a link", "review", "memories/review/undo.py", "    require_right(actor, memory, right=CURATE)\n", ""),
+    Mutant("a reader undoes a decision about a link", "review", "memories/review/decide.py", "    require_right(actor, memory, right=CURATE)\n", ""),
     Mutant("a link to a memory of a closed group shows", "review", "memories/review/links.py", "links.filter(source__in=seen, target__in=seen)", "links.filter(source__in=seen)"),
     Mutant("a closed link is closed again", "review", "memories/review/links.py", "filter(pk=link.pk, status=LinkStatus.OPEN)", "filter(pk=link.pk)"),
     Mutant("a stale proposal is carried out", "review", "memories/review/proposals.py", "    if is_stale(proposal):\n        raise", "    if False:\n        raise"),

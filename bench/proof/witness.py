@@ -27,7 +27,7 @@ from maintenance.embeddings.backfill import embed_owed  # noqa: E402
 from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
-from memories.store.search_columns import context_of, filter_tokens, thread_neighbours  # noqa: E402
+from memories.store.threads import context_of, filter_tokens, thread_neighbours  # noqa: E402
 from storage.compiled_queries import fetch  # noqa: E402
 from storage.dialect import dialect  # noqa: E402
 

@@ -35,7 +35,7 @@ from memories.language.cleaning import content_hash  # noqa: E402
 from memories.language.dress import fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.store.pieces import PIECES  # noqa: E402
-from memories.store.writes.executor import MEMORIES  # noqa: E402
+from memories.store.write import MEMORIES  # noqa: E402
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1

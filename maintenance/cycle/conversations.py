@@ -23,7 +23,7 @@ from memories.embedding import Encoder
 from memories.language.cleaning import format_count
 from memories.models import LinkKind, Memory, Thread
 from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version, restated_withdrawn
+from memories.store import PreparedDraft, insert_version
 from memories.store.pieces import available_encoder, embed_passages, passage_of
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
@@ -131,7 +131,7 @@ def write_summary(turn: Turn, ready: ConversationSummary, recorder: Recorder) ->
     model = ready.prepared.embedded.model
     withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
     withdrawn.refresh()
-    if restated_withdrawn(withdrawn, ready.prepared):
+    if withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector):
         return {}
     summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
     recorder.log(

@@ -12,7 +12,7 @@ from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.models import Memory
-from memories.store.search_columns import refresh_around
+from memories.store.threads import refresh_around
 from memories.types import State, Trust
 
 FORGET_BELOW = 0.05  # confidence of a memory that was not recalled for a long time

@@ -28,12 +28,13 @@ from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
 from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version, withdrawn_doubt
+from memories.store import PreparedDraft, insert_version
 from memories.store.derived import PROMOTE_AT_LEAST
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.policy import policy_doubt
 from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.near import withdrawn_doubt
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 EVIDENCE_REASON: Final = "states the same"

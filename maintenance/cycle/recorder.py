@@ -15,7 +15,7 @@ from maintenance.models import Run
 from memories.lifecycle.undo.rows import pack_batch
 from memories.models import Memory
 from memories.queries.snapshot import as_json
-from memories.store import follow_withdrawal
+from memories.store.supersede import follow_withdrawal
 from memories.types import State
 from storage.bulk import write_columns
 from storage.changes import change_of, current_change, keeping_nothing

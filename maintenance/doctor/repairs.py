@@ -14,7 +14,7 @@ from maintenance.embeddings.backfill import embed_owed
 from memories.embedding import ModelUnavailable
 from memories.models import Memory, Piece
 from memories.search.base import search_index
-from memories.store.search_columns import refresh_context
+from memories.store.threads import refresh_context
 
 BATCH_ROWS = 100  # per transaction
 

@@ -20,8 +20,7 @@ from memories.embedding import model_status
 from memories.models import Link, Memory, Piece
 from memories.search.base import search_index
 from memories.store.pieces import indexed_model, read_index_state
-from memories.store.search_columns import context_of
-from memories.store.threads import stale_rows
+from memories.store.threads import context_of, stale_rows
 from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import EntityAlias, Relation, RelationEvidence

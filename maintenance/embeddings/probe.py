@@ -11,12 +11,12 @@ from memories.lifecycle.target import change_fields
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Unprobed
 from memories.models.link import ON_APPROVAL
 from memories.queries.versions import head_of
-from memories.store import link_neighbours, withdrawn_doubt
+from memories.store.for_review import link_neighbours
 from memories.store.neighbours import ComparedText
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.policy import protection
 from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.near import is_probed, withdrawn_neighbours
+from memories.store.withdrawn.near import is_probed, withdrawn_doubt, withdrawn_neighbours
 from memories.types import State, Trust
 from storage.compiled_queries import CompiledQuery
 

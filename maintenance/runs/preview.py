@@ -15,8 +15,7 @@ from maintenance.dry_run import run_on_copy
 from maintenance.models import Run
 from maintenance.runs.listing import RunOut
 from memories.language.cleaning import first_words
-from memories.lifecycle.undo.rows import unpack_batch
-from memories.lifecycle.undo.tables import table_named
+from memories.lifecycle.undo.rows import table_named, unpack_batch
 from memories.models import Link, Memory
 from memories.queries.snapshot import as_json
 

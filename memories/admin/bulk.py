@@ -23,8 +23,8 @@ from access.errors import LociError
 from memories.admin.field_inputs import group_choices
 from memories.draft import EditDraft
 from memories.lifecycle.edit import EditOutcome, edit
-from memories.lifecycle.regroup.part import move_chosen
-from memories.lifecycle.regroup.traces import find_traces
+from memories.lifecycle.regroup.left_behind import find_traces
+from memories.lifecycle.regroup.move import move_chosen
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory

@@ -23,10 +23,9 @@ from access.groups import entered_groups
 from memories.draft import check_choice
 from memories.queries.versions import parse_id
 from memories.review.card import link_card, memory_card, proposal_card
-from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, decide_many
+from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, decide_many, take_back
 from memories.review.preview import preview_effect
 from memories.review.queue import CardKind, Deck, find_stale_proposals, may_review, review_deck
-from memories.review.undo import take_back
 
 View = Callable[..., HttpResponse]
 MAX_CHOSEN = 100  # cards at once, as many as the list shows

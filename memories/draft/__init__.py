@@ -16,7 +16,7 @@ from django.conf import settings
 from access.errors import InvalidInput
 from access.groups.guarding import TextFinding
 from guard.html import is_web_source, text_of_html
-from memories.draft.checks import (
+from memories.draft.kinds import (
     MAX_REASON_CHARS,
     NUL_IN_JSON,
     check_choice,
@@ -31,6 +31,7 @@ from memories.language.dress import fold_hash
 from memories.types import Type
 
 __all__ = [
+    "CONFIRMED_TODAY",
     "DECAY_FLOOR",
     "DEFAULT_CONFIDENCE",
     "DEFAULT_IMPORTANCE",
@@ -38,6 +39,7 @@ __all__ = [
     "MAX_POSITION",
     "MAX_REASON_CHARS",
     "NUL_IN_JSON",
+    "REINFORCEMENT",
     "STORED",
     "UNCHANGED",
     "Draft",
@@ -54,6 +56,8 @@ __all__ = [
 
 DEFAULT_CONFIDENCE = 0.7
 DECAY_FLOOR = 0.02  # the lowest confidence that decay reaches
+REINFORCEMENT = 0.1  # added to the confidence by a restatement, once per author and day
+CONFIRMED_TODAY = "you confirmed this today already: confidence unchanged"
 DEFAULT_IMPORTANCE = 5
 NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
 _HASHES = ("hash", "fold_hash")

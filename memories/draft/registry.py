@@ -9,8 +9,20 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from memories.draft.checks import MAX_TAGS, check_tags
-from memories.draft.kinds import Flag, Id, Kind, Line, Metadata, Moment, Number, OneOf, Tags, Text
+from memories.draft.kinds import (
+    MAX_TAGS,
+    Flag,
+    Id,
+    Kind,
+    Line,
+    Metadata,
+    Moment,
+    Number,
+    OneOf,
+    Tags,
+    Text,
+    check_tags,
+)
 from memories.types import Scope, State, Trust, Type
 
 MAX_POSITION: Final = 2**31 - 1

@@ -16,33 +16,24 @@ from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.audit.retry import one_change
+from access.audit_search import written_today
 from access.errors import InvalidInput
-from access.groups import find_or_create_group
+from access.groups import find_group_to_write, find_or_create_group
 from access.groups.guarding import admit
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group
 from guard import Door
-from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
-from memories.draft.checks import check_zone
+from memories.draft import CONFIRMED_TODAY, DEFAULT_CONFIDENCE, REINFORCEMENT, Draft, check_range
+from memories.draft.kinds import check_zone
 from memories.entities.lines import statement_of
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.queries.versions import find_memory, find_named, head_of, parse_short_id, versions_of
 from memories.queries.visibility import RECALLED, as_q, listed_by
-from memories.store import (
-    CONFIRMED_TODAY,
-    REINFORCEMENT,
-    Outcome,
-    PreparedDraft,
-    add_alias,
-    check_may_write,
-    prepare_store,
-    store_prepared,
-    written_today,
-)
+from memories.store import Outcome, PreparedDraft, add_alias, prepare_store, store_prepared
 from memories.store.neighbours import is_overwriting
-from memories.store.withdrawn.texts import refuse_withdrawn_texts
+from memories.store.withdrawn.marks import refuse_withdrawn_texts
 from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
@@ -90,7 +81,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         NotFound: the actor may see no memory with one of the ids.
         GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    found = check_may_write(actor, draft.group)
+    found = find_group_to_write(actor, draft.group)
     draft = _guard_relation(draft, found, actor.door)
     predicate = check_relation(draft)
     draft = _with_full_ids(actor, draft)

@@ -14,8 +14,13 @@ from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import has_begun
-from memories.store import point_to_successor, replace_memory, settle_on_approval, was_called_off_after
-from memories.store.search_columns import refresh_around
+from memories.store.supersede import (
+    point_to_successor,
+    replace_memory,
+    settle_on_approval,
+    was_called_off_after,
+)
+from memories.store.threads import refresh_around
 from memories.types import State
 
 # Fields that a correction inherits from the former version beyond those of a draft: it keeps the former times.

@@ -19,8 +19,8 @@ from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
-from memories.draft.checks import check_ahead
 from memories.draft.guarding import guard_draft, held_for_person
+from memories.draft.kinds import check_ahead
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
@@ -28,29 +28,21 @@ from memories.lifecycle.target import upper_first
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
-from memories.store import (
-    UNPROBED,
-    PreparedDraft,
-    changed_meanwhile,
-    find_exact,
-    insert_version,
-    link_neighbours,
-    link_successor,
-    move_ends,
-    prepare_text,
-    record_findings,
-    rows_called_off,
-    settle_replaced,
-    withdrawn_doubt,
-)
+from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
 from memories.store.derived import withdraw_replaced
+from memories.store.for_review import link_neighbours, link_successor, settle_replaced
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
 from memories.store.policy import COUNTED, Change, held_back, refuse_write
-from memories.store.search_columns import refresh_around
-from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.near import in_other_dress
-from memories.store.withdrawn.texts import LABELS, refuse_withdrawn_labels, refuse_withdrawn_reason
+from memories.store.supersede import changed_meanwhile, move_ends, rows_called_off
+from memories.store.threads import refresh_around
+from memories.store.withdrawn.marks import (
+    LABELS,
+    find_withdrawn,
+    refuse_withdrawn_labels,
+    refuse_withdrawn_reason,
+)
+from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
 from memories.types import State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)

@@ -30,7 +30,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.store.derived import DerivedChanges
 from memories.store.policy import Change
-from memories.store.search_columns import refresh_around
+from memories.store.threads import refresh_around
 from memories.types import Scope, State, Trust
 
 COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)

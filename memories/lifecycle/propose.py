@@ -29,9 +29,9 @@ from memories.draft import clean_reason
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import as_json
-from memories.store import MAX_OPEN
+from memories.store.for_review import MAX_OPEN
 from memories.store.policy import Change, Treatment, held_back, judge_change
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
 FILE_TEXT: Final = (

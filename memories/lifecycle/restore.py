@@ -21,15 +21,14 @@ from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, find_version, require_person, require_right
 from memories.lifecycle.undo import UNDO_HOURS
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
-from memories.lifecycle.undo.rows import FormerRow, rows_of
-from memories.lifecycle.undo.tables import MEMORY, table_named
+from memories.lifecycle.undo.rows import MEMORY, FormerRow, rows_of, table_named
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
-from memories.store import rows_called_off
 from memories.store.policy import Change
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.supersede import rows_called_off
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)

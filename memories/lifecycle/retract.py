@@ -39,16 +39,11 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, find_named, head_of
-from memories.store import (
-    Outcome,
-    PreparedDraft,
-    call_off_plan,
-    link_successor,
-    prepare_store,
-    store_prepared,
-)
+from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
+from memories.store.for_review import link_successor
 from memories.store.policy import Change, log_of_chain
+from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import Scope, State, Trust

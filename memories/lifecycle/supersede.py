@@ -16,9 +16,9 @@ from memories.lifecycle.target import ChangeResult, change_fields, find_head, re
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
 from memories.queries.visibility import has_begun
-from memories.store import bring_plan_forward, valid_time_end
 from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import Change
+from memories.store.supersede import bring_plan_forward, valid_time_end
 from memories.types import Scope, State, Trust, Type
 
 

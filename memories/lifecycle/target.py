@@ -22,20 +22,19 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_of, parse_short_id, path_to_head, versions_of
-from memories.store import (
+from memories.store.derived import DerivedChanges
+from memories.store.for_review import settle_doubts
+from memories.store.supersede import (
     changed_meanwhile,
     follow_withdrawal,
     is_withdrawn,
     is_withdrawn_now,
     put_plan_back,
     rows_called_off,
-    settle_doubts,
 )
-from memories.store.derived import DerivedChanges
-from memories.store.search_columns import refresh_around
+from memories.store.threads import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
-from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."

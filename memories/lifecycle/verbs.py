@@ -24,7 +24,7 @@ from memories.lifecycle.approve import approve_text
 from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import preview_purge, purge_rows
-from memories.lifecycle.regroup.moving import move
+from memories.lifecycle.regroup.move import move
 from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.supersede import supersede
@@ -56,11 +56,11 @@ from memories.lifecycle.verb import (
 from memories.models import Memory
 from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of
-from memories.store import check_may_doubt, raise_doubt
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
+from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change, held_back
-from memories.store.withdrawn.rejection import find_counting_same, follow_trust
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
+from memories.store.withdrawn.tombstones import find_counting_same, follow_trust
 from memories.types import State, Trust
 
 __all__ = [

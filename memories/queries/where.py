@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from access.errors import InvalidInput
 from access.visibility import Narrowing
-from memories.draft.checks import check_choice, check_range, check_tags
+from memories.draft.kinds import check_choice, check_range, check_tags
 from memories.language.cleaning import clean_line, parse_moment
 from memories.types import Scope, Type
 

@@ -20,8 +20,7 @@ from memories.language.same_fact import MAX_COMPARED_CHARS, Sameness, compare
 from memories.language.word_forms import bearing_words
 from memories.models import Memory
 from memories.models.short_id import short_id
-from memories.queries.coming import describe_start
-from memories.queries.conflicts import OpenConflict
+from memories.queries.conflicts import OpenConflict, describe_start
 from memories.queries.labels import label_of
 from memories.queries.quoting import escape, fence
 from memories.recall.weights import CHARS_PER_TOKEN, MIN_BEST_TOKENS, MIN_PART_TOKENS, SUMMARY_WORDS

@@ -1,7 +1,7 @@
-"""Carry out a review decision: one verb, or a few that belong together, and the link that it settles.
+"""Carry out a review decision: one verb, or a few that belong together, and the link that it settles; and undo it.
 
 `CHOICES` at the end is the registry of decisions, which the cards, the page and its script read. Each decision returns
-the names of the audit rows that it wrote; `memories.review.undo` undoes it from them.
+the names of the audit rows that it wrote; take_back() undoes the changes that these rows belong to, as a whole.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,25 +13,35 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import Actor
-from access.audit.chains import OWN
+from access.actor import CURATE, Actor
+from access.audit.chains import OWN, find_row
 from access.audit.operations import Operation
 from access.audit.retry import one_change
-from access.errors import InvalidInput, LociError
+from access.errors import Conflict, InvalidInput, LociError, NotFound
 from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
-from memories.lifecycle.target import ChangeResult, require_person
+from memories.lifecycle.target import ChangeResult, require_person, require_right
+from memories.lifecycle.undo.reverse import Terms, reverse
+from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
-from memories.review.proposals import approve_proposal, reject_proposal
+from memories.review.proposals import approve_proposal, find_proposal, reject_proposal
 from memories.review.sensitive import OLD_VERSION, keep_text, mask_values
 from memories.types import Trust
 from storage.changes import apart, current_change
 
 MAX_AT_ONCE: Final = 500
+MAX_ENTRIES: Final = 6  # a decision names at most three
+FIELD: Final = "entries"
+DECISIONS: Final = frozenset(
+    {
+        Operation.TRUST, Operation.VERIFY, Operation.MERGE, Operation.SUPERSEDE, Operation.EDIT, Operation.FORGET,
+        Operation.RETRACT, Operation.PIN, Operation.UNPIN, Operation.LINK, Operation.GUARD,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -278,6 +288,57 @@ def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
     about = {"origin": OWN, "memory_id": memory_id, "operation": operation}
     rows = AuditEntry.objects.filter(change=current_change(), **about)
     return tuple(row.name for row in rows.order_by("-key")[:1])
+
+
+@dataclass(frozen=True)
+class UndoneDecision:
+    """The consequences of undoing a decision, in words."""
+
+    consequences: tuple[str, ...]
+
+
+@one_change
+def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
+    """Undo the decisions that wrote the audit rows with these names (AuditEntry.name); all of it or nothing.
+
+    Raises:
+        InvalidInput: there are too many names.
+        NotFound: a name belongs to no row about a memory that the actor may see.
+        NotPermitted: the actor is not a person, or may not curate the memory's group.
+        Conflict: what the decision did has changed since, or cannot be taken back.
+    """
+    require_person(actor, "undo a decision about")
+    if not entries:
+        raise Conflict(
+            "This decision has no undo.",
+            hint="A masked or edited text stays in the history of the memory, for people only.",
+            field=FIELD,
+        )
+    if len(entries) > MAX_ENTRIES:
+        raise InvalidInput(f"Name at most {MAX_ENTRIES} audit rows.", field=FIELD)
+    found = [find_decision(actor, name) for name in entries]
+    changes = changes_of(found)
+    rows = rows_of(changes) + rows_of_log([entry for entry in found if entry.change is None])
+    if not rows:
+        raise Conflict("It was undone already.", hint="Nothing was changed.", field=FIELD)
+    reason = f"audit row {found[0].name} was undone"
+    done = reverse(actor, rows, Terms(reason, right=CURATE, besides=changes, is_decision=True, field=FIELD))
+    return UndoneDecision(tuple(dict.fromkeys(done.lines)))
+
+
+def find_decision(actor: Actor, name: str) -> AuditEntry:
+    """The row of this store's audit log with this name, with its payload; the actor needs the right to undo it."""
+    entry = find_row(name)
+    if entry is not None and hasattr(entry, "payload_row") and "proposal" in entry.payload:
+        find_proposal(actor, entry.payload["proposal"], right=CURATE)
+        return entry
+    if entry is None or entry.memory_id is None:
+        raise NotFound("The audit log has no such row about a memory that you may see.", field=FIELD)
+    memory = find_memory(actor, entry.memory_id, field=FIELD)
+    require_right(actor, memory, right=CURATE)
+    if entry.operation not in DECISIONS or not hasattr(entry, "payload_row"):
+        raise Conflict(f"'{entry.operation}' cannot be undone from here.", hint="Nothing was changed.")
+    return entry
 
 
 # In the order of the list of keys.

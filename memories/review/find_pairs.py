@@ -1,4 +1,4 @@
-"""Find possible duplicates and conflicts among stored memories; the caller writes the links.
+"""Find possible duplicates and conflicts among stored memories; the caller writes the links, except after a move.
 
 The write path compares each text as it comes in. This finds the pairs that it has not compared: imported memories, those
 stored without a vector, and those stored under other settings.
@@ -7,13 +7,17 @@ stored without a vector, and those stored under other settings.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
+from access.actor import Actor
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.search.base import Vector
+from memories.store.for_review import link
 from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
@@ -22,6 +26,9 @@ PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 
 # Rejected and quarantined memories have been decided about.
 DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
+
+
+MAX_COMPARED: Final = 200  # of one move; each costs a vector search inside its transaction
 
 
 @dataclass(frozen=True)
@@ -108,3 +115,31 @@ def without_linked(pairs: Sequence[FoundPair]) -> list[FoundPair]:
 
 def _pair_key(kind: str, one: int, other: int) -> PairKey:
     return str(kind), min(one, other), max(one, other)
+
+
+def link_moved_pairs(actor: Actor, moved: Sequence[Memory]) -> tuple[str, ...]:
+    """Link moved memories to near ones of their new group, and say how many; the same text does not move at all.
+
+    The cycle compares new memories only, and these are as old as before.
+    """
+    lasting = [memory for memory in moved if memory.type != Type.EPISODIC]
+    pairs = find_pairs(lasting[:MAX_COMPARED])
+    for pair in pairs:
+        link(
+            actor, pair.memory, pair.other,
+            kind=pair.kind, score=pair.score, reason=pair.reason, evidence=pair.evidence,
+        )  # fmt: skip
+    left = len(lasting) - MAX_COMPARED
+    lines = []
+    if pairs:
+        line = ngettext(
+            "the Review gets {count} link to what is near there",
+            "the Review gets {count} links to what is near there",
+            len(pairs),
+        )
+        lines.append(line.format(count=len(pairs)))
+    if left > 0:
+        lines.append(
+            gettext("{left} of them were not compared with the memories already there").format(left=left)
+        )
+    return tuple(lines)

@@ -10,12 +10,9 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from access.groups.guarding import mask_words
-from memories.language.cleaning import clean_line
+from memories.draft import clean_reason
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.visibility import as_q, listed_by
-
-MAX_REASON = 1000  # characters
 
 
 def visible_links(actor: Actor) -> QuerySet[Link]:
@@ -41,7 +38,7 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
         raise InvalidInput(
             f"'{status[:40]}' does not close a link.", hint="Use settled or dismissed.", field="status"
         )
-    reason = mask_words(clean_line(reason, field="reason", max_chars=MAX_REASON))
+    reason = clean_reason(reason)
     link = visible_links(actor).filter(id=id_).first()
     if link is None:
         raise NotFound("No link of that id, or you don't have access.")

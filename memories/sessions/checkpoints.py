@@ -17,14 +17,14 @@ from access.groups.guarding import admit, mask_words
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
-from memories.draft.checks import MAX_METADATA_BYTES
+from memories.draft.kinds import MAX_METADATA_BYTES
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
-from memories.store.withdrawn.texts import refuse_withdrawn_texts
+from memories.store.withdrawn.marks import refuse_withdrawn_texts
 
 SURE_SHARE: Final = 0.25  # of the default budget: a checkpoint of this size is never cut
 

@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 from access.actor import WRITE, Actor
 from access.audit.retry import one_change
 from access.errors import InvalidInput, LociError
-from access.groups import find_group, find_or_create_group
+from access.groups import find_group, find_group_to_write, find_or_create_group, wanted_slug
 from access.groups.guarding import count_kinds
 from access.models import Group
 from memories.draft import Draft, check_draft
 from memories.draft.guarding import bulk_door, guard_draft
 from memories.embedding import Encoder
-from memories.store import Outcome, PreparedDraft, log_refusal, write_drafts
+from memories.store import Outcome, PreparedDraft
 from memories.store.existing import find_sources
-from memories.store.lookup import with_scope
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
-from memories.store.prepare import check_may_write, follow_moved_sources, wanted_slug
-from memories.store.search_columns import TextColumns, text_columns
+from memories.store.prepare import follow_moved_sources
+from memories.store.threads import TextColumns, text_columns
 from memories.store.withdrawn.marks import find_all_withdrawn, prepare_marks
+from memories.store.write import log_refusal, with_scope, write_drafts
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
 # With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
@@ -235,7 +235,7 @@ def refuse_unwritable(groups: _Groups, batch: Batch) -> None:
     errors: dict[str | None, LociError] = {}
     for slug in {p.draft.group for p in batch if not p.outcome} - groups.found.keys():
         try:
-            check_may_write(groups.actor, slug)
+            find_group_to_write(groups.actor, slug)
         except LociError as error:
             errors[slug] = error
     for pending in batch:

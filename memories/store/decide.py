@@ -4,41 +4,139 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from access.actor import CURATE, READ, WRITE, Actor
+from access.actor import CURATE, WRITE, Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
 from memories.draft import Draft
 from memories.draft.guarding import held_for_person
-from memories.language.same_fact import Sameness
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource
 from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
-from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn
-from memories.store.withdrawn.texts import repeated_text
-from memories.store.writes.executor import (
-    Activate,
-    AwaitProbe,
-    Insert,
-    KeepWording,
-    LinkNeighbours,
-    LinkSuccessor,
-    Log,
-    PointToSuccessor,
-    Reinforce,
-    ReleaseSource,
-    RetireLapsed,
-    Supersede,
-    Write,
-)
-from memories.store.writes.rows import new_row
+from memories.store.rows import new_row
+from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn, repeated_text
+from memories.store.withdrawn.near import UNPROBED, withdrawn_doubt
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
-UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
+
+@dataclass(frozen=True)
+class Insert:
+    """Insert a new memory at its place in the thread: that of the memory it `replaces`, the one named, or the end.
+
+    `after` is the previous version of its chain. `why`: the reason why it waits, for the log.
+    """
+
+    row: Memory
+    prepared: PreparedDraft
+    group: Group
+    after: Memory | None = None
+    replaces: Memory | None = None
+    why: str = ""
+
+    @property
+    def is_appended(self) -> bool:
+        """True if it goes to the end of its thread and starts a chain."""
+        return self.after is None and self.replaces is None and self.prepared.draft.position is None
+
+
+@dataclass(frozen=True)
+class KeepWording:
+    """Keep a restatement's wording and source as a row merged into the memory `into`."""
+
+    row: Memory
+    prepared: PreparedDraft
+    into: Memory
+    after: Memory | None = None
+
+
+@dataclass(frozen=True)
+class Reinforce:
+    """Count a restatement of a memory; `valid_from` is an earlier beginning of its valid time that it names."""
+
+    memory: Memory
+    valid_from: datetime | None = None
+
+
+@dataclass(frozen=True)
+class RetireLapsed:
+    """Retire a live row whose time is over, so that its text can be stored again."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class ReleaseSource:
+    """Take the source_ref from the row that has it, for another row."""
+
+    row: Memory
+
+
+@dataclass(frozen=True)
+class PointToSuccessor:
+    """Point a retired row at its successor."""
+
+    old: Memory
+    new: Memory
+
+
+@dataclass(frozen=True)
+class Supersede:
+    """Retire a live memory in favour of another."""
+
+    old: Memory
+    new: Memory
+
+
+@dataclass(frozen=True)
+class Activate:
+    """Make a candidate count at once."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class LinkSuccessor:
+    """Record that a candidate will supersede `old` once approved."""
+
+    candidate: Memory
+    old: Memory
+
+
+@dataclass(frozen=True)
+class LinkNeighbours:
+    """Link a memory to the neighbours that it may duplicate or contradict.
+
+    `has_links` False: no link leads from its chain yet, so none is looked up.
+    """
+
+    memory: Memory
+    neighbours: tuple[Neighbour, ...]
+    has_links: bool = True
+
+
+@dataclass(frozen=True)
+class AwaitProbe:
+    """Record that a candidate waits for the comparison with the withdrawn texts, and the trust it then gets."""
+
+    memory: Memory
+    trust: str
+
+
+@dataclass(frozen=True)
+class Log:
+    """Log a refusal."""
+
+    event: AuditEvent
+
+
+Write = (
+    Insert | KeepWording | Reinforce | RetireLapsed | ReleaseSource | PointToSuccessor | Activate | Supersede | LinkSuccessor
+    | LinkNeighbours | AwaitProbe | Log
+)  # fmt: skip
 
 
 class Outcome:
@@ -325,29 +423,12 @@ def find_withdrawn_doubt(actor: Actor, context: WriteContext) -> str:
     return withdrawn_doubt(context.neighbours, actor=actor, group=context.group)
 
 
-def withdrawn_doubt(
-    neighbours: tuple[Neighbour, ...], *, actor: Actor | None = None, group: Group | None = None
-) -> str:
-    """Why a text may restate a withdrawn memory, so that a curator must decide; empty if it does not.
-
-    With `actor` and `group`, the memory of another group is only named if the actor may read there.
-    """
-    for neighbour in neighbours:
-        if not neighbour.is_withdrawn:
-            continue
-        if neighbour.comparison.sameness is not Sameness.DIFFERENT:
-            of = neighbour.memory.group_id
-            if actor is not None and group is not None and of != group.key and not actor.may(READ, of):
-                return WITHDRAWN_ELSEWHERE
-            return f"it restates {neighbour.id}, which was {neighbour.withdrawal}; a curator decides"
-    return ""
-
-
 def write_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a person must decide on a new text, or on what it replaces, apart from withdrawn texts; empty if nobody must."""
     if context.former is not None:
         current, named = head_of(context.former), context.replaces
-        if is_standing(current) and (named is None or named.root_key != current.root_key):
+        is_standing = current.state == State.LIVE and current.trust != Trust.REJECTED
+        if is_standing and (named is None or named.root_key != current.root_key):
             return f"this text was superseded by {current.id}; pass supersedes to make it current again"
     source = context.source
     if source is not None and source.is_by_hand and source.went_back(context.draft):
@@ -359,11 +440,6 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
         or policy_doubt(actor, context.group, context.draft.confidence)
         or replacing_doubt(actor, context)
     )
-
-
-def is_standing(head: Memory) -> bool:
-    """True if a chain's head still says something else than its former texts: it is live, and nobody rejected it."""
-    return head.state == State.LIVE and head.trust != Trust.REJECTED
 
 
 def replacing_doubt(actor: Actor, context: WriteContext) -> str:

@@ -22,10 +22,9 @@ from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.existing import TextKey, text_key
+from memories.store.for_review import link, raise_doubt
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.marks import find_all_withdrawn
-from memories.store.writes.doubts import raise_doubt
-from memories.store.writes.links import link
 from memories.types import State, Trust, Type
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact

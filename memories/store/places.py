@@ -16,7 +16,7 @@ from access.additions import additions
 from access.models import Group
 from memories.language.cleaning import first_words
 from memories.language.dress.markup import Quotes
-from memories.store.search_columns import NEIGHBOUR_WORDS
+from memories.store.threads import NEIGHBOUR_WORDS
 
 CHUNK_BYTES = 1024**2  # of a file, searched at once
 ROWS_AT_ONCE: Final = 500

@@ -17,7 +17,7 @@ from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
-from memories.queries.coming import read_plan
+from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
 from memories.types import Trust
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from django.conf import settings
 from django.utils import timezone
 
-from access.actor import CREATE_GROUP, WRITE, Actor
-from access.errors import Conflict, GroupNotFound, InvalidInput, LociError, NotPermitted
-from access.groups import check_slug, find_group
+from access.actor import WRITE, Actor
+from access.errors import Conflict, InvalidInput, LociError, NotPermitted
+from access.groups import find_group_to_write, wanted_slug
 from access.models import Group
 from memories.draft import Draft, check_draft
 from memories.draft.guarding import guard_draft
@@ -26,10 +25,10 @@ from memories.store.neighbours import (
 )
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passage, indexed_model, passage_of
 from memories.store.policy import refuse_write
-from memories.store.search_columns import TextColumns
+from memories.store.supersede import standing_instead
+from memories.store.threads import TextColumns
 from memories.store.withdrawn.marks import prepare_marks
 from memories.store.withdrawn.near import is_probed, withdrawn_neighbours
-from memories.store.writes.plans import standing_instead
 from memories.types import State, Type
 
 
@@ -93,7 +92,7 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
         if isinstance(followed, LociError):
             raise followed
         draft = followed
-    group = check_may_write(actor, draft.group)
+    group = find_group_to_write(actor, draft.group)
     draft = guard_draft(draft, group, actor.door)
     prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
     return replace(prepared, superseded=superseded)
@@ -109,18 +108,15 @@ def follow_moved_sources(actor: Actor, drafts: Sequence[Draft]) -> list[Draft | 
     moved = find_moved_sources([(key if actor.may_enter(key) else 0, draft) for key, draft in placed])
     followed: list[Draft | LociError] = list(drafts)
     for at, to in moved.items():
-        is_open = actor.may(WRITE, to.key) and not to.archived
-        followed[at] = replace(drafts[at], group=to.slug) if is_open else moved_away()
+        if actor.may(WRITE, to.key) and not to.archived:
+            followed[at] = replace(drafts[at], group=to.slug)
+            continue
+        followed[at] = NotPermitted(  # it does not name the group
+            "The memory of this source was moved to another group, where you may not write.",
+            hint="Ask a curator of this group.",
+            field="source_ref",
+        )
     return followed
-
-
-def moved_away() -> NotPermitted:
-    """The error for a source whose memory is in a group that the actor may not write to, which it does not name."""
-    return NotPermitted(
-        "The memory of this source was moved to another group, where you may not write.",
-        hint="Ask a curator of this group.",
-        field="source_ref",
-    )
 
 
 def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> PreparedDraft:
@@ -137,26 +133,6 @@ def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | Non
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
     return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))
-
-
-def check_may_write(actor: Actor, slug: str | None) -> Group | None:
-    """The group to write into, None if it is to be created; raises the error that finding or creating it would."""
-    try:
-        return find_group(actor, slug, right=WRITE)
-    except GroupNotFound:
-        wanted = wanted_slug(actor, slug)
-        if not actor.may(CREATE_GROUP):
-            raise
-        if Group.objects.filter(slug=wanted).exists():
-            # Created by somebody else just now; refused again if the actor may not write there.
-            return find_group(actor, slug, right=WRITE)
-        check_slug(wanted)
-        return None
-
-
-def wanted_slug(actor: Actor, slug: str | None) -> str:
-    """The slug of the group to use: the one named, else the token's default, else the settings'."""
-    return slug or actor.default_group or str(settings.LOCI.access.default_group)
 
 
 def find_superseded(actor: Actor, draft: Draft) -> Memory | None:

@@ -1,20 +1,24 @@
-"""Positions in threads and context columns: for one new memory, and for many with a fixed number of queries."""
+"""Positions in threads, and the columns that serve search: a memory's context in its thread, and tokens that filter.
+
+For one new memory, and for many with a fixed number of queries.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from django.db.models import F, Max, Window
+from django.db.models import F, Max, QuerySet, Value, Window
 from django.db.models.functions import RowNumber
 
 from access.errors import Conflict
 from access.models import Group
 from memories.draft import MAX_POSITION, Draft
+from memories.language.cleaning import first_words
+from memories.language.word_forms import forms_of
 from memories.models import Memory, Thread
-from memories.store.search_columns import context_of
 from memories.types import VISIBLE_TRUSTS, State, Trust
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 Line = tuple[int, str]  # a thread's key and a scope: only memories of one line are neighbours
 
@@ -28,6 +32,23 @@ _LAST_POSITION = CompiledQuery(
         .values_list("position")[:1]
     )
 )
+
+
+NEIGHBOUR_WORDS = 30  # more would drown the memory's own words, since BM25 counts the whole row
+# Value(): the placeholder of the compiled query is outside the range of a position.
+_BEFORE = CompiledQuery(
+    lambda thread, group, scope, place: (
+        _thread_line(thread, group, scope).filter(position__lt=Value(place)).order_by("-position")[:1]
+    ),
+    4,
+)
+_AFTER = CompiledQuery(
+    lambda thread, group, scope, place: (
+        _thread_line(thread, group, scope).filter(position__gt=Value(place)).order_by("position")[:1]
+    ),
+    4,
+)
+_SET_CONTEXT = CompiledUpdate(lambda context, key: (Memory.objects.filter(pk=key), {"context": context}), 2)
 
 
 def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
@@ -193,3 +214,82 @@ def stale_rows(rows: Sequence[Memory]) -> list[Memory]:
             row.context = fresh
             changed.append(row)
     return changed
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumns:
+    """The columns stored beside a text to find it by."""
+
+    content_hash: str
+    fold_hash: str
+    forms: str
+
+
+def text_columns(draft: Draft) -> TextColumns:
+    """The columns of a checked draft's text."""
+    return TextColumns(draft.hash, draft.fold_hash, forms_of(draft.content))
+
+
+def _thread_line(thread: int, group: int, scope: str) -> QuerySet[Memory]:
+    """The memories of a thread that count as neighbours."""
+    rows = Memory.objects.filter(thread=thread, group=group, scope=scope, state=State.LIVE)
+    return rows.exclude(trust=Trust.QUARANTINED)
+
+
+def filter_tokens(memory: Memory) -> str:
+    """The tokens of the keyword index's filter column: the group, and `isglobal` for a global memory."""
+    group = f"ingroup{memory.group_id}"
+    return f"{group} isglobal" if memory.scope == "global" else group
+
+
+def context_of(memory: Memory, neighbours: Iterable[Memory]) -> str:
+    """The context column: tags, then the first words of each neighbour in the thread."""
+    parts = [
+        " ".join(memory.tags),
+        *(first_words(neighbour.content, NEIGHBOUR_WORDS) for neighbour in neighbours),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def thread_neighbours(memory: Memory) -> list[Memory]:
+    """The live memories just before and after in the thread, in the same group and scope."""
+    return [*filter(None, (read_next(_BEFORE, memory), read_next(_AFTER, memory)))]
+
+
+def read_next(side: CompiledQuery[Memory], memory: Memory) -> Memory | None:
+    """The neighbour on one side; None at the end of the thread or outside of one."""
+    if memory.thread_id is None or memory.position is None:
+        return None
+    return side.first(memory.thread_id, memory.group_id, memory.scope, memory.position)
+
+
+def refresh_contexts_beside(memory: Memory, beside: Iterable[Memory]) -> None:
+    """Write the context columns of the neighbours (`beside`) of a live memory that was just inserted."""
+    for neighbour in beside:
+        if (neighbour.position or 0) < (memory.position or 0):
+            around = [read_next(_BEFORE, neighbour), memory]
+        else:
+            around = [memory, read_next(_AFTER, neighbour)]
+        write_context(neighbour, context_of(neighbour, filter(None, around)))
+
+
+def refresh_context(memory: Memory) -> bool:
+    """Write the context column if it is out of date; True if it was written."""
+    return write_context(memory, context_of(memory, thread_neighbours(memory)))
+
+
+def write_context(memory: Memory, fresh: str) -> bool:
+    """Write the context column if it changed; True if it was written."""
+    if fresh == memory.context:
+        return False
+    memory.context = fresh
+    return _SET_CONTEXT.run(fresh, memory.key) == 1
+
+
+def refresh_around(memories: Sequence[Memory]) -> int:
+    """Refresh the contexts of memories and their live neighbours, in a transaction; returns how many were written."""
+    touched = {memory.key: memory for memory in memories}
+    for memory in memories:
+        for neighbour in thread_neighbours(memory):
+            touched.setdefault(neighbour.key, neighbour)
+    return sum(refresh_context(memory) for memory in touched.values())

@@ -14,8 +14,7 @@ from memories.language.cleaning import fold
 from memories.language.dress.markup import Quotes
 from memories.models import Tombstone, TombstoneKind
 from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
-from memories.store.withdrawn.marks import find_all_withdrawn
-from memories.store.withdrawn.texts import sentences_of
+from memories.store.withdrawn.marks import find_all_withdrawn, sentences_of
 from memories.types import Scope
 from sources.artifacts.chunking.blocks import SEPARATOR
 from sources.artifacts.guarding import GuardedFile

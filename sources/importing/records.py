@@ -13,7 +13,7 @@ from pathlib import Path
 from access.actor import Actor
 from access.errors import LociError
 from memories.draft import Draft
-from memories.draft.checks import MAX_TAGS
+from memories.draft.kinds import MAX_TAGS
 from memories.entities.store_relation import RelationDraft
 from sources.importing.drafts import InstructionsText, NumberedDraft, import_drafts, numbered_draft
 from sources.importing.importer import NOWHERE, Importer, LineRules, Recognition, Waiting

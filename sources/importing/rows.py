@@ -13,7 +13,7 @@ from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
 from memories.models.text_lookup import NAME as TEXT_INDEX
-from memories.store.search_columns import context_of, filter_tokens
+from memories.store.threads import context_of, filter_tokens
 from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
 from storage.bulk import ManyInsert

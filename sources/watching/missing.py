@@ -12,7 +12,7 @@ from memories.lifecycle.target import change_fields
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory
 from memories.queries.versions import head_of
-from memories.store import raised_by, settle_doubts
+from memories.store.for_review import raised_by, settle_doubts
 from memories.types import State
 from sources.models import WatchedFile, WatchedFolder, WatchedSection
 

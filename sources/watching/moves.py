@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from django.utils.translation import gettext
 
 from access.models import Group
-from memories.lifecycle.regroup.families import MovingFamily, chunks
+from memories.lifecycle.regroup.plan import MovingFamily, chunks
 from sources.models import WatchedSection
 
 

@@ -30,24 +30,21 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 # The files that may write rows of memories, and why.
 MAY_WRITE: dict[str, str] = {
-    "memories/store/writes/executor.py": "the write path's executor",
+    "memories/store/write.py": "the write path's executor",
     "memories/lifecycle/undo/reverse.py": "the one reversal: puts back what a change did",
-    "memories/store/writes/rows.py": "its new rows",
-    "memories/store/writes/reinforce.py": "restatements",
-    "memories/store/writes/supersede.py": "one memory takes another's place",
-    "memories/store/writes/plans.py": "what a withdrawn plan was to replace counts again",
+    "memories/store/rows.py": "its new rows, and restatements",
+    "memories/store/supersede.py": "one memory takes another's place; what a withdrawn plan was to replace counts again",
     "memories/lifecycle/target.py": "one change of a verb",
     "memories/lifecycle/edit.py": "a new version",
     "memories/lifecycle/restore.py": "a former version",
     "memories/lifecycle/approve.py": "a candidate takes its place",
     "memories/lifecycle/regroup/narrow.py": "the scope of a group's memories",
-    "memories/lifecycle/regroup/carry_out.py": "the group of memories",
+    "memories/lifecycle/regroup/move.py": "the group of memories",
     "memories/sessions/conversations/move.py": "the group of a conversation's memories",
     "memories/lifecycle/merge.py": "two become one",
     "memories/store/derived.py": "what rests on a withdrawn memory",
     "memories/lifecycle/purge/__init__.py": "destroying",
-    "memories/store/search_columns.py": "the neighbours' words, which nobody reads",
-    "memories/store/threads.py": "the same for a thread",
+    "memories/store/threads.py": "the neighbours' words, which nobody reads",
     "memories/recall_log.py": "how often it was recalled",
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",
@@ -100,8 +97,8 @@ def test_no_path_leads_around_the_write_path() -> None:
     found = writers(REPOSITORY)
     assert {path: line for path, line in found.items() if path not in MAY_WRITE and path != LOG} == {}
     assert {
-        "memories/store/writes/executor.py",
-        "memories/store/writes/rows.py",
+        "memories/store/write.py",
+        "memories/store/rows.py",
         "memories/lifecycle/purge/__init__.py",
     } <= found.keys()
     assert not any(path.startswith(("loci_site/", "access/", "relations/")) for path in MAY_WRITE)

@@ -17,8 +17,7 @@ from memories.lifecycle.edit import edit
 from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.models import Link, LinkStatus, Proposal, ProposalStatus, Tombstone
-from memories.review.decide import ReviewDecision, decide, decide_many
-from memories.review.undo import take_back
+from memories.review.decide import ReviewDecision, decide, decide_many, take_back
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from sources.importing.drafts import import_drafts, numbered_draft

@@ -16,8 +16,8 @@ from memories.language.word_forms import forms_of
 from memories.lifecycle.target import change_fields
 from memories.models import Doubt, IndexState, Memory, Piece
 from memories.store import StoreResult, store
-from memories.store.search_columns import context_of, filter_tokens
-from memories.store.writes.doubts import open_doubts
+from memories.store.for_review import open_doubts
+from memories.store.threads import context_of, filter_tokens
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 MODEL = "test-model"

@@ -92,7 +92,7 @@ def _as_written(*memories: Memory) -> None:
     from memories.language.dress import fold_hash
     from memories.language.word_forms import forms_of
     from memories.store.pieces import Passage, available_encoder, claim_index, embed_passages, piece_rows
-    from memories.store.search_columns import filter_tokens
+    from memories.store.threads import filter_tokens
 
     for memory in memories:
         memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)

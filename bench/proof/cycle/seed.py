@@ -21,7 +21,7 @@ from maintenance.models import Run  # noqa: E402
 from maintenance.runs.preview import unpack_change  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
-from memories.lifecycle.undo.tables import table_named  # noqa: E402
+from memories.lifecycle.undo.rows import table_named  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
 from memories.store.bulk import store_many  # noqa: E402
 

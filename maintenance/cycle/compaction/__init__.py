@@ -41,9 +41,9 @@ from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
-from memories.store import PreparedDraft, insert_version, restated_withdrawn
+from memories.store import PreparedDraft, insert_version
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
-from memories.store.search_columns import refresh_around
+from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import Scope, State, Trust, Type
@@ -183,7 +183,7 @@ def prepare_summary(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary 
     model, prepared = encoder.model_id, PreparedDraft(draft, embedded)
     withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
     withdrawn.refresh()
-    doubt = restated_withdrawn(withdrawn, prepared)
+    doubt = withdrawn.doubt_about(draft, prepared.vector)
     return ReadySummary(tuple(sources), prepared, tuple(probes), withdrawn, doubt)
 
 
@@ -269,7 +269,9 @@ def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[s
     if len(sources) < len(ready.sources):
         return {}  # one changed meanwhile: the summary may state something outdated
     newly_withdrawn = ready.withdrawn.refresh()
-    if ready.doubt or restated_withdrawn(ready.withdrawn, ready.prepared, among=newly_withdrawn):
+    if ready.doubt or ready.withdrawn.doubt_about(
+        ready.prepared.draft, ready.prepared.vector, among=newly_withdrawn
+    ):
         return {"summaries_dropped": 1}
     keys = {source.key for source in sources}
     with transaction.atomic():

@@ -38,7 +38,6 @@ from memories.lifecycle.purge.targets import (
 from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
 from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
-from memories.store import call_off_plan
 from memories.store.derived import (
     DerivedChanges,
     update_and_log,
@@ -52,6 +51,7 @@ from memories.store.places import (
     find_outside_copies,
     note_outside_copies,
 )
+from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State

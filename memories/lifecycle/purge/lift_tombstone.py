@@ -15,15 +15,14 @@ from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
-from access.groups.guarding import mask_words
-from memories.language.cleaning import clean_line, first_words
+from memories.draft import clean_reason
+from memories.language.cleaning import first_words
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import full_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store.withdrawn.tombstones import lift
 
-MAX_REASON = 1000  # characters
 SHOWN_WORDS = 8
 VERB_OF: Final[dict[str, str]] = {
     TombstoneKind.REJECTED: "reject",
@@ -70,7 +69,7 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
         NotFound: no tombstone in force in a group that the actor may enter has that id.
         InvalidInput: the id is malformed, or the reason is too long.
     """
-    reason = mask_words(clean_line(reason, field="reason", max_chars=MAX_REASON))
+    reason = clean_reason(reason)
     wanted = full_id(actor, id_)
     if not actor.is_person:
         raise NotPermitted(

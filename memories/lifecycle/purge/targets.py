@@ -13,7 +13,7 @@ from memories.language.cleaning import first_words
 from memories.lifecycle.purge.places import MEMORIES
 from memories.models import Memory
 from memories.queries.by_text import single_version_copies
-from memories.queries.coming import read_plan
+from memories.queries.conflicts import read_plan
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import is_outlasting

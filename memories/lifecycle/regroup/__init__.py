@@ -1,5 +1,5 @@
 """Which group memories belong to, and whether other groups see them.
 
-`moving.py` moves one memory, `part.py` many; both plan with `plan.py` and write with `carry_out.py`. `narrow.py` changes
-the scope of a group's memories.
+`move.py` moves one memory or many, as `plan.py` says. `narrow.py` changes the scope of a group's memories, and
+`left_behind.py` purges what moved memories left.
 """

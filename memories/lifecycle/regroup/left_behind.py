@@ -1,14 +1,15 @@
-"""Purging what moved memories left in their former group: every copy of their texts there.
+"""What moved memories left in their former group: it is counted, and purged with every copy of their texts there.
 
 The memories themselves, in their new groups, stay as they are.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from access import audit
 from access.actor import CURATE, Actor
@@ -19,12 +20,13 @@ from access.groups.locks import hold_groups
 from access.groups.moving import LeftBehind
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
+from memories.language.dress.markup import Quotes
 from memories.lifecycle.purge import WAL_IS_HELD, Because, Why, destroy
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.purge.targets import PurgeTargets, texts_of
-from memories.lifecycle.regroup.families import chunks
+from memories.lifecycle.regroup.plan import chunks
 from memories.lifecycle.target import require_person
-from memories.models import Memory
+from memories.models import Checkpoint, Memory
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import parse_id
 from memories.recall_log import COUNTER
@@ -32,6 +34,8 @@ from memories.search.schema import begin_purge, end_purge
 from memories.store.places import find_copies
 from storage.changes import keeping_nothing
 from storage.dialect import dialect
+
+MAX_QUOTED = 200  # texts looked for in checkpoints; each is a scan
 
 
 def purge_left_behind(
@@ -99,3 +103,45 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
             field="memory",
         )
     return chosen, 0
+
+
+@dataclass(frozen=True)
+class MoveTraces:
+    """Counts of rows of the former group. `checkpoints` None: too many texts to look for."""
+
+    log_rows: int
+    recalls: int
+    checkpoints: int | None
+
+    def describe(self, group: Group) -> str:
+        """One line; empty if nothing names them."""
+        parts = [
+            ngettext("{count} log row", "{count} log rows", self.log_rows).format(count=self.log_rows),
+            ngettext("{count} logged recall", "{count} logged recalls", self.recalls).format(
+                count=self.recalls
+            ),
+            gettext("checkpoints (not counted)")
+            if self.checkpoints is None
+            else ngettext("{count} checkpoint", "{count} checkpoints", self.checkpoints).format(
+                count=self.checkpoints
+            ),
+        ]
+        if not (self.log_rows or self.recalls or self.checkpoints):
+            return ""
+        return gettext(
+            "'{group}' keeps naming it in {parts}: purge what stayed behind there, on the group's page or with 'loci group purge-left-behind'"
+        ).format(group=group.slug, parts=gettext(", ").join(parts))
+
+
+def find_traces(rows: Sequence[Memory], group: Group) -> MoveTraces:
+    """What names the rows, or quotes their texts, in a group; reads its whole recall log."""
+    ids, keys = [row.id for row in rows], {row.key for row in rows}
+    log_rows = sum(
+        AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in chunks(ids)
+    )
+    recalls = len(find_recalls(keys, group=group)[0])
+    texts = tuple(dict.fromkeys((*(row.content for row in rows), *map(str, ids))))
+    quoting = None
+    if len(texts) <= MAX_QUOTED:
+        quoting = len(Quotes(texts).rows(Checkpoint.objects.filter(group=group), "state"))
+    return MoveTraces(log_rows, recalls, quoting)

@@ -11,11 +11,10 @@ from access.audit import AuditEvent, Operation
 from access.groups.narrowing import StayingMemory
 from access.models import AuditEntry, Group
 from memories.lifecycle.undo.reverse import Terms, reverse
-from memories.lifecycle.undo.rows import FormerRow
-from memories.lifecycle.undo.tables import MEMORY
+from memories.lifecycle.undo.rows import MEMORY, FormerRow
 from memories.models import Memory
 from memories.queries.snapshot import as_json
-from memories.store.search_columns import filter_tokens, refresh_around
+from memories.store.threads import filter_tokens, refresh_around
 from memories.types import Scope, State, Type
 
 BATCH_ROWS = 500

@@ -1,9 +1,12 @@
-"""What a move would do: the families that another group accepts, and for each other one why it stays."""
+"""What a move would do: the families that another group accepts, and for each other one why it stays.
+
+A family moves together: a memory with all its versions, its other wordings, and what it replaced or sums up.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from django.db.models import Q
 from django.utils.translation import gettext, pgettext
@@ -14,17 +17,75 @@ from access.groups.narrowing import StayingMemory
 from access.models import Group
 from memories.draft import Draft
 from memories.draft.guarding import TEXTS, guard_draft, stored_door
-from memories.lifecycle.regroup.families import MovingFamily, chunks
 from memories.models import Link, LinkStatus, Memory, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with_any
+from memories.queries.snapshot import RELATED_ROWS
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
 from relations.models import Relation
 
+T = TypeVar("T")
+KEYS_AT_ONCE = 400  # a database limits the number of parameters
+WENT_IN = (State.MERGED, State.SUPERSEDED, State.COMPACTED)
+
+
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
-# Why some families stay, for what packages above know: the families, and the group that they would move to.
+
+
+@dataclass
+class MovingFamily:
+    """A current memory and every row of its group that leads to it."""
+
+    head: Memory
+    rows: list[Memory] = field(default_factory=list)
+
+    @property
+    def roots(self) -> set[int]:
+        """The keys of the chains' roots, which relations, names and links point to."""
+        return {row.root_key for row in self.rows}
+
+
+def chunks(keys: Iterable[T], size: int = KEYS_AT_ONCE) -> Iterator[list[T]]:
+    """The keys in lists that fit into one query."""
+    found = list(keys)
+    return (found[at : at + size] for at in range(0, len(found), size))
+
+
+def families_of(heads: Sequence[Memory]) -> list[MovingFamily]:
+    """The families of current memories of one group, in their order; rows of other groups are left out.
+
+    The number of queries grows with the length of the chains and every 400 memories, not with each.
+    """
+    families = {head.key: MovingFamily(head, [head]) for head in heads}
+    owner = {head.key: head.key for head in heads}
+    by_root = {head.root_key: head.key for head in heads}
+    fresh: list[Memory] = list(heads)
+    while fresh:
+        found = [row for row in leading_to(fresh) if row.key not in owner]
+        fresh = []
+        for row in found:
+            head = by_root.get(row.root_key) or owner.get(row.superseded_by_id or 0)
+            if head is None or row.key in owner:
+                continue
+            owner[row.key] = head
+            by_root.setdefault(row.root_key, head)
+            families[head].rows.append(row)
+            fresh.append(row)
+    for family in families.values():
+        family.rows.sort(key=lambda row: row.key)
+    return list(families.values())
+
+
+def leading_to(rows: Collection[Memory]) -> Iterator[Memory]:
+    """The rows of the same group that share a chain with one of these, or that became part of one."""
+    group = {row.group_id for row in rows}
+    wanted = {(row.key, row.root_key) for row in rows}
+    for some in chunks(sorted(wanted), KEYS_AT_ONCE // 2):
+        keys, roots = [key for key, _ in some], {root for _, root in some}
+        related = Q(superseded_by__in=keys, state__in=WENT_IN) | Q(root__in=roots) | Q(key__in=roots)
+        yield from Memory.objects.filter(related, group__in=group).select_related(*RELATED_ROWS)
 
 
 @dataclass(frozen=True)
@@ -57,7 +118,8 @@ def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) ->
     while torn := torn_apart([each for each in families if each.head.key not in why], relations):
         add_reasons(why, torn)
     moving = tuple(each for each in families if each.head.key not in why)
-    along = tuple(row.pk for row in relations if goes_along(row, moving_roots(moving)))
+    roots = {root for family in moving for root in family.roots}
+    along = tuple(row.pk for row in relations if goes_along(row, roots))
     staying = tuple(StayingMemory(f.head.id, why[f.head.key]) for f in families if f.head.key in why)
     return MovePlan(source, target, moving, staying, along)
 
@@ -209,11 +271,6 @@ def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Rela
         rows = Relation.objects.filter(Q(subject__in=some) | Q(object__in=some), group=source)
         found |= {row.pk: row for row in rows.select_related("subject", "object").order_by("key")}
     return list(found.values())
-
-
-def moving_roots(families: Iterable[MovingFamily]) -> set[int]:
-    """The roots of all families."""
-    return {root for family in families for root in family.roots}
 
 
 def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) -> Reasons:

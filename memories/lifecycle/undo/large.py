@@ -9,8 +9,7 @@ from django.db.models import Model
 
 from access.models import RowChange
 from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms
-from memories.lifecycle.undo.rows import FormerRow, pack_batch, unpack_batch
-from memories.lifecycle.undo.tables import MEMORY, table_named
+from memories.lifecycle.undo.rows import MEMORY, FormerRow, pack_batch, table_named, unpack_batch
 from memories.models import Link, Memory
 from memories.queries.versions import head_of
 from storage.bulk import write_columns

@@ -5,6 +5,7 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -18,21 +19,26 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.answers import Answer
 from access.audit import AuditEvent, Operation
-from access.errors import Conflict, LociError
+from access.errors import Conflict, LociError, SensitiveText
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group, RowChange
-from memories.lifecycle.target import require_right
-from memories.lifecycle.undo.admit import admit_again, with_values
-from memories.lifecycle.undo.rows import FormerRow
-from memories.lifecycle.undo.tables import DELETED, MEMORY, RANKS, STAYS
+from memories.draft.guarding import guard_draft, held_for_person, stored_door
+from memories.lifecycle.edit import as_draft
+from memories.lifecycle.target import (
+    check_no_live_copy,
+    check_not_barred,
+    check_not_withdrawn,
+    check_scope,
+    require_right,
+)
+from memories.lifecycle.undo.rows import DELETED, MEMORY, RANKS, STAYS, FormerRow
 from memories.lifecycle.undo.words import describe, operation_of, told
-from memories.models import Link, Memory
+from memories.models import FindingStatus, Link, Memory, MemoryFinding
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
-from memories.store.search_columns import filter_tokens, refresh_around
-from memories.store.threads import refresh_threads
-from memories.types import State, Trust
+from memories.store.threads import filter_tokens, refresh_around, refresh_threads
+from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change
 
@@ -374,7 +380,7 @@ class _Reversal:
             {"scope", "group_id"}
         )
         if is_shared_anew or _comes_back(row):
-            new |= admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
+            new |= _admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
         operation = operation_of(row)
         carried = self._versions_with(row, memory)
         self._write(memory, new, operation)
@@ -401,7 +407,7 @@ class _Reversal:
             self._left_threads.add(memory.thread_id)
         values = ({"state_changed_at": self.now} if "state" in new else {}) | new | {"updated_at": self.now}
         if not new.keys().isdisjoint({"scope", "group_id"}):
-            values["filter"] = filter_tokens(with_values(memory, new))
+            values["filter"] = filter_tokens(_with_values(memory, new))
         Memory.objects.filter(pk=memory.pk).update(**values)
         fresh = Memory.objects.select_related(*RELATED_ROWS).get(pk=memory.pk)
         self.memories[memory.pk] = fresh
@@ -477,3 +483,48 @@ def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
 COUNTERS: Final = frozenset(
     {"decayed_at", "access_count", "last_accessed", "state_changed_at"}
 )  # these change by themselves
+
+
+def _admit_again(
+    actor: Actor, memory: Memory, new: dict[str, Any], *, takes_back: bool = False
+) -> dict[str, Any]:
+    """Check that a memory may count again with these columns; return the columns that come out differently.
+
+    A text that the guard would hold today goes to quarantine, unless a curator lets it in or a person has kept it. An end that passed meanwhile
+    has passed: recall asks for the time. `takes_back`: see check_not_barred().
+
+    Raises:
+        Conflict: its text was withdrawn, or is live elsewhere; a later version counts; its group became private.
+    """
+    as_new = _with_values(memory, new)
+    check_scope(as_new)
+    if memory.state == State.SUPERSEDED:  # whatever became of a later version
+        check_not_barred(actor, as_new, takes_back=takes_back)
+    else:
+        check_not_withdrawn(actor, as_new, takes_back=takes_back)
+    if new.get("state", memory.state) == State.LIVE:
+        check_no_live_copy(as_new)
+    trust = new.get("trust", memory.trust)
+    is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
+    kept = MemoryFinding.objects.filter(memory=memory, status=FindingStatus.KEPT)
+    if is_decided or trust in WITHDRAWN_TRUSTS or kept.exists():
+        return {}
+    return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
+
+
+def _with_values(memory: Memory, new: dict[str, Any]) -> Memory:
+    """A copy of the memory with other values of some columns, not saved."""
+    as_new = copy(memory)
+    as_new._state = copy(memory._state)
+    as_new._state.fields_cache = {}
+    for name, value in new.items():
+        setattr(as_new, name, value)
+    return as_new
+
+
+def _is_held(memory: Memory, group: Group) -> bool:
+    """True if the guard would hold the memory's text for a person today."""
+    try:
+        return bool(held_for_person(guard_draft(as_draft(memory), group, stored_door(memory))))
+    except SensitiveText:
+        return True

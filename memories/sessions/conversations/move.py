@@ -17,14 +17,14 @@ from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.models import Group
 from memories.lifecycle.propose import ProposalKind, propose
-from memories.lifecycle.regroup.carry_out import record_sources
+from memories.lifecycle.regroup.move import record_sources
 from memories.lifecycle.regroup.plan import is_taken_as_is
 from memories.lifecycle.target import ChangeResult
 from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import as_json
 from memories.sessions.conversations import find_conversation
 from memories.store.policy import policy_doubt
-from memories.store.search_columns import filter_tokens
+from memories.store.threads import filter_tokens
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
 

@@ -16,7 +16,7 @@ from memories.models import Checkpoint, Memory, Thread
 from memories.sessions.conversations import find_conversation
 from memories.sessions.conversations.move import log_thread
 from memories.store.policy import Change, held_back
-from memories.store.withdrawn.texts import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_reason
 
 
 @dataclass(frozen=True)

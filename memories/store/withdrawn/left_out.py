@@ -9,11 +9,10 @@ from django.utils.translation import gettext_noop
 
 from access.visibility import Visibility
 from memories.language.dress import undressed
-from memories.models import Link, Memory
-from memories.models.link import REVIEWED_KINDS
-from memories.queries.coming import coming_after
-from memories.queries.conflicts import OpenConflict, find_open_conflicts
+from memories.models import Memory
+from memories.queries.conflicts import OpenConflict, coming_after, find_open_conflicts
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
+from memories.store.withdrawn.tombstones import linked_roots
 from memories.types import VISIBLE_TRUSTS, State
 
 LEFT_OUT_REASON: Final = gettext_noop("its text was withdrawn in this group")
@@ -86,14 +85,6 @@ def linked_in_other_dress(memory: Memory) -> list[Memory]:
         Q(key__in=ends) | Q(root__in=ends), group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
     )
     return [row for row in rows.order_by("key") if undressed(row.content) == bare]
-
-
-def linked_roots(memory: Memory) -> set[int]:
-    """The roots at both ends of the memory's conflicts and possible duplicates, its own included if it has any."""
-    links = Link.objects.filter(
-        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
-    )
-    return {key for pair in links.values_list("source", "target") for key in pair}
 
 
 def is_left_out(row: Stated, mark: Mark) -> bool:

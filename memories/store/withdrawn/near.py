@@ -15,19 +15,23 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
+from access.actor import READ, Actor
+from access.models import Group
+from memories.draft import Draft
 from memories.language.dress import has_letters_or_digits, undressed_whole
+from memories.language.other_fact import find_other_fact
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.search.base import Vector
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
-from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, read_stamp
-from memories.store.withdrawn.other_fact import find_other_fact
-from memories.store.withdrawn.reach import Likeness, bars
+from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, WITHDRAWN_ELSEWHERE, read_stamp
+from memories.store.withdrawn.tombstones import Likeness, bars
 from memories.types import Scope, State
 
 INSIDE: Final = Comparison(Sameness.UNSURE, "its text is part of this one", is_guarded=True)
+UNPROBED: Final = "it waits until it has been compared with the texts that were withdrawn here"
 SAME_DRESS: Final = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
 
 
@@ -207,6 +211,18 @@ class WithdrawnTexts:
             for (text, _), found in zip(texts, hits, strict=True)
         ]
 
+    def doubt_about(
+        self, draft: Draft, vector: Vector | None, *, among: Collection[int] | None = None
+    ) -> str:
+        """Why a draft may restate a withdrawn memory, for callers that decide on their own; empty if it does not.
+
+        `among` limits the memories to these keys.
+        """
+        if vector is None:
+            return ""
+        [neighbours] = self.neighbours([(ComparedText.of(draft), vector)], among=among)
+        return withdrawn_doubt(neighbours)
+
 
 def bars_either(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
     """bars() for a text with this scope; without one, for either."""
@@ -235,6 +251,24 @@ def withdrawn_neighbours(
         return ()
     texts = shared_texts(group, model)
     return texts.neighbours([(text, vector)])[0]
+
+
+def withdrawn_doubt(
+    neighbours: tuple[Neighbour, ...], *, actor: Actor | None = None, group: Group | None = None
+) -> str:
+    """Why a text may restate a withdrawn memory, so that a curator must decide; empty if it does not.
+
+    With `actor` and `group`, the memory of another group is only named if the actor may read there.
+    """
+    for neighbour in neighbours:
+        if not neighbour.is_withdrawn:
+            continue
+        if neighbour.comparison.sameness is not Sameness.DIFFERENT:
+            of = neighbour.memory.group_id
+            if actor is not None and group is not None and of != group.key and not actor.may(READ, of):
+                return WITHDRAWN_ELSEWHERE
+            return f"it restates {neighbour.id}, which was {neighbour.withdrawal}; a curator decides"
+    return ""
 
 
 _shared: dict[tuple[int, str], WithdrawnTexts] = {}

@@ -2,6 +2,9 @@
 
 The first mark is of its fold: the same text in other case, width or white space. The second is of its letters and
 digits alone: the same text in other dress. The third keeps capitals, so that mW is not refused because of MW.
+
+How far a withdrawn text reaches is one table for reject, retract and purge. A candidate that repeats a memory which counts
+is rejected without a tombstone: recall would leave out the right memory too.
 """
 
 import hashlib
@@ -10,30 +13,99 @@ import os
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Unavailable
 from access.models import Group
+from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.dress import has_letters_or_digits, spelling, undressed
-from memories.models import Memory, Tombstone, TombstoneKind
-from memories.types import Scope
+from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
+from memories.models.link import REVIEWED_KINDS
+from memories.models.text_lookup import has_text, newest
+from memories.search.base import search_index
+from memories.store.pieces import as_vector, indexed_model
+from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
+COUNTING: Final = (Trust.ACTIVE, Trust.VERIFIED)
+MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
 _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
     lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
 )
+
+
+class Place(Enum):
+    """Where a withdrawn text is said again."""
+
+    OWN = "in the group that withdrew it, with either scope"
+    ELSEWHERE_GROUP = "in another group, for that group"
+    ELSEWHERE_GLOBAL = "in another group, for all groups"
+
+
+# By the withdrawn text's scope: does it bar the same text there?
+BARS: Final[dict[Scope, dict[Place, bool]]] = {
+    Scope.GROUP: {Place.OWN: True, Place.ELSEWHERE_GROUP: False, Place.ELSEWHERE_GLOBAL: False},
+    Scope.GLOBAL: {Place.OWN: True, Place.ELSEWHERE_GROUP: False, Place.ELSEWHERE_GLOBAL: True},
+}
+
+
+class Likeness(Enum):
+    """How a text is like a withdrawn one."""
+
+    EXACT = "the same text, whatever its case, width or white space"
+    DRESS = "the same letters and digits in other dress"
+    INSIDE = "the same letters and digits as a statement in a longer text, which does not take it back"
+    NEAR = "nearly the same meaning, and no word that makes it another fact"
+
+
+class Effect(Enum):
+    """What becomes of a text that a withdrawn one bars."""
+
+    REFUSED = "refused"
+    QUEUED = "waits for a curator"
+    STORED = "stored"
+
+
+# By what was done to the withdrawn text. Of a purged text only its marks are left, so nothing can be near it.
+EFFECTS: Final[dict[TombstoneKind, dict[Likeness, Effect]]] = {
+    TombstoneKind.REJECTED: {
+        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
+        Likeness.NEAR: Effect.QUEUED,
+    },
+    TombstoneKind.RETRACTED: {
+        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
+        Likeness.NEAR: Effect.QUEUED,
+    },
+    TombstoneKind.PURGED: {
+        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
+        Likeness.NEAR: Effect.STORED,
+    },
+}  # fmt: skip
+
+
+def place_of(*, is_own: bool, scope: str) -> Place:
+    """The place of a text: in the withdrawing group (`is_own`), or elsewhere with this scope."""
+    if is_own:
+        return Place.OWN
+    return Place.ELSEWHERE_GLOBAL if scope == Scope.GLOBAL else Place.ELSEWHERE_GROUP
+
+
+def bars(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
+    """True if a withdrawn text of this scope bars the same text there."""
+    return BARS[Scope(withdrawn_scope)][place_of(is_own=is_own, scope=scope)]
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone | None:
@@ -196,3 +268,51 @@ def _read_key(path: Path) -> TombstoneKey:
             f"The tombstone key {path.name} is damaged.", hint="Copy keys/ back from a backup of LOCI_HOME."
         )
     return TombstoneKey(_fingerprint(secret), path.stem.removeprefix("tombstone-"), secret)
+
+
+def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | None = None) -> None:
+    """Lay or lift the tombstone of a memory whose trust a person has just set; inside the transaction.
+
+    `same` counts and has the same text: nothing is laid. Former texts of the memory's chain stay barred.
+    """
+    if memory.trust in WITHDRAWN_TRUSTS:
+        if same is None:
+            lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=reason)
+        return
+    mark = find_tombstones(memory.group, [memory.content]).get(memory.content)
+    if mark is not None and mark.kind == TombstoneKind.REJECTED:
+        lift(actor, mark)
+
+
+def find_counting_same(memory: Memory) -> Memory | None:
+    """A live, active or verified memory of the same group that has this text, exactly or in other dress."""
+    others = Memory.objects.filter(
+        group=memory.group_id, state=State.LIVE, trust__in=COUNTING
+    ).exclude(key=memory.key)  # fmt: skip
+    exact = newest(others.filter(has_text(memory.content_hash, memory.fold_hash)))
+    bare = undressed(memory.content)
+    if exact is not None or not bare:
+        return exact
+    return next((row for row in likely_same(memory, others) if undressed(row.content) == bare), None)
+
+
+def likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
+    """Those of `others` that a person or the vectors connect with the memory; all of them if it has no vector yet."""
+    piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
+    if piece is None or piece.embedding is None:
+        return others.order_by("key").iterator()
+    visibility = Visibility(
+        groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
+        trusts=frozenset(COUNTING), now=timezone.now(),
+    )  # fmt: skip
+    near = [hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=MAX_NEAR)]
+    ends = linked_roots(memory)
+    return others.filter(Q(key__in=[*near, *ends]) | Q(root__in=ends)).order_by("key")
+
+
+def linked_roots(memory: Memory) -> set[int]:
+    """The roots at both ends of the memory's conflicts and possible duplicates, its own included if it has any."""
+    links = Link.objects.filter(
+        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
+    )
+    return {key for pair in links.values_list("source", "target") for key in pair}

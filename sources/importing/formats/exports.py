@@ -16,7 +16,8 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Thread
-from memories.store import raise_doubt, record_findings
+from memories.store import record_findings
+from memories.store.for_review import raise_doubt
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys

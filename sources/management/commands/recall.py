@@ -15,7 +15,7 @@ from memories.management.output import (
     terminal_columns,
     wrap_text,
 )
-from memories.queries.coming import describe_start
+from memories.queries.conflicts import describe_start
 from memories.recall import Item, RecallRequest, RecallResult
 from memories.recall.around import NearTurn
 from memories.recall.scoring import MODES, Trace

@@ -15,7 +15,7 @@ from maintenance.models import Run
 from memories.lifecycle import verbs
 from memories.lifecycle.undo import large
 from memories.models import Memory, Thread
-from memories.store.search_columns import refresh_around
+from memories.store.threads import refresh_around
 from relations.models import Relation
 from storage.changes import changing
 from tests.maintenance.state import index_faults, whole_state

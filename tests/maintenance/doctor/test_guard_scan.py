@@ -18,10 +18,9 @@ from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
 from memories.models import Checkpoint, FindingStatus, IndexState, Memory, MemoryFinding
 from memories.review.card import memory_card
-from memories.review.decide import ReviewDecision, decide
+from memories.review.decide import ReviewDecision, decide, take_back
 from memories.review.queue import CardKind, review_deck
 from memories.review.stats import memory_stats
-from memories.review.undo import take_back
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import get_context
 from memories.sessions.threads import list_checkpoints

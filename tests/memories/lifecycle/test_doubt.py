@@ -17,11 +17,9 @@ from memories.models import Doubt, Memory, Proposal
 from memories.queries.labels import label_of
 from memories.recall import RecallRequest, recall
 from memories.review.card import memory_card
-from memories.review.decide import ReviewDecision, decide
+from memories.review.decide import ReviewDecision, decide, take_back
 from memories.review.queue import CardKind, review_deck
-from memories.review.undo import take_back
-from memories.store import store
-from memories.store.writes import doubts, links
+from memories.store import for_review, store
 from tests.memories.builders import doubt, doubters, fresh, kept, row
 from tests.people import agent, person
 
@@ -150,7 +148,7 @@ def test_another_text_settles_the_doubt_about_the_old_one_unless_an_agent_edits(
 def test_a_person_has_so_many_open_disputes_in_a_group_over_all_tokens(
     monkeypatch: pytest.MonkeyPatch, alice: User, bob: User, ledger: Group, memory: Memory
 ) -> None:
-    monkeypatch.setattr(doubts, "MAX_OPEN", 2)
+    monkeypatch.setattr(for_review, "MAX_OPEN", 2)
     others = [row(ledger, f"The port of lane {number} is {number}.") for number in range(3)]
     verbs.dispute(agent(bob, name="one"), others[0].id)
     verbs.dispute(agent(bob, name="two"), others[1].id)
@@ -190,7 +188,7 @@ def test_lists_find_what_is_disputed(alice: User, ledger: Group) -> None:
 def test_a_person_has_so_many_waiting_replacements_in_a_group_over_all_tokens(
     monkeypatch: pytest.MonkeyPatch, alice: User, bob: User, ledger: Group
 ) -> None:
-    monkeypatch.setattr(links, "MAX_OPEN", 2)
+    monkeypatch.setattr(for_review, "MAX_OPEN", 2)
     facts = [row(ledger, f"Lane {number} is served by gate {number}.") for number in range(3)]
     for fact in facts:
         verbs.verify(person(alice), fact.id)

@@ -25,7 +25,7 @@ from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at
 from memories.lifecycle.purge import WAL_IS_HELD
-from memories.lifecycle.regroup.moving import move
+from memories.lifecycle.regroup.move import move
 from memories.lifecycle.verbs import dispute, purge
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall import RecallRequest, recall

@@ -21,7 +21,7 @@ from maintenance.doctor import examine
 from memories.draft import Draft, EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import edit
-from memories.lifecycle.regroup.moving import move
+from memories.lifecycle.regroup.move import move
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Link, Memory, MovedSource, Piece, Thread

@@ -7,8 +7,7 @@ from access.models import CandidatePolicy, Group
 from memories.lifecycle.verbs import reject, verify
 from memories.models import Link, Memory, Piece, Tombstone
 from memories.recall import RecallRequest, recall
-from memories.review.decide import ReviewDecision, decide
-from memories.review.undo import take_back
+from memories.review.decide import ReviewDecision, decide, take_back
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
 

@@ -27,7 +27,7 @@ from memories.recall.question import understand
 from memories.recall.relations import find_related
 from memories.recall.scoring import Trace
 from memories.search.in_memory import sync as following
-from memories.store.writes.rows import add_alias
+from memories.store import add_alias
 from relations.models import EntityAlias, Relation
 from tests.memories.builders import kept
 from tests.people import person, the_group, the_owner

@@ -15,10 +15,9 @@ from memories.lifecycle.verbs import dispute, forget, verify
 from memories.models import Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall_log import COUNTER
-from memories.review.decide import CHOICES, MAX_AT_ONCE, ReviewDecision, decide, decide_many
+from memories.review.decide import CHOICES, MAX_AT_ONCE, ReviewDecision, decide, decide_many, take_back
 from memories.review.preview import preview_effect
 from memories.review.queue import review_deck
-from memories.review.undo import take_back
 from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
 

@@ -11,11 +11,10 @@ from access.models import AuditEntry, Group, Role
 from access.tokens import operator
 from memories.models import Proposal
 from memories.review.card import proposal_card
-from memories.review.decide import ReviewDecision, decide
+from memories.review.decide import ReviewDecision, decide, take_back
 from memories.review.instructions import propose_instructions
 from memories.review.proposals import ProposalOut, list_proposals
 from memories.review.queue import CardKind, review_deck
-from memories.review.undo import take_back
 from tests.guard.samples import secret_samples
 from tests.people import person
 

@@ -20,11 +20,10 @@ from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory, Proposal, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.review.card import proposal_card
-from memories.review.decide import ReviewDecision, decide
+from memories.review.decide import ReviewDecision, decide, take_back
 from memories.review.preview import preview_effect
 from memories.review.proposals import ProposalOut, list_proposals
 from memories.review.queue import review_deck
-from memories.review.undo import take_back
 from memories.store.policy import RULES, ActorKind, Change, Treatment, judge_change
 from tests.memories.builders import fresh, keep, kept, pin_as_before, row
 from tests.people import agent, person

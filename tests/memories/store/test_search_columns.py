@@ -7,7 +7,7 @@ from access.errors import Conflict
 from access.models import Group
 from memories.lifecycle.verbs import forget, purge, restore, retract
 from memories.models import Memory
-from memories.store.writes.supersede import replace_memory
+from memories.store.supersede import replace_memory
 from tests.memories.builders import fresh, keep, kept
 from tests.people import person
 

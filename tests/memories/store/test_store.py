@@ -345,7 +345,7 @@ def test_a_group_that_another_makes_meanwhile_is_stored_into(
             groups.create_group(operator(), "harbour")
             raise
 
-    monkeypatch.setattr("memories.store.prepare.find_group", made_by_another_meanwhile)
+    monkeypatch.setattr("access.groups.find_group", made_by_another_meanwhile)
     stored = store(operator(), Draft("The crane lifts 40 t.", group="harbour", scope="group"))
     assert (stored.outcome, stored.group_created, asked) == ("created", False, ["harbour", "harbour"])
 

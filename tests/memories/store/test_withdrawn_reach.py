@@ -25,7 +25,7 @@ from memories.recall import RecallRequest, recall
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import get_context
 from memories.store import store
-from memories.store.withdrawn.reach import BARS, EFFECTS, Effect, Likeness, Place, place_of
+from memories.store.withdrawn.tombstones import BARS, EFFECTS, Effect, Likeness, Place, place_of
 from memories.types import Scope
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person

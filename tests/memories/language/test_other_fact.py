@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.store.withdrawn.other_fact import find_other_fact
+from memories.language.other_fact import find_other_fact
 
 OTHER = {
     "signs": ("The exit code of the script is -1.", "The exit code of the script is 1."),

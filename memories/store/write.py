@@ -1,0 +1,432 @@
+"""The writes of one draft or of a batch of 256, in one transaction: look up what is stored, decide each draft, write.
+
+Rows, pieces, reinforcements and log rows are collected and written together. Writes that depend on the order (a
+replacement, a link) are carried out singly, after everything collected before them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import Actor
+from access.audit import AuditEvent
+from access.audit.operations import Operation
+from access.errors import LociError
+from access.groups.guarding import TextFinding, count_kinds
+from access.groups.locks import hold_groups
+from access.limits.quota import GroupRoom
+from access.models import Group
+from memories.draft import Draft
+from memories.draft.default_scope import default_scope, rule_of
+from memories.models import Memory, Unprobed
+from memories.queries.snapshot import after_snapshots, snapshot
+from memories.store.decide import (
+    Activate,
+    AwaitProbe,
+    Decision,
+    Insert,
+    KeepWording,
+    LinkNeighbours,
+    LinkSuccessor,
+    Log,
+    Outcome,
+    PointToSuccessor,
+    Reinforce,
+    ReleaseSource,
+    RetireLapsed,
+    Supersede,
+    Write,
+    WriteContext,
+    decide_draft,
+)
+from memories.store.existing import Existing, StoredSource, find_sources
+from memories.store.for_review import link_neighbours, link_successor
+from memories.store.neighbours import ComparedText, Neighbour, NextStep, compare_all
+from memories.store.pieces import insert_pieces, one_index_state, read_index_state
+from memories.store.prepare import PreparedDraft
+from memories.store.rows import add_names, new_row, record_findings, reinforce, set_previous_version
+from memories.store.supersede import (
+    activate_candidate,
+    point_to_successor,
+    release_source,
+    replace_memory,
+    retire_lapsed,
+)
+from memories.store.threads import (
+    append_to_threads,
+    context_of,
+    refresh_contexts_beside,
+    set_contexts,
+    take_place,
+    thread_neighbours,
+)
+from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
+from memories.store.withdrawn.near import in_other_dress, shared_texts
+from memories.types import State
+from storage.bulk import ManyInsert
+
+MEMORIES = ManyInsert(Memory)
+
+
+@dataclass(frozen=True)
+class StoreResult:
+    """The result of a store: the outcome, the memory that holds the text, its neighbours, the reason in words."""
+
+    outcome: str
+    memory: Memory | None
+    why: str = ""
+    neighbours: tuple[Neighbour, ...] = ()
+    superseded: UUID | None = None
+    group: str = ""
+    group_created: bool = False
+    is_embedding_owed: bool = False
+    owed_because: str = ""  # empty: no model is available
+    removed_characters: int = 0
+    findings: tuple[TextFinding, ...] = ()
+    next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
+
+
+def write_drafts(
+    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]
+) -> list[StoreResult | LociError]:
+    """Decide and write drafts in order, inside the caller's transaction; a result or an error for each.
+
+    The one write path of stores and imports: look up what is stored, then decide each draft and hand its writes to the
+    executor.
+    """
+    now = timezone.now()
+    executor, room = Executor(actor, now=now), GroupRoom()
+    decisions = list[Decision | LociError]()
+    hold_groups(group.key for group, _ in drafts)
+    with one_index_state(read_index_state({group.key for group, _ in drafts})):
+        contexts, existing = look_up_stored(drafts)
+        for context in contexts:
+            try:
+                decision = decide_draft(actor, add_existing(context, existing), now=now)
+                room.take(context.group, *live_texts(decision.writes))
+            except LociError as error:
+                decisions.append(error)
+                continue
+            decisions.append(decision)
+            executor.add(decision.writes)
+            if decision.memory is not None and decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
+                existing.note_inserted(decision.memory, thread=context.draft.thread)
+            if decision.memory is not None and decision.superseded is not None:
+                existing.note_superseded(decision.superseded, decision.memory)
+        executor.flush()
+    return [_result(decision, executor) for decision in decisions]
+
+
+def _result(decision: Decision | LociError, executor: "Executor") -> StoreResult | LociError:
+    if isinstance(decision, LociError):
+        return decision
+    memory = decision.memory
+    reinforced = (
+        executor.reinforcements.get(memory.id, "")
+        if memory and decision.outcome == Outcome.REINFORCED
+        else ""
+    )
+    return StoreResult(
+        decision.outcome,
+        memory,
+        "; ".join(filter(None, (decision.why, reinforced, decision.note))),
+        neighbours=decision.neighbours,
+        superseded=decision.superseded.id if decision.superseded is not None else None,
+    )
+
+
+def log_refusal(actor: Actor, slug: str) -> None:
+    """Log the refusal of a withdrawn text for a group that does not exist, in the instance's chain."""
+    with transaction.atomic():
+        audit.append(
+            actor, Operation.REFUSE, subject=f"group:{slug}", payload={"why": "withdrawn in another group"}
+        )
+
+
+def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[WriteContext], Existing]:
+    """The drafts' contexts (scope, withdrawn texts, neighbours) and what is stored of their texts.
+
+    The number of queries does not grow with the drafts.
+    """
+    sources = find_sources([(group.key, prepared.draft) for group, prepared in drafts])
+    scoped = []
+    for group, prepared in drafts:
+        draft = prepared.draft
+        source = sources.get((group.key, draft.source, draft.source_ref)) if draft.source_ref else None
+        replaces = prepared.superseded or current_of(source)
+        scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
+    existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
+    withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
+    labels = find_withdrawn_labels([(group, p.draft) for group, p in scoped])
+    neighbours = find_current_neighbours(scoped)
+    probed = [prepared.is_probed(group.key) for group, prepared in scoped]
+    contexts = [
+        WriteContext(
+            prepared,
+            group,
+            withdrawn=withdrawn[number],
+            withdrawn_label=labels[number],
+            is_probed=probed[number],
+            neighbours=neighbours[number],
+        )
+        for number, (group, prepared) in enumerate(scoped)
+    ]
+    return add_withdrawn_neighbours(contexts), existing
+
+
+def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
+    """The draft with the default scope, if the caller named none."""
+    if draft.scope:
+        return draft
+    replaced = replaces.scope if replaces is not None else None
+    rule = rule_of(group, read_index_state())
+    return draft.in_scope(default_scope(draft.type, group, rule=rule, replaced=replaced))
+
+
+def find_current_neighbours(
+    drafts: Sequence[tuple[Group, PreparedDraft]],
+) -> list[tuple[Neighbour, ...]]:
+    """Each draft's neighbours as they are now: all of them if it was probed, else the withdrawn ones."""
+    found: list[tuple[Neighbour, ...]] = [()] * len(drafts)
+    unprobed: dict[tuple[int, str], list[int]] = {}
+    for number, (group, prepared) in enumerate(drafts):
+        if prepared.found is not None:
+            found[number] = prepared.current_neighbours(group.key)
+        elif prepared.vector is not None:
+            unprobed.setdefault((group.key, prepared.embedded.model), []).append(number)
+    for (group_key, model), numbers in unprobed.items():
+        pairs = [
+            (ComparedText.of(p.draft), v)
+            for _, p in (drafts[n] for n in numbers)
+            if (v := p.vector) is not None
+        ]
+        for number, neighbours in zip(numbers, shared_texts(group_key, model).neighbours(pairs), strict=True):
+            found[number] = neighbours
+    return found
+
+
+def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]:
+    """The contexts, with the withdrawn memory of a text in other dress among the neighbours, so that it is linked."""
+    ids = {c.withdrawn.tombstone.memory_id for c in contexts if c.withdrawn and not c.withdrawn.is_refused}
+    if not ids:
+        return contexts
+    memories = {row.id: row for row in Memory.objects.filter(id__in=ids).select_related("group", "thread")}
+    added = []
+    for context in contexts:
+        withdrawn, neighbours = context.withdrawn, context.neighbours
+        memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+        known = {neighbour.memory.root_key for neighbour in neighbours if neighbour.is_withdrawn}
+        if withdrawn is not None and memory is not None and memory.root_key not in known:
+            neighbours = (in_other_dress(memory, withdrawn.likeness), *neighbours)
+        added.append(replace(context, neighbours=neighbours))
+    return added
+
+
+def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
+    """The context with what is stored of its text now, after the drafts before it."""
+    group, draft = context.group.key, context.draft
+    source = existing.source(group, draft)
+    replaces = existing.current(context.prepared.superseded or current_of(source))
+    exact = existing.exact(group, draft)
+    if exact is not None and exact.state != State.LIVE and replaces is not None:
+        exact = None  # it counts until a plan begins; what replaces the plan is a new version
+    return replace(
+        context,
+        source=source,
+        replaces=replaces,
+        exact=exact,
+        former=existing.former(group, draft),
+        neighbours=with_dressed(context, existing.dressed(group, draft) if exact is None else None),
+    )
+
+
+def current_of(source: StoredSource | None) -> Memory | None:
+    """The memory that the source's next text replaces; None if it starts a chain."""
+    return source.current if source is not None and not source.is_merged else None
+
+
+def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbour, ...]:
+    """The context's neighbours, first of all the one with its text in other dress, which the vectors may have missed."""
+    if memory is None:
+        return context.neighbours
+    others = (each for each in context.neighbours if each.memory.root_key != memory.root_key)
+    return (*compare_all(ComparedText.of(context.draft), [(memory, 1.0)]), *others)
+
+
+def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
+    """The texts of the live memories that writes add, and of those that they retire."""
+    gained = [each.row for each in writes if isinstance(each, Insert) and each.row.state == State.LIVE]
+    lost = [
+        each.old if isinstance(each, Supersede) else each.memory
+        for each in writes
+        if isinstance(each, Supersede | RetireLapsed)
+    ]
+    return [row.content for row in gained], [row.content for row in lost]
+
+
+class Executor:
+    """Carries out writes in order, inside the caller's transaction; call flush() at the end.
+
+    `reinforcements` has the effect of each reinforcement in words, by memory id.
+    """
+
+    def __init__(self, actor: Actor, *, now: datetime) -> None:
+        self._actor, self._now = actor, now
+        self._inserts: list[Insert] = []
+        self._wordings: list[KeepWording] = []
+        self._reinforced: list[Memory] = []
+        self._starts: dict[int, datetime] = {}
+        self._events: list[AuditEvent] = []
+        self.reinforcements: dict[UUID, str] = {}
+
+    def add(self, writes: Sequence[Write]) -> None:
+        """Take one decision's writes: collect those that can wait, carry out the others now."""
+        for write in writes:
+            match write:
+                case Insert() if write.is_appended:
+                    self._inserts.append(write)
+                case KeepWording() if write.after is None:
+                    self._wordings.append(write)
+                case Reinforce():
+                    self._reinforced.append(write.memory)
+                    if write.valid_from is not None:
+                        known = self._starts.get(write.memory.key, write.valid_from)
+                        self._starts[write.memory.key] = min(write.valid_from, known)
+                case Log():
+                    self._events.append(write.event)
+                case _:
+                    self.flush()
+                    self._carry_out(write)
+
+    def _carry_out(self, write: Write) -> None:
+        match write:
+            case Insert():
+                insert_placed(write)
+                self._events.append(stored_events([write])[0])
+            case KeepWording():
+                self._wordings.append(write)
+            case RetireLapsed():
+                retire_lapsed(self._actor, write.memory)
+            case ReleaseSource():
+                release_source(self._actor, write.row)
+            case PointToSuccessor():
+                point_to_successor(self._actor, write.old, write.new)
+            case Activate():
+                activate_candidate(self._actor, write.memory)
+            case Supersede():
+                replace_memory(self._actor, write.old, write.new)
+            case LinkSuccessor():
+                link_successor(self._actor, write.candidate, write.old, operation=Operation.SUPERSEDE)
+            case LinkNeighbours():
+                link_neighbours(self._actor, write.memory, write.neighbours, has_links=write.has_links)
+            case AwaitProbe():
+                Unprobed.objects.create(memory=write.memory, trust=write.trust)
+
+    def flush(self) -> None:
+        """Write everything collected so far, and its log rows."""
+        self._insert_appended()
+        self._insert_wordings()
+        audit.append_many(self._actor, self._events, at=self._now)
+        # After the log rows: what this batch stored counts as confirmed today.
+        events, effects = reinforce(self._actor, self._reinforced, now=self._now, starts=self._starts)
+        audit.append_many(self._actor, events, at=self._now)
+        self.reinforcements |= effects
+        self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
+        self._starts = {}
+
+    def _insert_appended(self) -> None:
+        if not self._inserts:
+            return
+        rows = [write.row for write in self._inserts]
+        append_to_threads([(write.row, write.prepared.draft.thread) for write in self._inserts])
+        changed = set_contexts(rows)
+        MEMORIES.add(rows)
+        if changed:
+            Memory.objects.bulk_update(changed, ["context"], batch_size=100)
+        insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
+        add_names(rows)
+        record_findings((write.row, write.prepared.draft.findings) for write in self._inserts)
+        self._events += stored_events(self._inserts)
+
+    def _insert_wordings(self) -> None:
+        if not self._wordings:
+            return
+        for write in self._wordings:
+            if write.after is not None:
+                set_previous_version(write.row, write.after)
+            write.row.superseded_by = write.into
+        MEMORIES.add([write.row for write in self._wordings])
+        insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
+        record_findings((write.row, write.prepared.draft.findings) for write in self._wordings)
+        self._events += [
+            AuditEvent(
+                Operation.MERGE,
+                write.row.id,
+                write.row.group.id,
+                payload={"after": snapshot(write.row), "into": str(write.into.id)},
+                chars=len(write.row.content),
+            )
+            for write in self._wordings
+        ]
+
+
+def stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
+    """Log events of new memories, with the reason of those that wait."""
+    rows = [write.row for write in inserts]
+    return [
+        AuditEvent(
+            Operation.STORE,
+            write.row.id,
+            write.row.group.id,
+            payload=payload.value() | noted if (noted := notes_of(write)) else payload,
+            chars=len(write.row.content),
+        )
+        for write, payload in zip(inserts, after_snapshots(rows), strict=True)
+    ]
+
+
+def notes_of(write: Insert) -> dict[str, Any]:
+    """What the log says beside the new row: why it waits, and how often the guard found each kind."""
+    found = write.prepared.draft.findings
+    why = {"why": write.why} if write.why else {}
+    return why | {"guard": count_kinds(found)} if found else why
+
+
+def insert_placed(write: Insert) -> None:
+    """Insert one memory with a predecessor or a position of its own, and update its neighbours' contexts."""
+    row = write.row
+    if write.after is not None:
+        set_previous_version(row, write.after)
+    take_place(row, write.prepared.draft, write.group, replaces=write.replaces)
+    beside = thread_neighbours(row)
+    row.context = context_of(row, beside)
+    MEMORIES.add([row])
+    insert_pieces([(row, write.prepared.embedded)])
+    add_names([row])
+    record_findings([(row, write.prepared.draft.findings)])
+    if row.state == State.LIVE:
+        refresh_contexts_beside(row, beside)
+
+
+def insert_version(
+    actor: Actor,
+    prepared: PreparedDraft,
+    group: Group,
+    *,
+    trust: str,
+    after: Memory | None = None,
+    now: datetime,
+) -> Memory:
+    """Insert a memory without a decision: an edit, a restored version, a summary or a proposed fact.
+
+    Runs inside the caller's transaction; the caller logs it.
+    """
+    row = new_row(actor, prepared.draft, group, trust=trust, now=now)
+    insert_placed(Insert(row, prepared, group, after=after))
+    return row

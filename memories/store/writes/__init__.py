@@ -1,1 +1,0 @@
-"""The steps of the write path, and the executor that runs them."""
