@@ -19,8 +19,8 @@ from loci_site.api import relations as relation_routes
 from loci_site.api.auth import Session, Token
 from loci_site.api.conversations import captures as capture_routes
 from loci_site.api.conversations import threads as conversation_routes
-from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
+from loci_site.api.responses import answer_error
 
 DESCRIPTION = """\
 Long-term memory that a team's AI agents share and its people curate.

@@ -8,8 +8,7 @@ from ninja import Query, Router
 
 from access.answers import ShownAs
 from loci_site.api.auth import actor_of
-from loci_site.api.errors import Refused
-from loci_site.api.responses import answer, answer_change, answer_write
+from loci_site.api.responses import Refused, answer, answer_change, answer_write
 from loci_site.api.schemas.answers import page_of, responses, written
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, PurgingVerbIn
 from memories.browse.inspection import inspect_memory

@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> None:
             sys.stdout.write(f"Loci {__version__}\n")
             return
         if words[1:2] == ["--print-completion"]:
-            from loci_site.management.completion import print_completion  # noqa: PLC0415 - needs every command
+            from loci_site.management.command_list import print_completion  # noqa: PLC0415 - needs every command
 
             print_completion(words[2:])
             return

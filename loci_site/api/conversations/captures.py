@@ -6,27 +6,61 @@ belong in no address.
 
 from typing import Annotated
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from access.actor import Via
+from access.actor import Actor, Via
 from access.answers import Answer, ShownAs
-from access.errors import NotAuthenticated
+from access.errors import NotAuthenticated, NotPermitted
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
 from access.tokens.pairing import pair
 from loci_site import __version__
-from loci_site.api.auth import actor_of
+from loci_site.api.auth import Token, actor_of
 from loci_site.api.conversations import schemas
-from loci_site.api.conversations.origins import AnyExtension, ExtensionToken
-from loci_site.api.errors import Refused
-from loci_site.api.responses import answer, answer_write
+from loci_site.api.responses import Refused, answer, answer_write
 from loci_site.api.schemas.answers import list_of, responses, written
 from memories.browse.serializers import StoredOut
 from memories.store import Outcome
 from sources.captures.keep import KeptConversationOut, keep_conversations, remember_selection
 from sources.captures.removed import RemovedTurns, list_removed
 from sources.captures.search import PanelItemOut, find_related, search_panel
+
+
+class ExtensionToken(Token):
+    """`Authorization: Bearer loci_…` of a browser extension, or of a program that sends no Origin.
+
+    A token of an extension works with the extension's Origin alone, and no other token with the Origin of an extension or a
+    foreign page.
+    """
+
+    def authenticate(self, request: HttpRequest, token: str) -> Actor:
+        """The token's Actor, if host and Origin are allowed."""
+        actor = super().authenticate(request, token)
+        check_origin(request, actor)
+        return actor
+
+
+class AnyExtension:
+    """No authentication: the code in the body is the secret."""
+
+    def __call__(self, request: HttpRequest) -> Actor:
+        """An Actor without any right."""
+        request.get_host()  # raises for a host that is not this server's
+        return Actor(name="a browser", via=Via.REST)
+
+
+def check_origin(request: HttpRequest, actor: Actor) -> None:
+    """Raise NotPermitted for a foreign Origin. The Origin of a bound token was checked before."""
+    own = f"{request.scheme}://{request.get_host()}"  # get_host() also checks the Host header
+    sent = request.headers.get("Origin", "")
+    if actor.origin or not sent or sent == own or sent in settings.LOCI.server.allowed_origins:
+        return
+    raise NotPermitted(
+        "This Origin may not use the token.", hint="Pair this browser's extension: My account shows a code."
+    )
+
 
 router = Router(tags=["captures"], auth=ExtensionToken())
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}

@@ -12,21 +12,23 @@ from access.management.commands.token import find_existing, find_owner
 from access.management.options import DRY_RUN, either, flag, many, option
 from access.management.options import USER as USER_OPTION
 from access.tokens import operator
-from loci_site.clients.agents_file import change_agents_files
 from loci_site.clients.catalogue import CLIENTS, HOOK_PARTS, PROJECT, USER
 from loci_site.clients.connect import (
     FileChange,
     Wish,
     apply,
+    change_agents_files,
     disconnect,
     hook_settings,
     key_of,
+    make_client_token,
     plan,
+    revoke_client_token,
     spec_of,
+    valid_token,
     write_hook_settings,
 )
 from loci_site.clients.files import Ledger
-from loci_site.clients.tokens import make_client_token, revoke_client_token, valid_token
 
 EXAMPLES: Final = """\
 examples:

@@ -112,9 +112,7 @@ class Command(LociCommand):
         password = generated_password()
         self._print(f"Making a sample team in {folder} (half a minute) ...")
         env = environment(folder) | {"LOCI_DEMO_PASSWORD": password}
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "loci_site.management.deployment.demo"], env=env, check=False
-        )
+        done = subprocess.run([sys.executable, "-P", "-m", "loci_site.management.demo"], env=env, check=False)
         if done.returncode:
             remove_home(folder)
             raise CommandError("The sample team could not be made; the message is above.")
