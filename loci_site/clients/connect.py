@@ -22,8 +22,7 @@ from loci_site.clients.catalogue import (
     USER,
     ClientSpec,
     ConfigFile,
-    Format,
-    McpServer,
+    filled,
 )
 from loci_site.clients.files import Ledger, read_file, write_whole
 from loci_site.clients.merging import (
@@ -95,16 +94,16 @@ def plan(wish: Wish) -> list[FileChange]:
 def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     """The change of one file; None if nothing of what is wished belongs into it."""
     path = _path_of(wish, file)
-    server = file.server(_server_of(wish)) if file.server else None
+    server = filled(file.server, _server_of(wish)) if file.server else None
     hooks = _hooks_of(wish, file)
-    if server is None and not hooks and file.format is not Format.TOML:
+    if server is None and not hooks and file.format != "toml":
         return None
-    block = _toml_block(wish) if file.format is Format.TOML else ""
+    block = _toml_block(wish) if file.format == "toml" else ""
     snippet = block or _snippet_of(file, server, hooks)
     before: bytes | None = None
     try:
         before = read_file(path)
-        if file.format is Format.SNIPPET:
+        if file.format == "snippet":
             raise NotMergeable("Its settings may have comments, which would be lost.")
         old = before or b""
         after = merge_toml(old, block) if block else merge_json(
@@ -121,10 +120,11 @@ def _path_of(wish: Wish, file: ConfigFile) -> Path:
     return (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
 
 
-def _server_of(wish: Wish) -> McpServer:
-    """The MCP server; a project's file is shared, so it names a variable instead of the token."""
+def _server_of(wish: Wish) -> dict[str, str]:
+    """The MCP server's address and header; a project's file is shared, so it names a variable instead of the token."""
     reference = REFERENCES.get(wish.client, f"${{{_TOKEN_VARIABLE}}}")
-    return McpServer(f"{wish.url}/mcp", f"Bearer {reference if wish.scope == PROJECT else wish.token}")
+    token = reference if wish.scope == PROJECT else wish.token
+    return {"{url}": f"{wish.url}/mcp", "{authorization}": f"Bearer {token}"}
 
 
 def _hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
@@ -134,7 +134,7 @@ def _hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
     wanted = {event for part in wish.parts for event in HOOK_PARTS[part]}
     program = "loci-hook" if wish.scope == PROJECT else _hook_program()
     return {
-        native: file.hook(f"{program} {wish.client} {event}")
+        native: filled(file.hook, {"{command}": f"{program} {wish.client} {event}"})
         for event, native in file.events.items()
         if event in wanted
     }
@@ -223,10 +223,8 @@ def _undo_file(path: Path, entry: dict[str, Any], file: ConfigFile, ledger: Ledg
             return FileChange(path, None, None)
         after = ledger.original(entry, now)
         if after is None:
-            after = unmerge_toml(now) if file.format is Format.TOML else unmerge_json(now, file.server_keys)
-            left = (
-                after.strip() if file.format is Format.TOML else parse_json(after).keys() - set(file.always)
-            )
+            after = unmerge_toml(now) if file.format == "toml" else unmerge_json(now, file.server_keys)
+            left = after.strip() if file.format == "toml" else parse_json(after).keys() - set(file.always)
             after = after if left or entry["existed"] else b""
     except NotMergeable as refused:
         return FileChange(path, None, None, refusal=refused.message)
