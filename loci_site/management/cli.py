@@ -17,7 +17,7 @@ from storage.home import DATABASE
 
 # Commands that need the tables: on a new machine the first of them creates the database.
 _NEEDING_TABLES = frozenset(
-    {
+    [
         "backup",
         "changepassword",
         "connect",
@@ -33,7 +33,7 @@ _NEEDING_TABLES = frozenset(
         "remember",
         "stats",
         "token",
-    }
+    ]
 )
 NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
 DAMAGED = ("database disk image is malformed", "file is not a database")

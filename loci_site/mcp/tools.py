@@ -224,7 +224,7 @@ async def memory_stats(group: str = "") -> CallToolResult:
 
     def count(actor: Actor) -> CallToolResult:
         check_known_group(actor, group)
-        return answers.counted_answer(count_memories(actor, group=group or None))
+        return answers.plain_answer(shapes.StatsAnswer, count_memories(actor, group=group or None))
 
     return await run_for_caller(count)
 
@@ -250,7 +250,9 @@ async def store_relation(
         valid_from=parse_moment(valid_from, field="valid_from"),
         valid_to=parse_moment(valid_to, field="valid_to"),
     )
-    return await write_for_caller(lambda actor: answers.related_answer(save_relation(actor, draft)))
+    return await write_for_caller(
+        lambda actor: answers.plain_answer(shapes.RelationAnswer, save_relation(actor, draft))
+    )
 
 
 async def get_context(
@@ -292,8 +294,8 @@ async def checkpoint(
     """Save the state of your work before you stop or your context is cut; the next get_context begins with it."""
     body = state if isinstance(state, dict | str) else json.dumps(state, ensure_ascii=False)
     return await write_for_caller(
-        lambda actor: answers.saved_answer(
-            save_checkpoint(actor, group=group or None, thread=thread, state=body)
+        lambda actor: answers.plain_answer(
+            shapes.CheckpointAnswer, save_checkpoint(actor, group=group or None, thread=thread, state=body)
         )
     )
 

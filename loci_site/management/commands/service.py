@@ -201,8 +201,8 @@ def _service_home(home: Path, *, is_system: bool) -> Path:
     return home
 
 
-def install_service(plan: ServicePlan, *, starts: bool) -> Iterator[str]:
-    """Write the service's file and, with `starts`, start it; yields a line for each thing done.
+def install_service(plan: ServicePlan) -> Iterator[str]:
+    """Write the service's file and start it; yields a line for each thing done.
 
     Raises:
         ServiceError: the rights, the service manager or the user is missing, or a command failed.
@@ -214,10 +214,9 @@ def install_service(plan: ServicePlan, *, starts: bool) -> Iterator[str]:
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.write_text(plan.text, encoding="utf-8")
     yield f"Wrote {plan.path}."
-    if starts:
-        for command in plan.start:
-            run_tool(command)
-        yield "Loci runs, and starts again with the machine." if plan.service.is_system else "Loci runs."
+    for command in plan.start:
+        run_tool(command)
+    yield "Loci runs, and starts again with the machine." if plan.service.is_system else "Loci runs."
 
 
 def uninstall_service(plan: ServicePlan) -> Iterator[str]:
@@ -304,7 +303,7 @@ def install(options: dict[str, Any]) -> CommandAnswer:
     if options["print"]:
         return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
     with _explained():
-        lines = [*install_service(plan, starts=not options["no_start"]), *advice(plan)]
+        lines = [*install_service(plan), *advice(plan)]
     return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
@@ -357,11 +356,7 @@ class Command(LociCommand):
         "install": CommandVerb(
             install,
             "write the service's file and start it",
-            (
-                KIND,
-                flag("--print", "print the file instead of writing it"),
-                flag("--no-start", "write the file only"),
-            ),
+            (KIND, flag("--print", "print the file instead of writing it")),
         ),
         "uninstall": CommandVerb(uninstall, "stop the service and delete its file", (KIND,)),
     }

@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from access.answers import Answer
 from access.connect import UVX_FOLDER
 from access.errors import InvalidInput
 from access.management.command import CommandAnswer, CommandVerb
@@ -35,7 +36,7 @@ FRESH: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class _UpgradeReport:
+class _UpgradeReport(Answer):
     """The state before an upgrade; `to_do` has a line for each thing that should be done first."""
 
     installed: str
@@ -124,8 +125,7 @@ def upgrade(options: dict[str, Any]) -> CommandAnswer:
     if not options["check"]:
         return CommandAnswer({"steps": _upgrade_steps()}, "\n".join(_upgrade_steps()))
     report = _check_upgrade()
-    at = report.backup_at.isoformat() if report.backup_at else None
-    body = asdict(report) | {"backup_at": at, "ready": not report.to_do}
+    body = _UpgradeReport.json(report) | {"ready": not report.to_do}
     return CommandAnswer(body, as_text(report), status=int(bool(report.to_do)))
 
 
