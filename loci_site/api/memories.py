@@ -103,8 +103,9 @@ def delete_memory(
     `quotes`: a purge by a person destroys the memories that quote its text, too.
     """
     actor = actor_of(request)
-    done = VERBS[verb].apply(actor, memory_id, reason=reason, quotes=quotes, dry_run=dry_run)
-    return answer_change(actor, done)
+    return answer_change(
+        actor, VERBS[verb].apply(actor, memory_id, reason=reason, quotes=quotes, dry_run=dry_run)
+    )
 
 
 @router.get("/{memory_id}/inspect", response=responses(InspectionOut))
@@ -127,5 +128,4 @@ def do_to_memory(
 ) -> HttpResponse:
     """Carry a verb out."""
     actor = actor_of(request)
-    done = VERBS[verb].apply(actor, memory_id, reason=body.reason, quotes=body.quotes, dry_run=body.dry_run)
-    return answer_change(actor, done)
+    return answer_change(actor, VERBS[verb].apply(actor, memory_id, **dict(body)))

@@ -30,7 +30,8 @@ class RestAPI(NinjaAPI):
     """Ninja's API with each request as one job in a database thread, and errors of one form."""
 
     def _get_urls(self) -> list[URLResolver | URLPattern]:
-        for operation in self._operations():
+        views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
+        for operation in (operation for view in views for operation in view.operations):
             operation.run = refuse_unknown_parameters(operation)  # type: ignore[method-assign]
             operation.view_func = takes_key(operation.view_func)
         patterns = super()._get_urls()
@@ -40,10 +41,6 @@ class RestAPI(NinjaAPI):
         root = path("", run_in_db_thread(redirect_to_docs), name="api-root")
         patterns = [p for p in patterns if getattr(p, "name", "") != "api-root"]
         return [*patterns, root, re_path(r"^.*$", run_in_db_thread(answer_unknown_address))]
-
-    def _operations(self) -> list[Operation]:
-        views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
-        return [operation for view in views for operation in view.operations]
 
     def get_openapi_operation_id(self, operation: Any) -> str:
         """The name of the view, which is unique; generated clients derive their names from it."""
@@ -55,16 +52,11 @@ class RestAPI(NinjaAPI):
         """The OpenAPI document, generated once per process."""
         if not hasattr(self, "_document"):
             self._document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
-            add_key_parameter(self._document)
+            for address, operations in self._document["paths"].items():
+                for method, operation in operations.items():
+                    if method != "get" and not address.endswith("/recall"):
+                        operation.setdefault("parameters", []).append(PARAMETER)
         return self._document
-
-
-def add_key_parameter(document: OpenAPISchema) -> None:
-    """Name the header Idempotency-Key in the description of each operation that writes."""
-    for address, operations in document["paths"].items():
-        for method, operation in operations.items():
-            if method != "get" and not address.endswith("/recall"):
-                operation.setdefault("parameters", []).append(PARAMETER)
 
 
 def refuse_unknown_parameters(operation: Operation) -> View:
@@ -175,7 +167,10 @@ def takes_key(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             responses.append(response)
             return WrittenAnswer(response.status_code, body)
 
-        done = write_once(actor_of(request), write, job, in_one_transaction=not has_own_transactions(request))
+        # A purge and maintenance have transactions of their own.
+        is_purge = request.path.endswith("/purge") or request.GET.get("verb") == "purge"
+        is_one = not is_purge and "/maintenance/" not in request.path
+        done = write_once(actor_of(request), write, job, in_one_transaction=is_one)
         if not done.is_replay:
             return responses[-1]
         replay = answer(done.body, status=done.status)
@@ -195,9 +190,3 @@ def keyed_write(request: HttpRequest) -> KeyedWrite | None:
     except (ValueError, RecursionError):
         body = request.body.hex()
     return KeyedWrite(key, [request.method, request.get_full_path(), body], KEY_HEADER)
-
-
-def has_own_transactions(request: HttpRequest) -> bool:
-    """True for a purge and for maintenance, which cannot run inside one transaction."""
-    is_purge = request.path.endswith("/purge") or request.GET.get("verb") == "purge"
-    return is_purge or "/maintenance/" in request.path

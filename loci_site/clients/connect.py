@@ -93,7 +93,7 @@ def plan(wish: Wish) -> list[FileChange]:
 
 def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     """The change of one file; None if nothing of what is wished belongs into it."""
-    path = _path_of(wish, file)
+    path = (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
     server = filled(file.server, _server_of(wish)) if file.server else None
     hooks = _hooks_of(wish, file)
     if server is None and not hooks and file.format != "toml":
@@ -114,10 +114,6 @@ def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     except NotMergeable as refused:
         return FileChange(path, before, None, snippet, refused.message)
     return FileChange(path, before, after, snippet)
-
-
-def _path_of(wish: Wish, file: ConfigFile) -> Path:
-    return (wish.project if wish.scope == PROJECT else wish.home) / file.paths[wish.scope]
 
 
 def _server_of(wish: Wish) -> dict[str, str]:

@@ -195,12 +195,13 @@ async def last_write_check() -> HealthCheck:
 def lesser_checks(*, has_database: bool) -> dict[str, HealthCheck]:
     """The checks whose failure only degrades Loci."""
     unknown = HealthCheck(False, "unknown without the database")
+    free = shutil.disk_usage(settings.LOCI.home).free
     return {
         "indexes": _catch_errors(_indexes_check) if has_database else unknown,
-        "model": _model_check(),
+        "model": HealthCheck(*MODEL_STATES[model_status().state]),  # "ready" describes this process only
         "worker": _catch_errors(_worker_check) if has_database else unknown,
         "schedule": _catch_errors(schedule_check) if has_database else unknown,
-        "disk": _disk_check(),
+        "disk": HealthCheck(free >= _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free"),
     }
 
 
@@ -209,11 +210,6 @@ def _indexes_check() -> HealthCheck:
     if missing:
         return HealthCheck(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
     return HealthCheck(True, "complete")
-
-
-def _model_check() -> HealthCheck:
-    """Whether the embedding model is available; "ready" describes this process only."""
-    return HealthCheck(*MODEL_STATES[model_status().state])
 
 
 def _worker_check() -> HealthCheck:
@@ -234,11 +230,6 @@ def schedule_check() -> HealthCheck:
         return HealthCheck(False, f"{', '.join(bad)}: see 'loci schedule'")
     paused = [job.name for job in jobs if job.state == "paused"]
     return HealthCheck(True, f"on time; paused: {', '.join(paused)}" if paused else "on time")
-
-
-def _disk_check() -> HealthCheck:
-    free = shutil.disk_usage(settings.LOCI.home).free
-    return HealthCheck(free >= _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
 
 
 def _catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:

@@ -159,7 +159,9 @@ class ServicePlan:
 
 def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> ServicePlan:
     """What an installation would do on this machine; nothing is written."""
-    service = Service(program_words(), _service_home(home, is_system=is_system), is_system)
+    if is_system and not os.environ.get("LOCI_HOME", "").strip():  # none was chosen
+        home = STATE_FOLDER
+    service = Service(program_words(), home, is_system)
     if is_mac:
         folder = Path("/Library/LaunchDaemons") if is_system else Path("~/Library/LaunchAgents").expanduser()
         path = folder / f"{LABEL}.plist"
@@ -192,13 +194,6 @@ def program_words() -> tuple[str, ...]:
     if called.name == "manage.py":
         return (sys.executable, str(called))
     return (sys.executable, "-P", "-c", "from loci_site.management.cli import main; main()")
-
-
-def _service_home(home: Path, *, is_system: bool) -> Path:
-    """LOCI_HOME of the service: the one of the settings, or for the machine /var/lib/loci if none was chosen."""
-    if is_system and not os.environ.get("LOCI_HOME", "").strip():
-        return STATE_FOLDER
-    return home
 
 
 def install_service(plan: ServicePlan) -> Iterator[str]:

@@ -170,13 +170,15 @@ def move(options: dict[str, Any]) -> CommandAnswer:
 
 def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
     """The result, how to switch, and the way back."""
+    [name] = [name for name, value in target.environment.items() if value]
+    unset = "" if name == "DATABASE_URL" else ", and unset DATABASE_URL"
     rows = f"{format_count(result.rows, 'row')} of {result.tables} tables"
     again = ", where an earlier move ended" if result.is_resumed else ""
     done = (
         f"Copied {rows} to {target.name}; every row is the same, and the doctor finds nothing wrong.",
         f"Answers to {result.questions} questions: {result.overlap:.0%} of their memories are the same.",
         f"A backup of the store as it was: {result.backup}" if result.backup else "",
-        f"To use it: {_switch_line(target)}. To go back: undo that; this store was not changed.",
+        f"To use it: set {name} to {target.name}{unset}. To go back: undo that; this store was not changed.",
         "The keys stay in LOCI_HOME; another machine needs its keys/ and secret files too.",
     )
     many = (
@@ -185,11 +187,6 @@ def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
     )
     would = f"Would copy {rows} to {target.name}{again}. Nothing was changed."
     return in_lines(*((would,) if is_dry else done), many if result.global_memories > MANY_GLOBAL else "")
-
-
-def _switch_line(target: Target) -> str:
-    [name] = [name for name, value in target.environment.items() if value]
-    return f"set {name} to {target.name}" + ("" if name == "DATABASE_URL" else ", and unset DATABASE_URL")
 
 
 def read_target(text: str) -> Target:

@@ -144,7 +144,9 @@ def tell(
 def live(team: _Team, stored: list[StoreResult]) -> None:
     """Curate, contribute, ask and maintain, so that every page has something to show."""
     curate(team.alice, stored)
-    _contribute(actor_for_user(team.people["mia"], via=Via.ADMIN))
+    mia = actor_for_user(team.people["mia"], via=Via.ADMIN)
+    for text in MIAS:
+        store(mia, Draft(text, group="ledger", scope="group"))
     ask(team.agent)
     _maintain(team.alice)
 
@@ -229,11 +231,6 @@ def curate(alice: Actor, stored: list[StoreResult]) -> None:
     for days in (30, 90):
         text = f"Backups of the ledger are kept for {days} days, then they are destroyed."
         store(alice, Draft(text, group="ledger", scope="group"))
-
-
-def _contribute(mia: Actor) -> None:
-    for text in MIAS:
-        store(mia, Draft(text, group="ledger", scope="group"))
 
 
 def ask(agent: Actor) -> None:

@@ -68,12 +68,17 @@ async def serve_mcp(
     )
     exchange = TransportExchange(manager, build_scope(request), body)
     start = await exchange.start()
-    if is_event_stream(start) and hasattr(request, "scope"):
+    headers = response_headers(start)
+    is_stream = any(
+        name.lower() == "content-type" and value.startswith("text/event-stream")
+        for name, value in headers.items()
+    )
+    if is_stream and hasattr(request, "scope"):
         exchange.expect_reader()
-        return StreamingHttpResponse(exchange, status=start["status"], headers=response_headers(start))
+        return StreamingHttpResponse(exchange, status=start["status"], headers=headers)
     # Under WSGI the event loop ends with the view, so the stream must be read here.
     content = b"".join([chunk async for chunk in exchange])
-    return HttpResponse(content, status=start["status"], headers=response_headers(start))
+    return HttpResponse(content, status=start["status"], headers=headers)
 
 
 def find_refusal(request: HttpRequest) -> HttpResponseBase | None:
@@ -132,14 +137,6 @@ def response_headers(start: Message) -> dict[str, str]:
         for name, value in headers
         if name.lower() not in HOP_HEADERS
     }
-
-
-def is_event_stream(start: Message) -> bool:
-    """True if the transport answers with a stream of events."""
-    headers: list[tuple[bytes, bytes]] = start["headers"]
-    return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
-    )
 
 
 class TransportExchange(AsyncIterator[bytes]):

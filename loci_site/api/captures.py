@@ -4,11 +4,12 @@ Every route checks Host and Origin. Questions are POSTs: a browser sends no Orig
 belong in no address.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
+from pydantic import BaseModel, Field
 
 from access.actor import Actor, Via
 from access.answers import Answer, ShownAs
@@ -18,14 +19,125 @@ from access.sign_in.lockouts import count_failed_token
 from access.tokens.pairing import pair
 from loci_site import __version__
 from loci_site.api.auth import Token, actor_of
-from loci_site.api.conversations import schemas
 from loci_site.api.responses import Refused, answer, answer_write
-from loci_site.api.schemas.answers import list_of, responses, written
+from loci_site.api.schemas.answers import Document, list_of, responses, written
+from loci_site.api.schemas.fields import Timestamp
+from loci_site.api.schemas.requests import Body
 from memories.browse.serializers import StoredOut
+from memories.browse.suggest import MAX_LIMIT
 from memories.store import Outcome
-from sources.captures.keep import KeptConversationOut, keep_conversations, remember_selection
+from sources.captures.keep import (
+    KeptConversationOut,
+    SentConversation,
+    SentTurn,
+    keep_conversations,
+    remember_selection,
+)
 from sources.captures.removed import RemovedTurns, list_removed
-from sources.captures.search import PanelItemOut, find_related, search_panel
+from sources.captures.search import DEFAULT_LIMIT, PanelItemOut, PanelQuery, find_related, search_panel
+
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+
+
+class PairIn(Body):
+    """The six digits that My account shows, and a name for this browser."""
+
+    code: str
+    name: str = Field("", description="Shown in My account, such as 'Firefox on the laptop'.")
+
+
+class PairedOut(Document):
+    """The token, shown this once; it works with the Origin of this request alone."""
+
+    token: str
+    user: str
+    origin: str
+    scopes: list[str]
+    version: str
+
+
+class TurnIn(Body):
+    """A turn, by the site's own id; the same id with another text is an edit."""
+
+    id: str
+    role: Literal["user", "assistant"]
+    text: str
+    at: Timestamp | None = Field(None, description="When it was said.")
+
+
+class PlaceIn(Body):
+    """A conversation of a site."""
+
+    platform: str = Field(description="The site's host: claude.ai, chatgpt.com, gemini.google.com.")
+    id: str = Field(description="The site's id of the conversation.")
+    title: str = ""
+    url: str = ""
+
+    def conversation(self, turns: tuple[SentTurn, ...] = ()) -> SentConversation:
+        """The conversation for the services."""
+        return SentConversation(self.platform, self.id, turns, self.title, self.url)
+
+
+class ConversationIn(PlaceIn):
+    """A conversation and the turns of it to keep, in order."""
+
+    turns: list[TurnIn]
+
+    def with_turns(self) -> SentConversation:
+        """The conversation with its turns for the services."""
+        return self.conversation(
+            tuple(SentTurn(each.id, each.role, each.text, each.at) for each in self.turns)
+        )
+
+
+class CapturesIn(Body):
+    """Conversations, with at most 200 turns in all."""
+
+    conversations: list[ConversationIn]
+
+
+class SelectionIn(Body):
+    """A selected text of a conversation, to be one fact."""
+
+    conversation: PlaceIn
+    text: str
+    tags: list[str] = []
+
+
+class PanelIn(Body):
+    """A question of the panel."""
+
+    query: str
+    platform: str = ""
+    after: Timestamp | None = None
+    before: Timestamp | None = None
+    group: str | None = None
+    limit: Limit = DEFAULT_LIMIT
+    by_meaning: bool = Field(False, description="By meaning alone; suits a pause in typing.")
+
+    def asked(self) -> PanelQuery:
+        """The question for the service."""
+        return PanelQuery(**self.model_dump())
+
+
+class RelatedIn(Body):
+    """The open conversation, and what was said last in it."""
+
+    conversation: PlaceIn
+    text: str = ""
+    limit: Limit = DEFAULT_LIMIT
+
+
+class RemovedQuery(BaseModel):
+    """The `until` of the last answer; without it, everything."""
+
+    since: Timestamp | None = None
+
+
+class RemovedIn(Body):
+    """The `until` of the last answer; null asks for everything."""
+
+    since: Timestamp | None = None
 
 
 class ExtensionToken(Token):
@@ -72,8 +184,8 @@ class CapturedOut(Answer):
     conversations: Annotated[tuple[KeptConversationOut, ...], ShownAs(lambda kept, _: kept)]
 
 
-@router.post("/pair", auth=AnyExtension(), response=responses(schemas.PairedOut, 201))
-def pair_browser(request: HttpRequest, body: schemas.PairIn) -> HttpResponse:
+@router.post("/pair", auth=AnyExtension(), response=responses(PairedOut, 201))
+def pair_browser(request: HttpRequest, body: PairIn) -> HttpResponse:
     """Exchange the code of My account for a token of this browser extension, which works with its Origin alone. A code works
     once, for 5 minutes and 5 tries.
     """
@@ -95,7 +207,7 @@ def pair_browser(request: HttpRequest, body: schemas.PairIn) -> HttpResponse:
 
 
 @router.post("/captures", response=responses(CapturedOut))
-def keep_captures(request: HttpRequest, body: schemas.CapturesIn) -> HttpResponse:
+def keep_captures(request: HttpRequest, body: CapturesIn) -> HttpResponse:
     """Keep turns of conversations. Sent again they change nothing; an id with another text becomes a new version. They live
     in a private group of the person until they are assigned to another.
     """
@@ -104,7 +216,7 @@ def keep_captures(request: HttpRequest, body: schemas.CapturesIn) -> HttpRespons
 
 
 @router.post("/captures/remember", response=responses(written(StoredOut), 200, 201, 202))
-def remember_captured_selection(request: HttpRequest, body: schemas.SelectionIn) -> HttpResponse:
+def remember_captured_selection(request: HttpRequest, body: SelectionIn) -> HttpResponse:
     """Keep a selected text as one fact in the conversation's group. 202: it waits for a curator."""
     actor = actor_of(request)
     place = body.conversation.conversation()
@@ -115,7 +227,7 @@ def remember_captured_selection(request: HttpRequest, body: schemas.SelectionIn)
 
 
 @router.post("/captures/search", response=responses(list_of(PanelItemOut)))
-def search_captures(request: HttpRequest, body: schemas.PanelIn) -> HttpResponse:
+def search_captures(request: HttpRequest, body: PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
     return answer(
         {"items": [PanelItemOut.json(each) for each in search_panel(actor_of(request), body.asked())]}
@@ -123,7 +235,7 @@ def search_captures(request: HttpRequest, body: schemas.PanelIn) -> HttpResponse
 
 
 @router.post("/captures/related", response=responses(list_of(PanelItemOut)))
-def find_related_memories(request: HttpRequest, body: schemas.RelatedIn) -> HttpResponse:
+def find_related_memories(request: HttpRequest, body: RelatedIn) -> HttpResponse:
     """What the person's groups know that is near the open conversation, without its own turns."""
     place = body.conversation.conversation()
     found = find_related(actor_of(request), place, body.text, limit=body.limit)
@@ -131,12 +243,12 @@ def find_related_memories(request: HttpRequest, body: schemas.RelatedIn) -> Http
 
 
 @router.get("/captures/removed", response=responses(RemovedTurns))
-def read_removed_captures(request: HttpRequest, params: Query[schemas.RemovedQuery]) -> HttpResponse:
+def read_removed_captures(request: HttpRequest, params: Query[RemovedQuery]) -> HttpResponse:
     """As the POST, for programs without an Origin."""
     return answer(RemovedTurns.json(list_removed(actor_of(request), params.since)))
 
 
 @router.post("/captures/removed", response=responses(RemovedTurns))
-def list_removed_captures(request: HttpRequest, body: schemas.RemovedIn) -> HttpResponse:
+def list_removed_captures(request: HttpRequest, body: RemovedIn) -> HttpResponse:
     """The turns that were purged, or whose conversation was deleted, since then: local copies of them have to go."""
     return answer(RemovedTurns.json(list_removed(actor_of(request), body.since)))
