@@ -22,9 +22,9 @@ from access.limits.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
 from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.db_threads import read_pool  # noqa: E402
+from loci_site.server.health import WATCH  # noqa: E402
 from loci_site.server.process import end_with_parent, take_short_turns  # noqa: E402
 from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
-from loci_site.server.write_probe import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
 from memories.recall_log import COUNTER  # noqa: E402
 from memories.search.in_memory.sync import load_in_background  # noqa: E402

@@ -56,13 +56,13 @@ INSTALLED_APPS = [
 # a millisecond. Keep the list short.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "loci_site.config.csp.content_policy",
+    "loci_site.config.middleware.content_policy",
     "loci_site.server.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "loci_site.config.language.page_language",
+    "loci_site.config.middleware.page_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -104,7 +104,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 PASSWORD_RESET_TIMEOUT = 7 * 24 * 3600  # seconds; how long an invitation's link works
 
-# The browser's pages; whatever programs read stays English (loci_site/config/language.py).
+# The browser's pages; whatever programs read stays English (loci_site/config/middleware.py).
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
 USE_I18N = True

@@ -7,7 +7,7 @@ from django.urls import include, path
 from loci_site.api import api
 from loci_site.app.errors import server_error
 from loci_site.hooks.views import hook_view
-from loci_site.mcp.transports.http import mcp_view
+from loci_site.mcp.transports.django_view import mcp_view
 from loci_site.server.health import health
 from loci_site.server.metrics import metrics
 from memories.admin.review import review_urls

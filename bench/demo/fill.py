@@ -19,8 +19,13 @@ from django.utils import timezone  # noqa: E402
 from access.actor import ALL_SCOPES, Actor  # noqa: E402
 from access.tokens import create_token  # noqa: E402
 from bench.demo.words import PASSWORD  # noqa: E402
-from loci_site.management.deployment.demo.team import DECISIONS, found_team, live, tell  # noqa: E402
-from loci_site.management.deployment.demo.words import TRAITS  # noqa: E402
+from loci_site.management.demo.team import (  # noqa: E402
+    DECISIONS,
+    TRAITS,
+    found_team,
+    live,
+    tell,
+)
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
 

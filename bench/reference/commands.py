@@ -14,6 +14,7 @@ Every command is `manage.py NAME` in a checkout and `loci NAME` in an installati
 commands are listed. Of Django's own, `migrate`, `check`, `shell` and `dbshell` are available; those that would destroy or
 write rows without an audit entry, such as `flush` and `loaddata`, are refused, and the error names the alternative.
 Commands act for the person who runs them on the machine and could read the database file anyway: they see every group.
+All but `mcp`, `up` and Django's own also take `--json` and then answer with one JSON object.
 Exit status: 0 success, 1 an error, 2 wrong usage; `recall` ends with 3 if nothing is relevant."""
 DJANGO_OPTIONS = frozenset(action for action in DjangoHelpFormatter.show_last) | {"--help", "-h"}
 
@@ -35,14 +36,18 @@ def render_command(name: str) -> str:
 
 
 def render_subcommands(parser: argparse.ArgumentParser) -> list[str]:
-    """Heading, help and arguments of each subcommand."""
+    """Heading, help and arguments of each subcommand; those with the same arguments share a table."""
     parts: list[str] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            alike: dict[str, list[str]] = {}
             for name, child in action.choices.items():
-                heading = f"### {parser.prog.split()[-1]} {name}"
-                parts += [heading, helps.get(name, ""), argument_table(child)]
+                alike.setdefault(argument_table(child), []).append(name)
+            for table, names in alike.items():
+                parts.append(f"### {parser.prog.split()[-1]} {', '.join(names)}")
+                one_line = "" if len(names) == 1 else "- {}: "
+                parts += ["\n".join(f"{one_line.format(name)}{helps.get(name, '')}" for name in names), table]
     return parts
 
 
@@ -72,4 +77,5 @@ def argument_row(action: argparse.Action) -> list[str]:
 def is_hidden(action: argparse.Action) -> bool:
     """True for Django's common options, suppressed ones, and the subcommands, which have sections of their own."""
     is_common = any(option in DJANGO_OPTIONS for option in action.option_strings)
+    is_common = is_common or "--json" in action.option_strings  # said once, above
     return is_common or action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction)

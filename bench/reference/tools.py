@@ -6,10 +6,9 @@ from django.conf import settings
 
 from access.actor import READ
 from loci_site.mcp.changes import CHANGES, CHANGES_HELP
-from loci_site.mcp.input_schemas import Schema
-from loci_site.mcp.inspection import MIN_BUDGET
+from loci_site.mcp.inspected import MIN_BUDGET
 from loci_site.mcp.server import INSTRUCTIONS
-from loci_site.mcp.tools import TOOLS, LociTool
+from loci_site.mcp.tools import TOOLS, LociTool, Schema
 from memories.recall import MIN_TOKEN_BUDGET
 from memories.sessions.context_pack import DEFAULT_BUDGET, MIN_TOKENS
 from memories.sessions.thread_page import MIN_BUDGET as MIN_THREAD_BUDGET

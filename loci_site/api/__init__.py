@@ -10,6 +10,8 @@ from ninja.errors import HttpError, ValidationError
 
 from loci_site import __version__
 from loci_site.api import artifacts as artifact_routes
+from loci_site.api import captures as capture_routes
+from loci_site.api import conversations as conversation_routes
 from loci_site.api import curation as curation_routes
 from loci_site.api import groups as group_routes
 from loci_site.api import maintenance as maintenance_routes
@@ -17,10 +19,8 @@ from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
 from loci_site.api.auth import Session, Token
-from loci_site.api.conversations import captures as capture_routes
-from loci_site.api.conversations import threads as conversation_routes
-from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
+from loci_site.api.responses import answer_error
 
 DESCRIPTION = """\
 Long-term memory that a team's AI agents share and its people curate.

@@ -15,7 +15,7 @@ from access.limits.turns import remember_person
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
 from access.tokens import actor_for_secret, actor_for_user
-from loci_site.api.errors import CsrfMissing
+from loci_site.api.responses import CsrfMissing
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Questions that are sent as POST, so that their words are in no address.

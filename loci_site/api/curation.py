@@ -62,15 +62,9 @@ def merge_memory(request: HttpRequest, memory_id: str, body: MergeIn) -> HttpRes
     /memories/{id}/restore undoes it. For a person who curates; an agent's merge waits for one (202).
     """
     actor = actor_of(request)
-    done = verbs.merge(
-        actor,
-        memory_id,
-        body.into,
-        content=body.content,
-        reason=body.reason,
-        dry_run=body.dry_run,
+    return answer_change(
+        actor, verbs.merge(actor, memory_id, **body.model_dump(exclude={"into"}), into_id=body.into)
     )
-    return answer_change(actor, done)
 
 
 @deciding.post("/{memory_id}/supersede", response=responses(written(DoneOut), 200, 202))
@@ -79,8 +73,9 @@ def supersede_memory(request: HttpRequest, memory_id: str, body: SupersedeIn) ->
     /memories with `supersedes`. 202: it waits for a curator as a proposal.
     """
     actor = actor_of(request)
-    done = verbs.supersede(actor, memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
-    return answer_change(actor, done)
+    return answer_change(
+        actor, verbs.supersede(actor, memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
+    )
 
 
 @deciding.post("/{memory_id}/move", response=responses(written(DoneOut)))
@@ -89,8 +84,7 @@ def move_memory(request: HttpRequest, memory_id: str, body: MoveIn) -> HttpRespo
     groups. The `undo` of the answer takes it back.
     """
     actor = actor_of(request)
-    done = verbs.move(actor, memory_id, body.to, reason=body.reason, dry_run=body.dry_run)
-    return answer_change(actor, done)
+    return answer_change(actor, verbs.move(actor, memory_id, **dict(body)))
 
 
 @deciding.post("/{memory_id}/retract", response=responses(written(DoneOut), 200, 202))
@@ -99,46 +93,34 @@ def retract_memory(request: HttpRequest, memory_id: str, body: RetractIn = NO_SU
     waits for a curator as a proposal.
     """
     actor = actor_of(request)
-    done = verbs.retract(actor, memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run)
-    return answer_change(actor, done)
+    return answer_change(actor, verbs.retract(actor, memory_id, **dict(body)))
 
 
 @router.get("/log", response=responses(page_of(LogRowOut)))
 def read_log(request: HttpRequest, filters: Query[LogQuery]) -> HttpResponse:
     """List the audit log, newest first: all of it for a superuser, else the rows about memories of the caller's groups."""
     actor = actor_of(request)
-    page = list_log(
-        actor,
-        group=filters.group,
-        memory=filters.memory,
-        operation=filters.operation,
-        cursor=filters.cursor,
-        limit=filters.limit,
-    )
-    return answer(LogRowOut.page(page, is_person=actor.is_person))
+    return answer(LogRowOut.page(list_log(actor, **dict(filters)), is_person=actor.is_person))
 
 
 @router.get("/review/candidates", response=responses(page_of(MemoryOut)))
 def review_candidates(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
     """List the memories that await a curator's decision: POST /memories/{id}/approve or /reject."""
     actor = actor_of(request)
-    page = list_candidates(actor, group=filters.group, cursor=filters.cursor, limit=filters.limit)
-    return answer(MemoryOut.page(page, is_person=actor.is_person))
+    return answer(MemoryOut.page(list_candidates(actor, **dict(filters)), is_person=actor.is_person))
 
 
 @router.get("/review/links", response=responses(page_of(OpenLinkOut)))
 def review_links(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
     """List undecided possible duplicates and conflicts, with both memories."""
     actor = actor_of(request)
-    page = list_open_links(actor, group=filters.group, cursor=filters.cursor, limit=filters.limit)
-    return answer(OpenLinkOut.page(page, is_person=actor.is_person))
+    return answer(OpenLinkOut.page(list_open_links(actor, **dict(filters)), is_person=actor.is_person))
 
 
 @router.get("/review/proposals", response=responses(page_of(ProposalOut)))
 def review_proposals(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
     """List the proposed changes that await a curator's decision; stale and expired ones are left out."""
-    page = list_proposals(actor_of(request), group=filters.group, cursor=filters.cursor, limit=filters.limit)
-    return answer(ProposalOut.page(page))
+    return answer(ProposalOut.page(list_proposals(actor_of(request), **dict(filters))))
 
 
 @router.get("/review/proposals/{proposal_id}", response=responses(ProposalOut))
@@ -172,8 +154,7 @@ def decide_proposal(
 @router.get("/tombstones", response=responses(page_of(TombstoneOut)))
 def list_standing_tombstones(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
     """List tombstones of texts that may not be stored again, newest first, in one group or all that the caller curates."""
-    page = list_tombstones(actor_of(request), group=filters.group, cursor=filters.cursor, limit=filters.limit)
-    return answer(TombstoneOut.page(page))
+    return answer(TombstoneOut.page(list_tombstones(actor_of(request), **dict(filters))))
 
 
 @router.post("/tombstones/{tombstone_id}/lift", response=responses(LiftedOut))

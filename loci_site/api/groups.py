@@ -27,7 +27,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
 @router.post("/groups", response=responses(GroupOut, 201))
 def add_group(request: HttpRequest, body: GroupIn) -> HttpResponse:
     """Create a group; its creator becomes its admin. `private` can later be changed only by the command `group update`."""
-    group = create_group(actor_of(request), body.slug, title=body.title, private=body.private)
+    group = create_group(actor_of(request), **dict(body))
     return answer(group_json(actor_of(request), group), status=201)
 
 
@@ -59,14 +59,10 @@ def move_part(request: HttpRequest, slug: str, body: PartMoveIn) -> HttpResponse
 @router.post("/groups/{slug}/move-memories/undo", response=responses(PartMove))
 def undo_part_move(request: HttpRequest, slug: str, body: PartMoveUndoIn) -> HttpResponse:
     """Take a move from this group back, by its `run`; all of it or nothing. For a person who curates both groups."""
-    return answer(
-        PartMove.json(move_memories_back(actor_of(request), slug, run=body.run, dry_run=body.dry_run))
-    )
+    return answer(PartMove.json(move_memories_back(actor_of(request), slug, **dict(body))))
 
 
 @router.get("/stats", response=responses(StatsOut))
 def read_stats(request: HttpRequest, filters: Query[StatsQuery]) -> HttpResponse:
     """Statistics of a group, or with `everywhere` of all that the caller may see."""
-    return answer(
-        StatsOut.json(memory_stats(actor_of(request), group=filters.group, everywhere=filters.everywhere))
-    )
+    return answer(StatsOut.json(memory_stats(actor_of(request), **dict(filters))))

@@ -37,8 +37,7 @@ class RunPageOut(Answer):
 @router.get("/maintenance/runs", response=responses(page_of(RunOut)))
 def list_maintenance_runs(request: HttpRequest, filters: Query[PageQuery]) -> HttpResponse:
     """List maintenance runs, newest first: all for a superuser, else those of the caller's groups."""
-    page = list_runs(actor_of(request), cursor=filters.cursor, limit=filters.limit)
-    return answer(RunOut.page(page))
+    return answer(RunOut.page(list_runs(actor_of(request), **dict(filters))))
 
 
 @router.post("/maintenance/runs", response=responses(RunPageOut))

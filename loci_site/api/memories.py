@@ -8,8 +8,7 @@ from ninja import Query, Router
 
 from access.answers import ShownAs
 from loci_site.api.auth import actor_of
-from loci_site.api.errors import Refused
-from loci_site.api.responses import answer, answer_change, answer_write
+from loci_site.api.responses import Refused, answer, answer_change, answer_write
 from loci_site.api.schemas.answers import page_of, responses, written
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, PurgingVerbIn
 from memories.browse.inspection import inspect_memory
@@ -104,8 +103,9 @@ def delete_memory(
     `quotes`: a purge by a person destroys the memories that quote its text, too.
     """
     actor = actor_of(request)
-    done = VERBS[verb].apply(actor, memory_id, reason=reason, quotes=quotes, dry_run=dry_run)
-    return answer_change(actor, done)
+    return answer_change(
+        actor, VERBS[verb].apply(actor, memory_id, reason=reason, quotes=quotes, dry_run=dry_run)
+    )
 
 
 @router.get("/{memory_id}/inspect", response=responses(InspectionOut))
@@ -128,5 +128,4 @@ def do_to_memory(
 ) -> HttpResponse:
     """Carry a verb out."""
     actor = actor_of(request)
-    done = VERBS[verb].apply(actor, memory_id, reason=body.reason, quotes=body.quotes, dry_run=body.dry_run)
-    return answer_change(actor, done)
+    return answer_change(actor, VERBS[verb].apply(actor, memory_id, **dict(body)))

@@ -1,11 +1,13 @@
-"""Ninja's application, adapted: each request runs as one database job, and every error has the same form."""
+"""Ninja's application, adapted: each request is one database job, writes take an Idempotency-Key, errors have one form."""
 
+import json
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -14,11 +16,12 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
 from access.errors import InvalidInput, NotFound, TooLarge
-from loci_site.api.auth import is_reading
-from loci_site.api.errors import DOCS_HINT, MethodNotAllowed, error_response
-from loci_site.api.keyed_writes import PARAMETER, takes_key
+from access.tokens.stored_answers import KeyedWrite
+from loci_site.api.auth import actor_of, is_reading
+from loci_site.api.responses import DOCS_HINT, REPLAY_HEADER, MethodNotAllowed, answer, error_response
 from loci_site.config.keys import nearest
 from loci_site.server.db_threads import in_db_thread, in_write_thread
+from loci_site.server.write_once import WrittenAnswer, write_once
 
 View = Callable[..., HttpResponseBase]
 
@@ -27,7 +30,8 @@ class RestAPI(NinjaAPI):
     """Ninja's API with each request as one job in a database thread, and errors of one form."""
 
     def _get_urls(self) -> list[URLResolver | URLPattern]:
-        for operation in self._operations():
+        views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
+        for operation in (operation for view in views for operation in view.operations):
             operation.run = refuse_unknown_parameters(operation)  # type: ignore[method-assign]
             operation.view_func = takes_key(operation.view_func)
         patterns = super()._get_urls()
@@ -37,10 +41,6 @@ class RestAPI(NinjaAPI):
         root = path("", run_in_db_thread(redirect_to_docs), name="api-root")
         patterns = [p for p in patterns if getattr(p, "name", "") != "api-root"]
         return [*patterns, root, re_path(r"^.*$", run_in_db_thread(answer_unknown_address))]
-
-    def _operations(self) -> list[Operation]:
-        views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
-        return [operation for view in views for operation in view.operations]
 
     def get_openapi_operation_id(self, operation: Any) -> str:
         """The name of the view, which is unique; generated clients derive their names from it."""
@@ -52,16 +52,11 @@ class RestAPI(NinjaAPI):
         """The OpenAPI document, generated once per process."""
         if not hasattr(self, "_document"):
             self._document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
-            add_key_parameter(self._document)
+            for address, operations in self._document["paths"].items():
+                for method, operation in operations.items():
+                    if method != "get" and not address.endswith("/recall"):
+                        operation.setdefault("parameters", []).append(PARAMETER)
         return self._document
-
-
-def add_key_parameter(document: OpenAPISchema) -> None:
-    """Name the header Idempotency-Key in the description of each operation that writes."""
-    for address, operations in document["paths"].items():
-        for method, operation in operations.items():
-            if method != "get" and not address.endswith("/recall"):
-                operation.setdefault("parameters", []).append(PARAMETER)
 
 
 def refuse_unknown_parameters(operation: Operation) -> View:
@@ -143,3 +138,55 @@ def is_too_large(request: HttpRequest) -> bool:
         return len(request.body) > limit
     except RequestDataTooBig:
         return True
+
+
+KEY_HEADER: Final = "Idempotency-Key"
+PARAMETER: Final = {
+    "in": "header",
+    "name": KEY_HEADER,
+    "required": False,
+    "description": "A new UUID for each write; a retry with the same key and body gets the first answer for 24 hours.",
+    "schema": {"type": "string", "maxLength": 200},
+}
+
+
+def takes_key(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The view of an operation that writes, with its log rows collected, and carried out once for each key."""
+
+    @wraps(view)
+    def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if is_reading(request):
+            return view(request, *args, **kwargs)
+        responses: list[HttpResponse] = []
+        write = keyed_write(request)
+
+        def job() -> WrittenAnswer:
+            response = view(request, *args, **kwargs)
+            # Only a write with a key is stored, so only that one is read again.
+            body = json.loads(response.content) if write is not None else None
+            responses.append(response)
+            return WrittenAnswer(response.status_code, body)
+
+        # A purge and maintenance have transactions of their own.
+        is_purge = request.path.endswith("/purge") or request.GET.get("verb") == "purge"
+        is_one = not is_purge and "/maintenance/" not in request.path
+        done = write_once(actor_of(request), write, job, in_one_transaction=is_one)
+        if not done.is_replay:
+            return responses[-1]
+        replay = answer(done.body, status=done.status)
+        replay[REPLAY_HEADER] = "true"
+        return replay
+
+    return run
+
+
+def keyed_write(request: HttpRequest) -> KeyedWrite | None:
+    """The key of a request, with what it stands for; None without one."""
+    key = request.headers.get(KEY_HEADER)
+    if key is None:
+        return None
+    try:
+        body: Any = json.loads(request.body) if request.body else None
+    except (ValueError, RecursionError):
+        body = request.body.hex()
+    return KeyedWrite(key, [request.method, request.get_full_path(), body], KEY_HEADER)

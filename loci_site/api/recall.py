@@ -26,7 +26,7 @@ from memories.browse.suggest import SuggestionOut, suggest
 from memories.language.cleaning import clean_line
 from memories.review.feedback import FeedbackOut, give_feedback
 from memories.sessions.checkpoints import save_checkpoint
-from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
+from memories.sessions.context_pack import get_context
 from memories.sessions.threads import latest_checkpoint, list_checkpoints
 from sources.artifacts.evidence import recall_kinds, wide_json
 
@@ -53,23 +53,16 @@ def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpR
 @router.get("/context", response=responses(PackOut))
 def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpResponse:
     """Read the context pack for the start of a session; with `as_of` or `known_at`, that of an earlier time."""
-    pack = get_context(
-        with_last_checkout(actor_of(request)),
-        group=params.group,
-        query=params.query,
-        thread=params.thread,
-        token_budget=params.token_budget or DEFAULT_BUDGET,
-        narrowing=params.narrowing(),
-    )
-    return answer(PackOut.json(pack))
+    asked = params.model_dump(exclude={"as_of", "known_at"})
+    actor = with_last_checkout(actor_of(request))
+    return answer(PackOut.json(get_context(actor, **asked, narrowing=params.narrowing())))
 
 
 @router.post("/checkpoints", response=responses(written(SavedOut), 201))
 def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
     """Save a checkpoint as the newest of its thread, or of the group."""
     actor = actor_of(request)
-    saved = save_checkpoint(actor, group=body.group, thread=body.thread, state=body.state)
-    return answer_write(actor, SavedOut.json(saved), status=201)
+    return answer_write(actor, SavedOut.json(save_checkpoint(actor, **dict(body))), status=201)
 
 
 @router.get("/checkpoints/latest", response=responses(CheckpointOut))
@@ -86,10 +79,7 @@ def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery])
 @router.get("/checkpoints", response=responses(page_of(CheckpointOut)))
 def list_saved_checkpoints(request: HttpRequest, params: Query[CheckpointsQuery]) -> HttpResponse:
     """List the checkpoints of a group or of one thread, newest first."""
-    page = list_checkpoints(
-        actor_of(request), group=params.group, thread=params.thread, cursor=params.cursor, limit=params.limit
-    )
-    return answer(CheckpointOut.page(page))
+    return answer(CheckpointOut.page(list_checkpoints(actor_of(request), **dict(params))))
 
 
 @router.get("/recalls", response=responses(page_of(LoggedRecallOut)))
@@ -98,14 +88,7 @@ def list_logged_recalls(request: HttpRequest, params: Query[RecallsQuery]) -> Ht
     logged within retrieval.access_flush_s seconds.
     """
     actor = actor_of(request)
-    page = list_recalls(
-        actor,
-        question=params.question,
-        group=params.group,
-        since=params.since,
-        cursor=params.cursor,
-        limit=params.limit,
-    )
+    page = list_recalls(actor, **dict(params))
     return answer(
         {"items": [LoggedRecallOut.json(each) for each in with_hits(actor, page.rows)], "next": page.next}
     )
@@ -124,14 +107,11 @@ def add_feedback(request: HttpRequest, body: FeedbackIn) -> HttpResponse:
     """Say which recalled memories were used, and which were wrong. People see it in review and on the memory's page; rank
     never depends on it. A verdict counts once for each recall and memory; a later one replaces it.
     """
-    given = give_feedback(actor_of(request), used=body.used, wrong=body.wrong, recall=body.recall)
-    return answer(FeedbackOut.json(given))
+    return answer(FeedbackOut.json(give_feedback(actor_of(request), **dict(body))))
 
 
 @router.get("/suggest", response=responses(list_of(SuggestionOut)))
 def suggest_memories(request: HttpRequest, params: Query[SuggestQuery]) -> HttpResponse:
     """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls."""
-    found = suggest(
-        actor_of(request), params.q, group=params.group, limit=params.limit, by_meaning=params.by_meaning
-    )
+    found = suggest(actor_of(request), params.q, **params.model_dump(exclude={"q"}))
     return answer({"items": [SuggestionOut.json(each) for each in found]})

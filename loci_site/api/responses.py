@@ -1,12 +1,29 @@
-"""JSON responses from the output of the services' serializers."""
+"""Responses of the REST API: answers as JSON, and errors, always {code, message, hint} plus `field` if one value is wrong."""
 
 import json
+import logging
+import secrets
+from collections.abc import Mapping
 from typing import Any
 
-from django.http import HttpResponse
+from django.db import DataError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from access.actor import Actor
 from access.audit.collect import current_work
+from access.errors import (
+    InFlight,
+    InvalidInput,
+    LociError,
+    NotAuthenticated,
+    NotFound,
+    TooManyAttempts,
+    Unavailable,
+    as_storage_error,
+)
+from loci_site.config.keys import nearest
+from loci_site.server.write_once import ReplayedError
 from memories.browse.serializers import DoneOut
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import undo_id_of
@@ -33,3 +50,140 @@ def answer_write(actor: Actor, body: dict[str, Any], *, status: int = 200) -> Ht
 def answer_change(actor: Actor, done: ChangeResult) -> HttpResponse:
     """The result of a verb: 200 if it was carried out or only tried, 202 if it waits as a proposal."""
     return answer_write(actor, DoneOut.json(done), status=202 if done.proposal is not None else 200)
+
+
+logger = logging.getLogger(__name__)
+DOCS_HINT = "GET /api/docs lists every address."
+
+
+class Malformed(LociError):
+    """The request cannot be parsed: it is not JSON, or contradicts its headers."""
+
+    code = "malformed"
+    status = 400
+
+
+class MethodNotAllowed(LociError):
+    """The address does not support this method; the header `Allow` lists those that it supports."""
+
+    code = "method_not_allowed"
+    status = 405
+
+
+class Refused(LociError):
+    """The text may not be stored: it was withdrawn or quarantined in this group, or withdrawn for all groups."""
+
+    code = "refused"
+    status = 409
+
+
+class CsrfMissing(LociError):
+    """A request of a browser session that changes something lacks the page's CSRF token."""
+
+    code = "csrf_missing"
+    status = 403
+
+
+class Internal(LociError):
+    """An unexpected error; the server's log has the details under the reference in the hint."""
+
+    code = "internal"
+    status = 500
+
+
+def error_response(error: LociError) -> HttpResponse:
+    """The response of an error, with the headers that its kind requires."""
+    response = answer(error.as_dict(), status=error.status)
+    if isinstance(error, NotAuthenticated):
+        response["WWW-Authenticate"] = 'Bearer realm="loci"'
+    if isinstance(error, TooManyAttempts | InFlight):
+        response["Retry-After"] = str(error.wait_s)
+    if isinstance(error, ReplayedError):
+        response[REPLAY_HEADER] = "true"
+    return response
+
+
+def answer_error(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """The response of any exception; unexpected ones are logged under a reference."""
+    return error_response(as_loci_error(error) or log_unexpected(request, error))
+
+
+def as_loci_error(error: object) -> LociError | None:
+    """The LociError for an expected exception; None for an unexpected one."""
+    match error:
+        case LociError():
+            return error
+        case ValidationError():
+            return describe_validation(error.errors)
+        case AuthenticationError():
+            return NotAuthenticated(
+                "A token is needed.",
+                hint="Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token.",
+            )
+        case HttpError(status_code=400):
+            return Malformed("The body is not JSON.", hint="Send JSON in UTF-8.")
+        case DataError() if "NUL" in str(error):  # PostgreSQL takes none, not even in a condition
+            return InvalidInput("A value contains a NUL character.", hint="Send the value without it.")
+        case Http404():
+            return NotFound("There is nothing at this address.", hint=DOCS_HINT)
+    return None
+
+
+def log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
+    """Log an unexpected exception under a new reference. Returns the error that names it, or the fault of the disk."""
+    storage_error = as_storage_error(error) if isinstance(error, Exception) else None
+    if storage_error is not None:
+        logger.error("%s %s failed: %s", request.method, request.path, error)
+        return storage_error
+    reference = secrets.token_hex(4)
+    logger.error(
+        "%s %s failed, reference %s",
+        request.method,
+        request.path,
+        reference,
+        exc_info=error if isinstance(error, Exception) else True,
+    )
+    if isinstance(error, OperationalError):
+        return Unavailable(
+            "The database did not answer.", hint=f"Try again; details are in the log under {reference}."
+        )
+    return Internal(
+        "An unexpected error occurred.", hint=f"Details are in the server's log under {reference}."
+    )
+
+
+def describe_validation(errors: list[dict[str, Any]]) -> LociError:
+    """The error for the first wrong value; its hint names the other wrong ones."""
+    first = errors[0]
+    field = field_of(first)
+    message, hint = describe_value(first, field)
+    others = sorted({field_of(other) for other in errors[1:]} - {field, ""})
+    if others:
+        hint = f"{hint} Also wrong: {', '.join(others)}.".strip()
+    return InvalidInput(message, hint=hint, field=field)
+
+
+def field_of(error: Mapping[str, Any]) -> str:
+    """The name of the wrong value, without its source and the name of the view's parameter; empty for the whole body."""
+    path = [part for part in error["loc"] if isinstance(part, str)]
+    inside_body = path[2:] if path[:1] == ["body"] else path[1:]
+    return inside_body[0][:80] if inside_body else ""
+
+
+def describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
+    """Message and hint for one of pydantic's errors."""
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "missing" if field:
+            return f"'{field}' is missing.", ""
+        case "missing":
+            return "The body is missing.", "Send a JSON object."
+        case "model_attributes_type" | "model_type" | "dict_type" if not field:
+            return "The body is not a JSON object.", "Send a JSON object."
+        case "extra_forbidden":
+            return f"'{field}' is not a known field.", nearest(field, context.get("known", ())) or DOCS_HINT
+        case "literal_error" | "enum":
+            return f"'{field}' is not allowed.", f"Use one of: {context['expected']}."
+        case "value_error":
+            return f"'{field}': {context.get('error', 'not allowed')}", ""
+    return f"'{field}': {error['msg'][:1].lower()}{error['msg'][1:]}.", ""

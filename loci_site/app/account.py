@@ -27,7 +27,7 @@ from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, Preferenc
 from loci_site.app.edit import get_or_post, render_form
 from loci_site.app.notifications.pages import notification_context
 from loci_site.app.page import own_user, render_page, workspace_page
-from loci_site.config.language import language_of
+from loci_site.config.middleware import language_of
 
 MAX_TOKENS = 100
 

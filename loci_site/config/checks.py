@@ -2,12 +2,11 @@
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's name
 from django.db import connections
@@ -26,39 +25,82 @@ TAG = "loci"
 _OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-@register(TAG)
-def _check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
-    return [] if settings.LOCI.database_url else sqlite_messages(driver_of_settings())
+_Found = Sequence[CheckMessage]
 
 
-@register(TAG)
-def check_home(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that LOCI_HOME is writable and readable by its owner only."""
-    return home_messages(settings.LOCI)
+def _registered(check: Callable[[Config], _Found]) -> Callable[[Config], _Found]:
+    """Run the check of these settings with every command."""
+
+    def run(app_configs: object, **_: Any) -> _Found:
+        return check(settings.LOCI)
+
+    register(run, TAG)
+    return check
 
 
-@register(TAG)
-def _check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that off loopback the allowed host names are listed."""
-    return host_messages(settings.LOCI)
+@_registered
+def _check_sqlite(config: Config) -> _Found:
+    return [] if config.database_url else sqlite_messages(driver_of_settings())
 
 
-@register(TAG)
-def _check_removed(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+def sqlite_messages(driver: Driver) -> _Found:
+    """One error for each feature that the SQLite library lacks: full-text search with secure delete, loading the vectors' extension."""
+    return [Error(lack.message, hint=lack.hint, id=lack.code) for lack in find_missing_features(driver)]
+
+
+@_registered
+def home_messages(config: Config) -> _Found:
+    """An error if LOCI_HOME is not writable, a warning for each private path that other users can read."""
+    home = config.home
+    if not home.exists():
+        return []  # created with the right mode when first needed
+    if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
+        hint = "Give the folder to the user that runs Loci, or set LOCI_HOME to another folder."
+        return [Error(f"LOCI_HOME {home} is not a writable folder.", hint=hint, id="loci.E004")]
+    if os.name == "nt":  # Windows has no permission bits
+        return []
+    private = [(home, "700"), (home / "keys", "700"), (home / "keys" / "django.key", "600")]
+    return [
+        Warning(
+            gettext("Other users can read {path}.").format(path=path),
+            hint=gettext("Run `{command}`.").format(command=f"chmod {mode} {path}"),
+            id="loci.W001",
+        )
+        for path, mode in private
+        if path.exists() and path.stat().st_mode & _OTHER_USERS
+    ]
+
+
+@_registered
+def host_messages(config: Config) -> _Found:
+    """A warning if every host name is accepted although other machines can reach the server."""
+    if config.on_loopback or "*" not in config.server.allowed_hosts:
+        return []
+    hint = gettext("List the host names that clients use in LOCI_ALLOWED_HOSTS or [server] allowed_hosts.")
+    return [
+        Warning(
+            gettext("Every host name is allowed, so any web page can send requests to Loci."),
+            hint=hint,
+            id="loci.W002",
+        )
+    ]
+
+
+@_registered
+def _check_removed(config: Config) -> _Found:
     """Check that no former setting is set, since it no longer does anything."""
-    found = removed_settings(settings.LOCI.home / "config.toml", os.environ)
+    found = removed_settings(config.home / "config.toml", os.environ)
     if not found:
         return []
     message = f"Settings that no longer exist are ignored: {', '.join(found)}."
     return [Warning(message, hint="Take them out; Loci chooses these values.", id="loci.W007")]
 
 
-@register(TAG)
-def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+@_registered
+def check_guard(config: Config) -> _Found:
     """Check that guard.floor has known kinds and treatments, and that guard.classifier is a complete folder."""
     try:
-        read_pairs(settings.LOCI.guard.floor)
+        read_pairs(config.guard.floor)
     except UnknownRule as error:
         return [
             Error(
@@ -67,7 +109,7 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
                 id="loci.E005",
             )
         ]
-    folder = settings.LOCI.guard.classifier
+    folder = config.guard.classifier
     try:
         if folder:
             read_options(Path(folder))
@@ -82,10 +124,10 @@ def check_guard(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
     return []
 
 
-@register(TAG)
-def _check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+@_registered
+def _check_sign_in(config: Config) -> _Found:
     """Check that the package for OpenID Connect is installed if a provider is set."""
-    if not settings.LOCI.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
+    if not config.sign_in.oidc_issuer or find_spec("mozilla_django_oidc"):
         return []
     hint = f"Run `{install_extra('oidc')}`, or leave sign_in.oidc_issuer empty."
     return [
@@ -93,54 +135,8 @@ def _check_sign_in(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
     ]
 
 
-@register(TAG)
-def _check_encryption(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that only the owner can read the store's key, and that the database supports encryption."""
-    return encryption_messages(settings.LOCI)
-
-
-@register(Tags.database)
-def indexes_are_whole(
-    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
-) -> list[CheckMessage]:
-    """Report virtual tables, views and triggers of the SQL files that the database lacks."""
-    from memories.search.base import search_index  # noqa: PLC0415 - most commands need no search
-
-    errors: list[CheckMessage] = []
-    for alias in databases or []:
-        if "memories_memory" not in connections[alias].introspection.table_names():
-            continue
-        try:
-            missing = search_index().missing_objects()
-        except Unavailable as error:
-            errors.append(Error(error.message, hint=error.hint, id="memories.E002"))
-            continue
-        if missing:
-            errors.append(
-                Error(
-                    f"The search indexes lack {', '.join(missing)}: new memories cannot be found.",
-                    hint="Run 'loci migrate' (restores them), then 'loci doctor --repair'.",
-                    id="memories.E001",
-                )
-            )
-    return errors
-
-
-@register(TAG)
-def _check_summariser(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Check that the class named by maintenance.summariser can be imported and used; the default one can."""
-    if settings.LOCI.maintenance.summariser == Maintenance().summariser:
-        return []
-    from maintenance.cycle.compaction.summary import get_summariser  # noqa: PLC0415 - most commands need no cycle
-
-    try:
-        get_summariser()
-    except Unavailable as error:
-        return [Error(error.message, hint=error.hint, id="maintenance.E001")]
-    return []
-
-
-def encryption_messages(config: Config) -> list[CheckMessage]:
+@_registered
+def encryption_messages(config: Config) -> _Found:
     """Warnings about a key readable by other users, and about encryption on PostgreSQL."""
     if config.storage.encryption == "none":
         return []
@@ -179,42 +175,40 @@ def encryption_messages(config: Config) -> list[CheckMessage]:
     ]
 
 
-def sqlite_messages(driver: Driver) -> list[CheckMessage]:
-    """One error for each feature that the SQLite library lacks."""
-    return [Error(lack.message, hint=lack.hint, id=lack.code) for lack in find_missing_features(driver)]
+@register(Tags.database)
+def indexes_are_whole(app_configs: object, databases: Sequence[str] | None = None, **_: Any) -> _Found:
+    """Report virtual tables, views and triggers of the SQL files that the database lacks."""
+    from memories.search.base import search_index  # noqa: PLC0415 - most commands need no search
+
+    errors: list[CheckMessage] = []
+    for alias in databases or []:
+        if "memories_memory" not in connections[alias].introspection.table_names():
+            continue
+        try:
+            missing = search_index().missing_objects()
+        except Unavailable as error:
+            errors.append(Error(error.message, hint=error.hint, id="memories.E002"))
+            continue
+        if missing:
+            errors.append(
+                Error(
+                    f"The search indexes lack {', '.join(missing)}: new memories cannot be found.",
+                    hint="Run 'loci migrate' (restores them), then 'loci doctor --repair'.",
+                    id="memories.E001",
+                )
+            )
+    return errors
 
 
-def home_messages(config: Config) -> list[CheckMessage]:
-    """An error if LOCI_HOME is not writable, a warning for each private path that other users can read."""
-    home = config.home
-    if not home.exists():
-        return []  # created with the right mode when first needed
-    if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
-        hint = "Give the folder to the user that runs Loci, or set LOCI_HOME to another folder."
-        return [Error(f"LOCI_HOME {home} is not a writable folder.", hint=hint, id="loci.E004")]
-    if os.name == "nt":  # Windows has no permission bits
+@_registered
+def _check_summariser(config: Config) -> _Found:
+    """Check that the class named by maintenance.summariser can be imported and used; the default one can."""
+    if config.maintenance.summariser == Maintenance().summariser:
         return []
-    private = [(home, "700"), (home / "keys", "700"), (home / "keys" / "django.key", "600")]
-    return [
-        Warning(
-            gettext("Other users can read {path}.").format(path=path),
-            hint=gettext("Run `{command}`.").format(command=f"chmod {mode} {path}"),
-            id="loci.W001",
-        )
-        for path, mode in private
-        if path.exists() and path.stat().st_mode & _OTHER_USERS
-    ]
+    from maintenance.cycle.compaction.summary import get_summariser  # noqa: PLC0415 - most commands need no cycle
 
-
-def host_messages(config: Config) -> list[CheckMessage]:
-    """A warning if every host name is accepted although other machines can reach the server."""
-    if config.on_loopback or "*" not in config.server.allowed_hosts:
-        return []
-    hint = gettext("List the host names that clients use in LOCI_ALLOWED_HOSTS or [server] allowed_hosts.")
-    return [
-        Warning(
-            gettext("Every host name is allowed, so any web page can send requests to Loci."),
-            hint=hint,
-            id="loci.W002",
-        )
-    ]
+    try:
+        get_summariser()
+    except Unavailable as error:
+        return [Error(error.message, hint=error.hint, id="maintenance.E001")]
+    return []

@@ -25,17 +25,13 @@ _ENCRYPTED_CACHE_MB = 64  # recall in a group of 18,000 memories takes 2 % less:
 
 def all_databases(config: Config) -> dict[str, dict[str, Any]]:
     """DATABASES: the store, and the replica if there is one."""
-    found = {"default": _database_settings(config)}
-    if config.replica_url:
-        threshold = config.storage.prepare_threshold
-        found[REPLICA] = postgresql_settings(config.replica_url, prepare_threshold=threshold)
-    return found
-
-
-def _database_settings(config: Config) -> dict[str, Any]:
-    if config.database_url:
-        return postgresql_settings(config.database_url, prepare_threshold=config.storage.prepare_threshold)
-    return sqlite_settings(config.storage.database, storage=config.storage)
+    if not config.database_url:
+        return {"default": sqlite_settings(config.storage.database, storage=config.storage)}
+    addresses = {"default": config.database_url, REPLICA: config.replica_url}
+    threshold = config.storage.prepare_threshold
+    return {
+        name: postgresql_settings(url, prepare_threshold=threshold) for name, url in addresses.items() if url
+    }
 
 
 def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:

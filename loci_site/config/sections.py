@@ -411,36 +411,16 @@ SECTIONS: dict[str, type] = {
 }
 
 # Former keys, whose values are constants now. A config.toml or a variable that still sets one gets a warning.
-REMOVED: dict[str, tuple[str, ...]] = {
-    "server": ("log_files_kept", "write_threads"),
-    "storage": (
-        "busy_timeout_s",
-        "cache_mb",
-        "max_metadata_bytes",
-        "max_tags",
-        "near_cosine",
-        "same_cosine",
-        "link_cosine",
-        "conflict_cosine",
-    ),
-    "embedding": ("query_cache", "wait_s"),
-    "retrieval": ("candidates", "rrf_k", "weighted_vector"),
-    "maintenance": (
-        "max_share_floor",
-        "decay_period_days",
-        "decay_episodic",
-        "decay_other",
-        "decay_access_weight",
-        "decay_floor",
-        "compact_at_least",
-        "compact_cosine",
-        "compact_sentences",
-        "promote_at_least",
-        "promote_cosine",
-        "cleanup_confidence",
-    ),
-    "access": ("oauth_failures", "registrations", "lock_s", "longest_lock_s"),
-    "hooks": ("prompt_memories", "prompt_tokens", "start_tokens"),
-    "files": ("max_file_kb", "scan_s", "poll_s"),
-    "notifications": ("look_min", "kept_days"),
+_FORMER = {
+    "server": "log_files_kept write_threads",
+    "storage": "busy_timeout_s cache_mb max_metadata_bytes max_tags near_cosine same_cosine link_cosine conflict_cosine",
+    "embedding": "query_cache wait_s",
+    "retrieval": "candidates rrf_k weighted_vector",
+    "maintenance": "max_share_floor decay_period_days decay_episodic decay_other decay_access_weight decay_floor"
+    " compact_at_least compact_cosine compact_sentences promote_at_least promote_cosine cleanup_confidence",
+    "access": "oauth_failures registrations lock_s longest_lock_s",
+    "hooks": "prompt_memories prompt_tokens start_tokens",
+    "files": "max_file_kb scan_s poll_s",
+    "notifications": "look_min kept_days",
 }
+REMOVED = {section: tuple(names.split()) for section, names in _FORMER.items()}

@@ -37,6 +37,7 @@ _RULE = re.compile(rf"(?:{_WORDS['rule']})[\s,:]", re.I)
 _DECISION = re.compile(rf"(?:{_WORDS['decision']})\b", re.I)
 _REASON = re.compile(rf"\b(?:{_WORDS['reason']})\b", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_TRAILERS = re.compile(r"(?:\n+[A-Z][\w-]+(?:-by|-Id|-on): .*)+\s*\Z")  # of a commit, such as Signed-off-by
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 # "Remember when we …" and "remember to …" speak of the talk and of the present task.
 _ONLY_POINTS = re.compile(r"(?:when|how|me|to|this|that|it|them)\b", re.I)
@@ -95,17 +96,14 @@ def keep_captures(actor: Actor, call: HookCall) -> int:
     row = find_session(actor, call)
     if row is None or row.is_off or row.group is None or left_of(actor) < 1:
         return 0
-    known = [fold(text) for text in _injected_texts(row)]
+    # An answer that repeats a text that the session was given says nothing new.
+    given = Memory.objects.filter(id__in=injected_ids(row)).values_list("content", flat=True)
+    known = [fold(text) for text in given]
     drafts = [draft_of(call, capture) for capture in capture_of(call) if not is_known(capture.text, known)]
     writer = replace(actor, is_prompt=call.event is HookEvent.PROMPT)
     return sum(keep(writer, row, draft) for draft in drafts) + sum(
         keep(actor, row, draft) for draft in _commit_drafts(call, row)
     )
-
-
-def _injected_texts(row: HookSession) -> list[str]:
-    """The texts that the session was given: an answer that repeats one says nothing new."""
-    return list(Memory.objects.filter(id__in=injected_ids(row)).values_list("content", flat=True))
 
 
 def is_known(text: str, known: list[str]) -> bool:
@@ -131,7 +129,7 @@ def _commit_drafts(call: HookCall, row: HookSession) -> list[Draft]:
     since = row.started_at.timestamp()
     return [
         Draft(
-            f"Commit {commit.sha[:10]}{f' on {call.place.branch}' if call.place.branch else ''}: {_without_trailers(commit.message)}",
+            f"Commit {commit.sha[:10]}{f' on {call.place.branch}' if call.place.branch else ''}: {_TRAILERS.sub('', commit.message).strip()}",
             type=Type.EPISODIC,
             tags=(COMMIT,),
             source="hook:git",
@@ -142,11 +140,6 @@ def _commit_drafts(call: HookCall, row: HookSession) -> list[Draft]:
         for commit in call.commits
         if commit.at >= since and commit.message.strip()
     ]
-
-
-def _without_trailers(message: str) -> str:
-    """The message without lines such as Signed-off-by at its end."""
-    return re.sub(r"(?:\n+[A-Z][\w-]+(?:-by|-Id|-on): .*)+\s*\Z", "", message).strip()
 
 
 def keep(actor: Actor, row: HookSession, draft: Draft) -> bool:

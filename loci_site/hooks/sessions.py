@@ -19,17 +19,12 @@ from guard import Door
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
 from loci_site.hooks.models import HookInjection, HookSession
 from loci_site.hooks.repository import note_head
-from memories.store.places import BLANKED, PurgedTexts, TextPlace
-
-
-def _own_injections(doomed: PurgedTexts) -> Q:
-    return Q(memory_id__in=doomed.ids)
-
+from memories.store.places import BLANKED, TextPlace
 
 HOOK_PLACES: Final = (
     TextPlace("hook sessions", "sessions of agents contain it", HookSession, ("state", "folder", "origin"), BLANKED,
           group="group__id"),
-    TextPlace("hook injections", "notes of what agents got", HookInjection, own=_own_injections),
+    TextPlace("hook injections", "notes of what agents got", HookInjection, own=lambda doomed: Q(memory_id__in=doomed.ids)),
 )  # fmt: skip
 
 

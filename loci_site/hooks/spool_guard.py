@@ -14,7 +14,6 @@ from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     Rule = dict[str, Any]
@@ -87,10 +86,6 @@ def compiled(source: str) -> re.Pattern[str] | None:
 
 def mask(match: re.Match[str], kind: str) -> str:
     """The placeholder for a match, without a fingerprint, whose key is not here."""
-    start, end = next((span for span in _spans_of(match) if span[0] >= 0), match.span())
+    start, end = next((span for span in match.regs[1:] if span[0] >= 0), match.span())
     whole, shift = match.group(), match.start()
     return f"{whole[: start - shift]}[{kind}]{whole[end - shift :]}"
-
-
-def _spans_of(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    return (match.span(number) for number in range(1, (match.re.groups or 0) + 1))

@@ -1,14 +1,14 @@
 """What hooks brought and left: injected, used later, captured, and what people decided about the captures."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
 from django.utils import timezone
 
 from access.actor import Actor
+from access.answers import Answer
 from access.groups import find_group
 from access.models import Group
 from loci_site.hooks.models import HookInjection, HookSession
@@ -19,7 +19,7 @@ DEFAULT_DAYS = 30
 
 
 @dataclass(frozen=True)
-class _HookStats:
+class HookStats(Answer):
     """Counts of some days. `used`: injected memories that an answer named, or that were recalled later."""
 
     days: int
@@ -32,12 +32,9 @@ class _HookStats:
     rejected: int
     waiting: int
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class _Injected:
+class Injected(Answer):
     """A memory that a session got, when and at what event; the text is empty if it is gone or hidden."""
 
     at: datetime
@@ -49,7 +46,7 @@ class _Injected:
     text: str
 
 
-def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DAYS) -> _HookStats:
+def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DAYS) -> HookStats:
     """The counts of one group, or of all that the actor may enter."""
     groups, since = reached(actor, group), timezone.now() - timedelta(days=days)
     injections = HookInjection.objects.filter(session__group__in=groups, at__gte=since)
@@ -62,7 +59,7 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     captured = Memory.objects.filter(hooked, group__in=groups, created_at__gte=since)
     by_trust = dict(captured.values_list("trust").annotate(Count("key")).order_by())
     sums = injections.aggregate(count=Count("key"), tokens=Sum("tokens"))
-    return _HookStats(
+    return HookStats(
         days=days,
         sessions=HookSession.objects.filter(group__in=groups, seen_at__gte=since).count(),
         injected=sums["count"],
@@ -75,13 +72,13 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     )
 
 
-def card_stats(actor: Actor, group: str) -> _HookStats | None:
+def card_stats(actor: Actor, group: str) -> HookStats | None:
     """The counts for the dashboard; None before the first session."""
     rows = HookSession.objects.filter(group__in=reached(actor, group or None))
     return hook_stats(actor, group=group or None) if rows.exists() else None
 
 
-def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[_Injected]:
+def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[Injected]:
     """The memories that sessions got, newest first; of one session by the start of its name."""
     rows = HookInjection.objects.filter(
         session__group__in=reached(actor, None), session__session__startswith=session
@@ -93,7 +90,7 @@ def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[_
         ).values_list("id", "content")
     )
     return [
-        _Injected(row.at, row.session.client, row.session.session, row.event, row.memory_id, row.tokens, texts.get(row.memory_id, ""))
+        Injected(row.at, row.session.client, row.session.session, row.event, row.memory_id, row.tokens, texts.get(row.memory_id, ""))
         for row in found
     ]  # fmt: skip
 

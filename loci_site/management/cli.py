@@ -17,7 +17,7 @@ from storage.home import DATABASE
 
 # Commands that need the tables: on a new machine the first of them creates the database.
 _NEEDING_TABLES = frozenset(
-    {
+    [
         "backup",
         "changepassword",
         "connect",
@@ -33,7 +33,7 @@ _NEEDING_TABLES = frozenset(
         "remember",
         "stats",
         "token",
-    }
+    ]
 )
 NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
 DAMAGED = ("database disk image is malformed", "file is not a database")
@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> None:
             sys.stdout.write(f"Loci {__version__}\n")
             return
         if words[1:2] == ["--print-completion"]:
-            from loci_site.management.completion import print_completion  # noqa: PLC0415 - needs every command
+            from loci_site.management.command_list import print_completion  # noqa: PLC0415 - needs every command
 
             print_completion(words[2:])
             return

@@ -1,21 +1,26 @@
-"""Checks of the arguments that an agent sends: names, types, dates."""
+"""Checks of the arguments that an agent sends (names, types, dates), and errors as text for it; never a traceback."""
 
 import difflib
+import logging
+import secrets
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
 from access.actor import Actor
-from access.errors import GroupNotFound, InvalidInput
+from access.errors import GroupNotFound, InvalidInput, LociError, StorageFull, as_storage_error
 from access.groups import UnknownGroup, find_known_group
 from access.tokens.stored_answers import KeyedWrite
 from memories.draft import EDITED, EditDraft
 from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.draft.registry import BY_NAME
 from memories.language import cleaning as moments
+from memories.queries.quoting import escape
 from memories.queries.where import WHERE
+from storage.faults import is_unreachable
 
 KEY_ARGUMENT = "idempotency_key"
 # The expected value by the start of the type of pydantic's error.
@@ -135,3 +140,45 @@ def parse_field(name: str, value: Any) -> Any:
             return value
     kind = FIELD_WORDS.get(type(field.kind), "text")
     raise InvalidInput(f"'{name}' must be {kind}.", field=name)
+
+
+logger = logging.getLogger(__name__)
+
+
+def error_text(error: LociError) -> str:
+    """The error as one line of text; invalid Unicode and marks of ours in it are escaped."""
+    field = f", {error.field}" if error.field else ""
+    return escape(f"{error} [{error.code}{field}]").encode("utf-8", "backslashreplace").decode()
+
+
+def find_domain_error(error: BaseException) -> LociError | None:
+    """Loci's error in the chain of causes of an SDK exception, or the fault of the disk; None for an unexpected one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, LociError):
+            return cause
+        if isinstance(cause, ValidationError):
+            return describe_validation(cause)
+        cause = cause.__cause__
+    return as_storage_error(error)
+
+
+def explain_failure(error: Exception, *, what: str) -> str:
+    """The text of a failure; an unexpected one is logged under a short reference that the text names."""
+    reason = find_domain_error(error)
+    if isinstance(reason, StorageFull):
+        logger.error("%s failed: %s", what, reason.fault, exc_info=error)
+    elif is_unreachable(error):
+        logger.warning("%s failed: the database does not answer", what)
+    if reason is not None:
+        return error_text(reason)
+    reference = secrets.token_hex(4)
+    logger.error("%s failed, reference %s", what, reference, exc_info=error)
+    return (
+        f"{what} failed inside Loci. Details are in the server's log under the reference {reference}. [error]"
+    )
+
+
+def raise_tool_error(error: LociError) -> NoReturn:
+    """Raise the error in the form that the SDK passes on to the agent unchanged."""
+    raise ToolError(error_text(error))

@@ -10,7 +10,7 @@ from loci_site.mcp import results as answers
 from loci_site.mcp.arguments import parse_changes
 from memories.draft import check_choice
 from memories.lifecycle.edit import edit
-from memories.lifecycle.undo import undo_write
+from memories.lifecycle.undo import UndoneWrite, undo_write
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.models import FeedbackVerdict
@@ -60,13 +60,14 @@ def change_memory(
             edit(actor, id_, parse_changes(changes), reason=reason, dry_run=dry_run), dry_run=dry_run
         )
     if verb == UNDO:
-        return answers.undone_answer(undo_write(actor, id_))
+        return answers.changed_answer(UNDO, **UndoneWrite.json(undo_write(actor, id_)))
     if verb in FEEDBACK:
         ids = [part.strip() for part in id_.split(",") if part.strip()]
         used, wrong = (ids, []) if verb == FeedbackVerdict.USED else ([], ids)
         try:
-            return answers.feedback_answer(verb, give_feedback(actor, used=used, wrong=wrong))
+            given = give_feedback(actor, used=used, wrong=wrong)
         except LociError as error:
             error.field = "id"  # the tool's argument, whichever verdict the ids are for
             raise
+        return answers.changed_answer(verb, recorded=sum(each.is_new for each in given))
     return answers.done_answer(VERBS[verb].apply(actor, id_, reason=reason, dry_run=dry_run))

@@ -1,9 +1,10 @@
-"""Resources: one memory by its id, and the context pack of a group."""
+"""Resources (a memory by its id, the context pack of a group), and prompts for session start, decision, session end, correction."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import Completion, Resource
+from pydantic import Field
 
 from access.actor import READ
 from access.errors import NotFound
@@ -11,6 +12,7 @@ from access.groups import entered_groups
 from loci_site.mcp.auth import current_actor
 from loci_site.mcp.results import memory_text
 from loci_site.server.db_threads import in_db_thread
+from memories.queries.quoting import escape
 from memories.queries.versions import find_memory, head_of
 from memories.sessions.context_pack import get_context
 from memories.types import RecallTreatment, recall_treatment
@@ -21,25 +23,22 @@ MAX_LISTED = 100  # also the protocol's limit for a completion
 
 
 def add_to(server: MCPServer[Any]) -> None:
-    """Register both kinds of resources with the server."""
+    """Register resources and prompts with the server."""
     server.resource(MEMORY, name="memory", title="A memory", mime_type=MIME_TYPE)(read_memory)
     server.resource(PACK, name="context", title="Context of a group", mime_type=MIME_TYPE)(read_pack)
-
-
-async def read_memory(id: str) -> str:  # noqa: A002 - the template's variable
-    """One memory, the version that counts now, with its trust, date and source."""
-    return await find_memory_text(id)
-
-
-async def read_pack(slug: str) -> str:
-    """What to know at the start of a session in this group."""
-    return await build_pack_text(slug)
+    for prompt, title in (
+        (start_session, "Start a session"),
+        (before_decision, "Before a decision"),
+        (end_session, "End a session"),
+        (correct_fact, "Correct a fact"),
+    ):
+        server.prompt(title=title)(prompt)
 
 
 @in_db_thread
-def find_memory_text(id_: str) -> str:
-    """The current version of a memory between its marks. Raises NotFound, also if it is hidden."""
-    memory = head_of(find_memory(current_actor(), id_))
+def read_memory(id: str) -> str:  # noqa: A002 - the template's variable
+    """One memory, the version that counts now, with its trust, date and source."""
+    memory = head_of(find_memory(current_actor(), id))
     if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
         raise NotFound(
             f"The memory is {memory.state} and {memory.trust}, so it cannot be read here.",
@@ -50,8 +49,8 @@ def find_memory_text(id_: str) -> str:
 
 
 @in_db_thread
-def build_pack_text(slug: str) -> str:
-    """The context pack of a group for the caller."""
+def read_pack(slug: str) -> str:
+    """What to know at the start of a session in this group."""
     return get_context(current_actor(), group=slug).text
 
 
@@ -81,3 +80,66 @@ def readable_slugs() -> list[str]:
     """The slugs of the groups that the caller may read, in order."""
     actor = current_actor()
     return sorted(group.slug for group in entered_groups(actor) if actor.may(READ, group.key))
+
+
+Group = Annotated[str, Field(description="the project; absent: the token's default")]
+
+
+@in_db_thread
+def start_session(
+    task: Annotated[str, Field(description="what the session is about")] = "", group: Group = ""
+) -> str:
+    """Start with the team's memory of this project and task."""
+    pack = get_context(current_actor(), group=group or None, query=task).text
+    goal = f"The task of this session: {escape(task)}\n\n" if task.strip() else ""
+    return (
+        f"{goal}{pack}\n\nUse this. Recall more with recall_memory before you decide or change something, "
+        "and store what you learn with store_memory as soon as you learn it."
+    )
+
+
+async def before_decision(
+    decision: Annotated[str, Field(description="what is to be decided")], group: Group = ""
+) -> str:
+    """Look for earlier decisions before making a new one."""
+    return (
+        f"A decision is due: {escape(decision)}\n\n"
+        f"First search the team's memory{name_group(group)}: recall_memory with the question in plain words, and again with "
+        "the names involved. Report what was decided before, when and why, and whether it still holds; say so "
+        "plainly if nothing is stored. Then propose. Once it is decided, store_memory the decision with its reason, "
+        "with supersedes if it replaces an older one."
+    )
+
+
+async def end_session(group: Group = "") -> str:
+    """Store what this session has taught, and the state of the work."""
+    return (
+        f"The session ends. For the team's memory{name_group(group)}:\n"
+        "1. List what a colleague should know next month: decisions and their reasons, facts, ways of doing, fixes "
+        "and their causes, preferences. Leave out what the code or its history already shows, and every secret.\n"
+        "2. store_memory each one, as a self-contained statement; if it replaces an older memory, find that "
+        "with recall_memory and pass its id as supersedes.\n"
+        "3. Save a checkpoint: what is done, what is next and what is open.\n"
+        "4. Report in one line each what was stored, what was confirmed and what needs a person."
+    )
+
+
+async def correct_fact(
+    wrong: Annotated[str, Field(description="what is wrong")],
+    right: Annotated[str, Field(description="what is right, if known")] = "",
+    group: Group = "",
+) -> str:
+    """Correct a memory that is wrong or no longer true."""
+    known = f"\nCorrect is: {escape(right)}" if right.strip() else ""
+    return (
+        f"This is wrong: {escape(wrong)}{known}\n\n"
+        f"Find the memory{name_group(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
+        "changed, store_memory the new statement with supersedes. If it was never true, forget_memory with the verb "
+        "retract and the reason, then store the correct statement. If nobody is sure, use the verb dispute. "
+        "Report the ids of what you changed."
+    )
+
+
+def name_group(group: str) -> str:
+    """The group in parentheses for a prompt; empty if it is the default."""
+    return f" (group '{escape(group)}')" if group.strip() else ""

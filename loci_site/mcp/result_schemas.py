@@ -3,7 +3,7 @@
 # mypy: disable-error-code="misc"
 
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -17,6 +17,7 @@ class ToolResult(BaseModel):
     """Base of the results; fields that equal their default are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+    declared: ClassVar[AnswerClass]  # the answer that this is a part of
 
     def as_json(self) -> Json:
         """The result as JSON values, without nulls and defaults."""
@@ -30,7 +31,9 @@ def part_of(answer: AnswerClass, always: str, if_any: str = "") -> Any:
     for name in if_any.split():
         kind = types[name]
         fields[name] = (kind, None if isinstance(kind, UnionType) else kind())
-    return create_model(f"{answer.__name__}Part", __base__=ToolResult, **fields)
+    part = create_model(f"{answer.__name__}Part", __base__=ToolResult, **fields)
+    part.declared = answer
+    return part
 
 
 def _type_of(kind: Any) -> Any:

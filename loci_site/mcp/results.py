@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -10,30 +9,22 @@ from mcp_types import CallToolResult, TextContent
 
 from access.answers import Json
 from loci_site.mcp import result_schemas as shapes
-from maintenance.schedule.status import StatsOut
 from memories.browse.serializers import (
     WITHHELD,
     DoneOut,
     PackOut,
     RecalledOut,
-    RelationStoredOut,
-    SavedOut,
     StoredOut,
 )
 from memories.entities.lines import fence_relations
-from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
 from memories.lifecycle.edit import EditOutcome, EditResult
 from memories.lifecycle.target import ChangeResult
-from memories.lifecycle.undo import UndoneWrite
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.labels import label_of
 from memories.queries.quoting import Marked, escape_all, fence, wrap
 from memories.recall import Item, RecallResult
-from memories.review.feedback import GivenFeedback
-from memories.review.stats import Stats
-from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult
 from memories.types import Trust
@@ -84,14 +75,9 @@ def done_answer(done: ChangeResult) -> CallToolResult:
     return make_result(build(shapes.ForgetAnswer, body if done.dry_run else body | {"changes": {}}))
 
 
-def counted_answer(stats: Stats) -> CallToolResult:
-    """The result of the statistics."""
-    return make_result(build(shapes.StatsAnswer, StatsOut.json(stats)))
-
-
-def related_answer(stored: RelationResult) -> CallToolResult:
-    """The result of a stored relation."""
-    return make_result(build(shapes.RelationAnswer, RelationStoredOut.json(stored)))
+def plain_answer(shape: type[shapes.ToolResult], about: Any) -> CallToolResult:
+    """The result about what a service returned, where the agent's part of its answer is all that there is to show."""
+    return make_result(build(shape, shape.declared.json(about)))
 
 
 def packed_answer(pack: ContextPack) -> CallToolResult:
@@ -101,38 +87,26 @@ def packed_answer(pack: ContextPack) -> CallToolResult:
     )
 
 
-def saved_answer(saved: CheckpointResult) -> CallToolResult:
-    """The result with a saved checkpoint."""
-    return make_result(build(shapes.CheckpointAnswer, SavedOut.json(saved)))
-
-
-def undone_answer(undone: UndoneWrite) -> CallToolResult:
-    """The result of undoing a write."""
-    return make_result(build(shapes.ForgetAnswer, {"verb": "undo"} | UndoneWrite.json(undone)))
-
-
 def edited_answer(edited: EditResult, *, dry_run: bool) -> CallToolResult:
     """The result of an edit: the memory that has the new values, and the differences."""
     memory = edited.memory
-    body: Json = {
-        "verb": "edit",
-        "id": str(memory.id),
-        "changed": 0 if dry_run or edited.outcome == EditOutcome.QUEUED else 1,
-        "state": memory.state,
-        "trust": memory.trust,
-        "dry_run": dry_run,
-        "outcome": edited.outcome,
-        "why": edited.why,
-        "proposal": str(edited.proposal) if edited.proposal else "",
-        "changes": {name: values for name, values in edited.changes.items() if dry_run and name != "content"},
-    }
-    return make_result(build(shapes.ForgetAnswer, body))
+    return changed_answer(
+        "edit",
+        id=str(memory.id),
+        changed=0 if dry_run or edited.outcome == EditOutcome.QUEUED else 1,
+        state=memory.state,
+        trust=memory.trust,
+        dry_run=dry_run,
+        outcome=edited.outcome,
+        why=edited.why,
+        proposal=str(edited.proposal) if edited.proposal else "",
+        changes={name: values for name, values in edited.changes.items() if dry_run and name != "content"},
+    )
 
 
-def feedback_answer(verb: str, given: Sequence[GivenFeedback]) -> CallToolResult:
-    """The result of feedback."""
-    recorded = sum(each.is_new for each in given)
-    return make_result(build(shapes.ForgetAnswer, {"verb": verb, "recorded": recorded}))
+def changed_answer(verb: str, **facts: Any) -> CallToolResult:
+    """The result of a verb that has none of its own class."""
+    return make_result(build(shapes.ForgetAnswer, {"verb": verb, **facts}))
 
 
 def written_result(body: Json) -> CallToolResult:

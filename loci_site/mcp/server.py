@@ -29,10 +29,17 @@ from access.errors import InvalidInput, LociError, NotFound, NotPermitted
 from access.groups.guarding import safe_label
 from access.limits.throttle import check_write_rate
 from loci_site import __version__
-from loci_site.mcp import prompts, resources
-from loci_site.mcp.arguments import check_names, drop_nulls, split_key
+from loci_site.mcp import resources
+from loci_site.mcp.arguments import (
+    check_names,
+    drop_nulls,
+    error_text,
+    explain_failure,
+    find_domain_error,
+    raise_tool_error,
+    split_key,
+)
 from loci_site.mcp.auth import FindActor, acting_as, can
-from loci_site.mcp.errors import error_text, explain_failure, find_domain_error, raise_tool_error
 from loci_site.mcp.tools import TOOLS, LociTool
 
 INSTRUCTIONS = (
@@ -74,7 +81,6 @@ class LociServer(MCPServer[Any]):
         )
         self._find_actor = find_actor
         resources.add_to(self)
-        prompts.add_to(self)
         self.completion()(self._complete)  # type: ignore[no-untyped-call]
 
     async def list_tools(self) -> list[Tool]:

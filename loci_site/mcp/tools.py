@@ -21,8 +21,7 @@ from loci_site.mcp import results as answers
 from loci_site.mcp.arguments import KEY_ARGUMENT, check_known_group, parse_moment
 from loci_site.mcp.auth import current_actor, current_write
 from loci_site.mcp.changes import CHANGES, VERBS_HELP, change_memory
-from loci_site.mcp.input_schemas import Schema, trim_schema
-from loci_site.mcp.inspection import InspectRequest, inspect_for_agent
+from loci_site.mcp.inspected import InspectRequest, inspect_for_agent
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 from loci_site.server.write_once import WrittenAnswer, write_once
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
@@ -38,6 +37,29 @@ from memories.sessions.context_pack import get_context as build_context
 from memories.store import store
 from memories.types import Scope, Type
 from sources.artifacts.evidence import recall_kinds
+
+Schema = dict[str, Any]
+DROPPED = ("title", "format", "additionalProperties")
+
+
+def trim_schema(schema: Schema) -> Schema:
+    """The schema without pydantic's titles, null branches, empty defaults and what the tool checks and describes itself.
+
+    A null in arguments counts as absent anyway, and results contain none.
+    """
+    result: Schema = {}
+    for name, value in schema.items():
+        if name in DROPPED or (name in ("default", "minimum") and not value):
+            continue
+        if name in ("properties", "$defs"):  # its keys are names of arguments, even `title`
+            result[name] = {key: trim_schema(part) for key, part in value.items()}
+        elif name == "anyOf":
+            branches = [trim_schema(part) for part in value if part.get("type") != "null"]
+            result |= branches[0] if len(branches) == 1 else {"anyOf": branches}
+        else:
+            result[name] = trim_schema(value) if isinstance(value, dict) else value
+    return result
+
 
 # In a store that is older than the rule, facts are global by default: see memories.draft.default_scope.
 SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
@@ -202,7 +224,7 @@ async def memory_stats(group: str = "") -> CallToolResult:
 
     def count(actor: Actor) -> CallToolResult:
         check_known_group(actor, group)
-        return answers.counted_answer(count_memories(actor, group=group or None))
+        return answers.plain_answer(shapes.StatsAnswer, count_memories(actor, group=group or None))
 
     return await run_for_caller(count)
 
@@ -228,7 +250,9 @@ async def store_relation(
         valid_from=parse_moment(valid_from, field="valid_from"),
         valid_to=parse_moment(valid_to, field="valid_to"),
     )
-    return await write_for_caller(lambda actor: answers.related_answer(save_relation(actor, draft)))
+    return await write_for_caller(
+        lambda actor: answers.plain_answer(shapes.RelationAnswer, save_relation(actor, draft))
+    )
 
 
 async def get_context(
@@ -270,8 +294,8 @@ async def checkpoint(
     """Save the state of your work before you stop or your context is cut; the next get_context begins with it."""
     body = state if isinstance(state, dict | str) else json.dumps(state, ensure_ascii=False)
     return await write_for_caller(
-        lambda actor: answers.saved_answer(
-            save_checkpoint(actor, group=group or None, thread=thread, state=body)
+        lambda actor: answers.plain_answer(
+            shapes.CheckpointAnswer, save_checkpoint(actor, group=group or None, thread=thread, state=body)
         )
     )
 

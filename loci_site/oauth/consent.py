@@ -27,9 +27,8 @@ from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group
 from access.tokens import actor_for_user
-from loci_site.oauth.audience import audience_of
-from loci_site.oauth.client_registration import is_plain_host
-from loci_site.oauth.grants import GrantedAccess, connect, name_of
+from loci_site.oauth.endpoints import is_plain_host
+from loci_site.oauth.grants import GrantedAccess, audience_of, connect, name_of
 from loci_site.oauth.provider import OAUTH_SCOPES
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")

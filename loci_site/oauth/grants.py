@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken, clear_expired
 
@@ -109,3 +111,24 @@ def delete_expired() -> int:
     old = timezone.now() - _UNUSED_AFTER
     unused = Application.objects.filter(registration_source="dcr", created__lt=old, connections=None)
     return int(unused.delete()[0])
+
+
+METADATA = "/.well-known/oauth-protected-resource/mcp"
+DEFAULT_SCOPES = "read write"  # what a program requests by default; the person may allow less
+
+
+def origin_of(request: HttpRequest) -> str:
+    """The address that programs see, without a path: the public URL, else the request's validated host."""
+    public = str(settings.LOCI.server.public_url).rstrip("/")
+    return public or f"{request.scheme}://{request.get_host()}"
+
+
+def audience_of(request: HttpRequest) -> str:
+    return f"{origin_of(request)}/mcp"
+
+
+def challenge_of(request: HttpRequest) -> str:
+    """The part of WWW-Authenticate that leads a program to the consent page; empty if OAuth is off."""
+    if not settings.LOCI.access.oauth:
+        return ""
+    return f', resource_metadata="{origin_of(request)}{METADATA}", scope="{DEFAULT_SCOPES}"'

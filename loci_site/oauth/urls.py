@@ -4,10 +4,9 @@ from django.http import HttpRequest
 from django.urls import path
 from oauth2_provider.views import OAuthProtectedResourceMetadataView, OAuthServerMetadataView
 
-from loci_site.oauth.audience import audience_of, origin_of
-from loci_site.oauth.client_registration import RegisteredView, RegistrationView
 from loci_site.oauth.consent import ConsentView
-from loci_site.oauth.token_endpoint import RevokeView, TradeView
+from loci_site.oauth.endpoints import RegisteredView, RegistrationView, RevokeView, TradeView
+from loci_site.oauth.grants import audience_of, origin_of
 
 ServerView = OAuthServerMetadataView
 

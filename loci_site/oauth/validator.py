@@ -11,8 +11,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.common import Request
 from oauthlib.oauth2.rfc6749.errors import CustomOAuth2Error, InvalidGrantError
 
-from loci_site.oauth.audience import audience_of
-from loci_site.oauth.grants import live_connection
+from loci_site.oauth.grants import audience_of, live_connection
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no types

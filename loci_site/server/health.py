@@ -2,13 +2,17 @@
 
 import asyncio
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from http import HTTPStatus
+from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError, connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -17,11 +21,109 @@ from django.views.decorators.http import require_safe
 
 from access.errors import LociError
 from loci_site.server.db_threads import in_db_thread
-from loci_site.server.write_probe import WATCH, WRITE_WAIT_S
 from maintenance.jobs import HEARTBEAT, last_finished
+from maintenance.models import JobLock
 from maintenance.schedule import job_statuses
 from memories.embedding import model_status
 from memories.search.base import search_index
+from storage.faults import find_storage_fault
+
+_PROBE_EVERY_S = 10.0
+# A write that waits longer than this counts as failed, though it may still succeed.
+WRITE_WAIT_S = 3.0
+PROBE = "health"
+# After a failure: on a disk that is nearly full a small row is written where a memory is not.
+_PROBE_CHARS = 512 * 1024
+WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+# Errors of a single statement, which say nothing about the database.
+_STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)
+
+
+@dataclass(frozen=True)
+class LastWrite:
+    """The last write: when it ended (monotonic seconds), and why it failed, if it did."""
+
+    at: float
+    error: str = ""
+
+
+class WriteWatch:
+    """The last write of this process, shared by its threads."""
+
+    def __init__(self) -> None:
+        self.last: LastWrite | None = None
+        self._probing = threading.Lock()
+        self._probing_since = 0.0
+
+    def watch(self, *, connection: BaseDatabaseWrapper, **_: Any) -> None:
+        """Watch a new connection; a receiver of Django's connection_created."""
+        if self._follow not in connection.execute_wrappers:
+            connection.execute_wrappers.append(self._follow)
+
+    def probe(self) -> LastWrite:
+        """The last write; makes a new one if it failed or is older than PROBE_EVERY_S.
+
+        One caller at a time waits for the database; the others get the known result at once.
+        """
+        if not self._probing.acquire(blocking=False):
+            return self._known_so_far()
+        try:
+            self._probing_since = time.monotonic()
+            last = self.last
+            if last is not None and not last.error and time.monotonic() - last.at < _PROBE_EVERY_S:
+                return last
+            try:
+                write_probe(_PROBE_CHARS if last is not None and last.error else 0)
+            except DatabaseError as error:
+                self.note_failure(error)
+            else:
+                self._note("")
+            return self.last or LastWrite(time.monotonic())
+        finally:
+            self._probing.release()
+
+    def _known_so_far(self) -> LastWrite:
+        if time.monotonic() - self._probing_since > WRITE_WAIT_S:
+            return LastWrite(self._probing_since, f"a write has waited for more than {WRITE_WAIT_S:g} s")
+        return self.last or LastWrite(time.monotonic())
+
+    def _follow(
+        self, execute: Callable[..., Any], sql: object, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        if not str(sql).startswith(WRITES):
+            return execute(sql, params, many, context)
+        try:
+            result = execute(sql, params, many, context)
+        except _STATEMENT_ERRORS:
+            raise
+        except DatabaseError as error:
+            self.note_failure(error)
+            raise
+        # After a failure only a probe says that all is well: its COMMIT worked, and it was as large as a memory.
+        if self.last is None or not self.last.error:
+            self._note("")
+        return result
+
+    def note_failure(self, error: Exception) -> None:
+        """Remember that a statement or a COMMIT failed."""
+        self._note(find_storage_fault(error) or type(error).__name__)
+
+    def _note(self, error: str) -> None:
+        self.last = LastWrite(time.monotonic(), error)
+
+
+def write_probe(chars: int = 0) -> None:
+    """Write one row in a short transaction, and make sure that so many characters find room on the disk."""
+    now = timezone.now()
+    with transaction.atomic():
+        filled = {"last_finished": now, "last_error": "0" * chars}
+        JobLock.objects.update_or_create(name=PROBE, defaults=filled)
+        if chars:
+            JobLock.objects.filter(name=PROBE).update(last_error="")
+
+
+WATCH = WriteWatch()
+
 
 WORKER_SILENT = timedelta(seconds=90)  # it reports every 20 s
 _LEAST_FREE_BYTES = 200 * 1024**2
@@ -93,12 +195,13 @@ async def last_write_check() -> HealthCheck:
 def lesser_checks(*, has_database: bool) -> dict[str, HealthCheck]:
     """The checks whose failure only degrades Loci."""
     unknown = HealthCheck(False, "unknown without the database")
+    free = shutil.disk_usage(settings.LOCI.home).free
     return {
         "indexes": _catch_errors(_indexes_check) if has_database else unknown,
-        "model": _model_check(),
+        "model": HealthCheck(*MODEL_STATES[model_status().state]),  # "ready" describes this process only
         "worker": _catch_errors(_worker_check) if has_database else unknown,
         "schedule": _catch_errors(schedule_check) if has_database else unknown,
-        "disk": _disk_check(),
+        "disk": HealthCheck(free >= _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free"),
     }
 
 
@@ -107,11 +210,6 @@ def _indexes_check() -> HealthCheck:
     if missing:
         return HealthCheck(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
     return HealthCheck(True, "complete")
-
-
-def _model_check() -> HealthCheck:
-    """Whether the embedding model is available; "ready" describes this process only."""
-    return HealthCheck(*MODEL_STATES[model_status().state])
 
 
 def _worker_check() -> HealthCheck:
@@ -132,11 +230,6 @@ def schedule_check() -> HealthCheck:
         return HealthCheck(False, f"{', '.join(bad)}: see 'loci schedule'")
     paused = [job.name for job in jobs if job.state == "paused"]
     return HealthCheck(True, f"on time; paused: {', '.join(paused)}" if paused else "on time")
-
-
-def _disk_check() -> HealthCheck:
-    free = shutil.disk_usage(settings.LOCI.home).free
-    return HealthCheck(free >= _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
 
 
 def _catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:

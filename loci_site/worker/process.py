@@ -23,12 +23,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
-    app.worker_main(_worker_options())
-
-
-def _worker_options() -> list[str]:
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return ["--quiet", "worker", "-l", settings.LOCI.server.log_level, *quiet]
+    app.worker_main(["--quiet", "worker", "-l", settings.LOCI.server.log_level, *quiet])
 
 
 if __name__ == "__main__":

@@ -35,12 +35,6 @@ def run(name: str) -> None:
         connections.close_all()
 
 
-def _send_all() -> None:
-    """Queue every job now instead of at its next tick, so that missed ones run at once."""
-    for job in QUEUED:
-        run.apply_async(args=[job.name], **_message_options(job))
-
-
 def schedule_of(job: Job) -> dict[str, Any]:
     """The entry of a job in the schedule of Celery's clock."""
     return {
@@ -78,7 +72,8 @@ def begin(**_: Any) -> None:
     end_with_thread(clock, is_ending=_is_stopping)
     for job in set(JOBS) - set(QUEUED):
         threading.Thread(target=_keep_running, args=(job,), name=f"loci-{job.name}", daemon=True).start()
-    _send_all()
+    for queued in QUEUED:  # now instead of at its next tick
+        run.apply_async(args=[queued.name], **_message_options(queued))
 
 
 def _keep_running(job: Job) -> None:

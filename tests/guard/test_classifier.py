@@ -85,7 +85,7 @@ def test_a_folder_that_is_not_whole_is_said_at_the_start(folder: Path, settings:
     with pytest.raises(ClassifierError, match=r"classifier\.toml"):
         read_options(folder)
     settings.LOCI = replace(settings.LOCI, guard=replace(settings.LOCI.guard, classifier=str(folder)))
-    [error] = check_guard(None)
+    [error] = check_guard(settings.LOCI)
     assert error.id == "loci.E006"
     (folder / "model.onnx").unlink()
     with pytest.raises(ClassifierError, match=r"has no model\.onnx"):

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from access.errors import as_storage_error
 from access.models import Group
-from loci_site.server.write_probe import WATCH
+from loci_site.server.health import WATCH
 from memories.models import Memory
 from storage.faults import COMMIT_HOOKS, StorageFault, find_storage_fault
 from storage.sqlite.base import connect_to_copy

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from access.admin.caller import actor_of
 from loci_site.admin.explore.page import render_page
-from loci_site.config.origins import effective_settings
+from loci_site.config import effective_settings
 
 
 def show_settings(request: HttpRequest) -> HttpResponse:

@@ -12,21 +12,23 @@ from access.management.commands.token import find_existing, find_owner
 from access.management.options import DRY_RUN, either, flag, many, option
 from access.management.options import USER as USER_OPTION
 from access.tokens import operator
-from loci_site.clients.agents_file import change_agents_files
 from loci_site.clients.catalogue import CLIENTS, HOOK_PARTS, PROJECT, USER
 from loci_site.clients.connect import (
     FileChange,
     Wish,
     apply,
+    change_agents_files,
     disconnect,
     hook_settings,
     key_of,
+    make_client_token,
     plan,
+    revoke_client_token,
     spec_of,
+    valid_token,
     write_hook_settings,
 )
 from loci_site.clients.files import Ledger
-from loci_site.clients.tokens import make_client_token, revoke_client_token, valid_token
 
 EXAMPLES: Final = """\
 examples:
@@ -42,6 +44,7 @@ examples:
 With --scope project, lines in AGENTS.md (and CLAUDE.md if it exists) name the tools, for clients without hooks.
 """
 NONE: Final = "none"
+_HIDDEN: Final = "loci_…"  # in place of a token that is shown
 
 
 class Command(LociCommand):
@@ -56,8 +59,7 @@ class Command(LociCommand):
         USER_OPTION,
         option("--url", help="address of a server on another machine; needs --token"),
         option("--token", help="a token with the scopes read, write and hook of that server"),
-        flag("--print", "print what belongs into the files, write nothing", dest="show"),
-        DRY_RUN.but(help="say which files would change, write nothing"),
+        DRY_RUN.but(help="show which files would change and what belongs into them, write nothing"),
         either(
             flag("--status", "show what is connected"),
             flag("--remove", "take Loci out of the client's files again and revoke its token"),
@@ -78,21 +80,21 @@ class Command(LociCommand):
 
 def connect(options: dict[str, Any], ledger: Ledger) -> list[str]:
     """Plan, write unless it is only shown, and say what happened."""
-    client, is_trial = options["client"], options["show"] or options["dry_run"]
+    client, is_trial = options["client"], options["dry_run"]
     spec = spec_of(client, options["scope"])
     parts, places = _read_parts(options["hooks"]), read_places(options["place"])
     _check_server(options)
     known = str(hook_settings(ledger, client).get("token", ""))
-    token = (known if not options["show"] else "") or "loci_…" if is_trial else find_token(options, ledger)
+    token = known or _HIDDEN if is_trial else find_token(options, ledger)
     url = (options["url"] or base_url()).rstrip("/")
     wish = Wish(client, url, token, options["scope"], parts, home=Path.home(), project=Path.cwd())
     changes = plan(wish)
-    if options["show"]:
-        return ["\n\n".join(f"{change.path}:\n\n{change.snippet}" for change in changes)]
     if not is_trial:
         write_hook_settings(wish, ledger, places)
         apply(wish, ledger, changes)
     lines = [describe(change, is_trial=is_trial) for change in changes]
+    if is_trial:
+        lines += [f"\n{change.path}:\n\n{change.snippet.replace(token, _HIDDEN)}\n" for change in changes]
     if wish.scope == PROJECT:
         named = options["group"][0] if len(options["group"]) == 1 else ""
         lines += change_agents_files(wish.project, named, is_removed=False, dry_run=is_trial)

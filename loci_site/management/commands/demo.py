@@ -64,12 +64,6 @@ def remove_home(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def model_variables(home: Path) -> dict[str, str]:
-    """The variable by which the sample team takes the installed model instead of a download; empty without one."""
-    folder = model_folder(home).path
-    return {"LOCI_MODEL_DIR": str(folder)} if folder.is_dir() else {}
-
-
 EXAMPLES: Final = """\
 examples:
   loci demo                make the sample team if it is not there, and run it until Ctrl-C
@@ -112,9 +106,7 @@ class Command(LociCommand):
         password = generated_password()
         self._print(f"Making a sample team in {folder} (half a minute) ...")
         env = environment(folder) | {"LOCI_DEMO_PASSWORD": password}
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "loci_site.management.deployment.demo"], env=env, check=False
-        )
+        done = subprocess.run([sys.executable, "-P", "-m", "loci_site.management.demo"], env=env, check=False)
         if done.returncode:
             remove_home(folder)
             raise CommandError("The sample team could not be made; the message is above.")
@@ -132,4 +124,5 @@ _RUN_UP: Final = "from loci_site.management.cli import main; main()"
 def environment(folder: Path) -> dict[str, str]:
     """The environment of the processes that work on the sample team: nothing of the settings of the real home but the model."""
     ours = {name: value for name, value in child_environment().items() if not name.startswith("LOCI_")}
-    return ours | model_variables(settings.LOCI.home) | {"LOCI_HOME": str(folder)}
+    model = model_folder(settings.LOCI.home).path  # the installed one, instead of a download
+    return ours | ({"LOCI_MODEL_DIR": str(model)} if model.is_dir() else {}) | {"LOCI_HOME": str(folder)}

@@ -40,15 +40,12 @@ class Command(BaseCommand):
             "--admin", action="store_true", help="without a token: every right, purge included"
         )
         parser.add_argument("--group", default="", help="group for calls that name none")
-        parser.add_argument(
-            "--token", default="", help="act with this token's rights; LOCI_TOKEN is the safer place for it"
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["stdio"]:
             raise CommandError("Use --stdio. Over HTTP, MCP is part of the server: 'loci up'.")
         caller = StdioCaller(
-            secret=options["token"] or os.environ.get("LOCI_TOKEN", ""),
+            secret=os.environ.get("LOCI_TOKEN", ""),
             group=options["group"],
             read_only=options["read_only"],
             admin=options["admin"],

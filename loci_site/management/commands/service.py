@@ -1,23 +1,287 @@
 """`loci service`: install Loci as a service of the login or the machine, or remove it."""
 
 import os
-from collections.abc import Iterator
+import plistlib
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from access.connect import SCRIPTS, UVX_FOLDER
+from access.errors import LociError
 from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.options import either, flag
 from loci_site.config import KEYS
 from loci_site.config.checks import TAG
-from loci_site.management.deployment.service import (
-    ServicePlan,
-    install_service,
-    plan_service,
-    uninstall_service,
-)
+from storage.version import DISTRIBUTION
+
+NAME: Final = "loci"
+LABEL: Final = "org.loci-memory.loci"  # launchd names services like host names
+SYSTEM_USER: Final = "loci"
+STATE_FOLDER: Final = Path("/var/lib/loci")
+_HOMES: Final = (Path("/home"), Path("/root"), Path("/run/user"))
+
+# No mount namespaces: a user's service manager may not make them on every machine, and would not start the service.
+_FOR_ALL: Final = """\
+UMask=0077
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged
+SystemCallErrorNumber=EPERM
+"""
+# ProcSubset=pid would hide /proc/cpuinfo, by which the model's library chooses its instructions.
+_FOR_SYSTEM: Final = """\
+CapabilityBoundingSet=
+AmbientCapabilities=
+PrivateDevices=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProtectSystem=strict
+RemoveIPC=yes
+"""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is to run: the program's words and LOCI_HOME, for one person or, with `is_system`, for the machine."""
+
+    program: tuple[str, ...]
+    home: Path
+    is_system: bool
+
+
+def systemd_unit(service: Service) -> str:
+    """The unit. It restarts Loci after a crash, and a service of the machine may write to LOCI_HOME alone."""
+    command = " ".join(quoted(word) for word in (*service.program, "up"))
+    unit = ["[Unit]", "Description=Loci: memory that AI agents share"]
+    body = [
+        "[Service]",
+        "Type=exec",
+        f"ExecStart={command}",
+        f"Environment={quoted(f'LOCI_HOME={service.home}')}",
+        "Restart=on-failure",
+        "RestartSec=5",
+        "# `up` ends its processes itself, within 15 s.",
+        "KillMode=mixed",
+        "TimeoutStopSec=30",
+    ]
+    if service.is_system:
+        unit += ["After=network-online.target", "Wants=network-online.target"]
+        body += _system_lines(service)
+    target = "multi-user.target" if service.is_system else "default.target"
+    return "\n".join([*unit, "", *body, _FOR_ALL, "[Install]", f"WantedBy={target}", ""])
+
+
+def _system_lines(service: Service) -> list[str]:
+    """The lines of a service of the machine: its user, its folder, and what it may not reach."""
+    is_in_a_home = any(
+        path.is_relative_to(folder) for path in (Path(service.program[0]), service.home) for folder in _HOMES
+    )
+    folder = (
+        ["StateDirectory=loci", "StateDirectoryMode=0700"]
+        if service.home == STATE_FOLDER
+        else [f"ReadWritePaths={quoted(str(service.home))}"]
+    )
+    return [
+        f"User={SYSTEM_USER}",
+        f"Group={SYSTEM_USER}",
+        "# Variables such as LOCI_METRICS_TOKEN; all else is in config.toml in LOCI_HOME.",
+        "EnvironmentFile=-/etc/loci/loci.env",
+        *folder,
+        f"ProtectHome={'read-only' if is_in_a_home else 'yes'}",
+        _FOR_SYSTEM.rstrip(),
+    ]
+
+
+def quoted(word: str) -> str:
+    """A word of a unit file: specifiers and variables are escaped, and a word with blanks or quotes is quoted."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if any(sign in escaped for sign in " \t\"'\\") else escaped
+
+
+def launchd_plist(service: Service) -> str:
+    """The property list of a launchd agent, or with `is_system` of a daemon."""
+    log = str(service.home / "logs" / "launchd.log")
+    plist = {
+        "Label": LABEL,
+        "ProgramArguments": [*service.program, "up"],
+        "EnvironmentVariables": {"LOCI_HOME": str(service.home)},
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ExitTimeOut": 30,
+        "Umask": 0o077,
+        "ProcessType": "Interactive",  # or macOS slows recalls down as background work
+        "StandardOutPath": log,
+        "StandardErrorPath": log,
+    }
+    if service.is_system:
+        plist["UserName"] = SYSTEM_USER
+    return plistlib.dumps(plist).decode()
+
+
+class ServiceError(LociError):
+    """The service cannot be installed or removed here; the message says why, the hint what to do."""
+
+    code: ClassVar[str] = "service_failed"
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """A service's file with its text, and the commands that start it and that stop it."""
+
+    service: Service
+    path: Path
+    text: str
+    start: tuple[Sequence[str], ...]
+    stop: tuple[Sequence[str], ...]
+    after_stop: tuple[Sequence[str], ...] = ()
+
+
+def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> ServicePlan:
+    """What an installation would do on this machine; nothing is written."""
+    if is_system and not os.environ.get("LOCI_HOME", "").strip():  # none was chosen
+        home = STATE_FOLDER
+    service = Service(program_words(), home, is_system)
+    if is_mac:
+        folder = Path("/Library/LaunchDaemons") if is_system else Path("~/Library/LaunchAgents").expanduser()
+        path = folder / f"{LABEL}.plist"
+        domain = "system" if is_system else f"gui/{os.getuid()}"
+        start = (("launchctl", "bootstrap", domain, str(path)),)
+        stop = (("launchctl", "bootout", f"{domain}/{LABEL}"),)
+        return ServicePlan(service, path, launchd_plist(service), start, stop)
+    folder = Path("/etc/systemd/system") if is_system else Path("~/.config/systemd/user").expanduser()
+    ctl = ("systemctl",) if is_system else ("systemctl", "--user")
+    return ServicePlan(
+        service,
+        folder / f"{NAME}.service",
+        systemd_unit(service),
+        start=((*ctl, "daemon-reload"), (*ctl, "enable", "--now", NAME)),
+        stop=((*ctl, "disable", "--now", NAME),),
+        after_stop=((*ctl, "daemon-reload"),),
+    )
+
+
+def program_words() -> tuple[str, ...]:
+    """The words that run this Loci, with whole paths. Raises ServiceError if its environment may vanish."""
+    if UVX_FOLDER in Path(sys.prefix).parts:
+        raise ServiceError(
+            "uvx runs Loci from a cache, which it may empty.",
+            hint=f"Install Loci first: 'uv tool install {DISTRIBUTION}' or 'pipx install {DISTRIBUTION}'.",
+        )
+    called = Path(sys.argv[0]).absolute()
+    if called.name in SCRIPTS and called.is_file():
+        return (str(called),)
+    if called.name == "manage.py":
+        return (sys.executable, str(called))
+    return (sys.executable, "-P", "-c", "from loci_site.management.cli import main; main()")
+
+
+def install_service(plan: ServicePlan) -> Iterator[str]:
+    """Write the service's file and start it; yields a line for each thing done.
+
+    Raises:
+        ServiceError: the rights, the service manager or the user is missing, or a command failed.
+    """
+    check_rights(plan)
+    if plan.service.is_system:
+        check_readable(plan.service.program)
+        yield from _make_user(plan.service.home)
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    plan.path.write_text(plan.text, encoding="utf-8")
+    yield f"Wrote {plan.path}."
+    for command in plan.start:
+        run_tool(command)
+    yield "Loci runs, and starts again with the machine." if plan.service.is_system else "Loci runs."
+
+
+def uninstall_service(plan: ServicePlan) -> Iterator[str]:
+    """Stop the service and delete its file; memories, keys and backups stay."""
+    check_rights(plan)
+    if not plan.path.exists():
+        raise ServiceError(
+            f"There is no service at {plan.path}.", hint="'--user' and '--system' are two services."
+        )
+    for command in plan.stop:
+        run_tool(command)
+    plan.path.unlink()
+    for command in plan.after_stop:
+        run_tool(command)
+    yield f"Stopped Loci and removed {plan.path}."
+    yield f"The memories, keys and backups are still in {plan.service.home}."
+
+
+def check_rights(plan: ServicePlan) -> None:
+    """Raise ServiceError unless this user may change this kind of service, and a service manager is there."""
+    if plan.service.is_system and os.geteuid() != 0:
+        raise ServiceError("Only root can change a service of the machine.", hint="Use sudo, or '--user'.")
+    if not plan.service.is_system and os.geteuid() == 0:
+        raise ServiceError("A service of root's login makes no sense.", hint="Use '--system'.")
+    if shutil.which(plan.start[0][0]) is None:
+        raise ServiceError(
+            f"There is no {plan.start[0][0]} here, so nothing could start the service.",
+            hint="'--print' shows the file; or run 'loci up' under the machine's own supervisor.",
+        )
+
+
+def check_readable(program: Sequence[str]) -> None:
+    """Raise ServiceError if the user of the service could not run the program."""
+    for path in (Path(program[0]), Path(sys.executable)):
+        closed = [str(folder) for folder in path.resolve().parents if not folder.stat().st_mode & 0o001]
+        if closed:
+            raise ServiceError(
+                f"{path} is below {closed[0]}, which the service's user {SYSTEM_USER} may not enter.",
+                hint=f"Install Loci for the whole machine: 'pipx install --global {DISTRIBUTION}'.",
+            )
+
+
+def _make_user(home: Path) -> Iterator[str]:
+    """Create the service's user if it is missing, and its folder; yields what was made."""
+    try:
+        pwd.getpwnam(SYSTEM_USER)
+    except KeyError:
+        if shutil.which("useradd") is None:
+            raise ServiceError(
+                f"The user {SYSTEM_USER} is missing.", hint="Create it, then try again."
+            ) from None
+        run_tool(
+            ["useradd", "--system", "--home-dir", str(home), "--shell", "/usr/sbin/nologin", SYSTEM_USER]
+        )
+        yield f"Created the user {SYSTEM_USER}."
+    if not home.exists():
+        home.mkdir(mode=0o700, parents=True)
+        shutil.chown(home, SYSTEM_USER, SYSTEM_USER)
+        yield f"Created {home}."
+
+
+def run_tool(command: Sequence[str]) -> None:
+    """Run a tool of the system; its complaint becomes a ServiceError."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
+    if done.returncode:
+        raise ServiceError(
+            f"'{' '.join(command)}' failed: {(done.stderr or done.stdout).strip() or done.returncode}",
+            hint="Correct that, then run the command again; nothing else was changed.",
+        )
+
 
 EXAMPLES: Final = """\
 examples:
@@ -34,7 +298,7 @@ def install(options: dict[str, Any]) -> CommandAnswer:
     if options["print"]:
         return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
     with _explained():
-        lines = [*install_service(plan, starts=not options["no_start"]), *advice(plan)]
+        lines = [*install_service(plan), *advice(plan)]
     return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
@@ -87,11 +351,7 @@ class Command(LociCommand):
         "install": CommandVerb(
             install,
             "write the service's file and start it",
-            (
-                KIND,
-                flag("--print", "print the file instead of writing it"),
-                flag("--no-start", "write the file only"),
-            ),
+            (KIND, flag("--print", "print the file instead of writing it")),
         ),
         "uninstall": CommandVerb(uninstall, "stop the service and delete its file", (KIND,)),
     }

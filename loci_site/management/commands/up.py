@@ -179,44 +179,39 @@ def child_environment() -> dict[str, str]:
 
 def _ready_text(first: FirstAccess | None) -> str:
     """The message for a person once the server answers; it contains secrets at the first start only."""
-    url = base_url()
+    url, token_line = base_url(), command_line("token create NAME")
+    password_line = command_line("changepassword admin")
     if first is None:
-        return "\n".join(
-            [
-                f"Loci is running at {url}",
-                "",
-                f"  Admin      {url}/admin/",
-                f"             new password: {command_line('changepassword admin')}",
-                f"  Connect    {command_line('token create NAME')} creates a token and prints the line for your agent",
-                f"  Data       {settings.LOCI.home}",
-                "",
-                "Ctrl-C stops everything.",
-            ]
-        )
-    return "\n".join(
-        [
-            f"Loci is running at {url}",
-            "",
-            f"  Admin      {url}/admin/",
-            f"             user {first.username}, password {first.password}",
-            f"  Data       {settings.LOCI.home}",
-            "",
-            "Connect Claude Code:",
-            "",
-            f"  {claude_line(first.token)}",
-            "",
-            "Connect any other agent:",
-            "",
-            f"  {client_json(first.token)}",
-            "",
-            "The password and the token are shown only once. This token can read, write and make groups.",
-            "Create one for each agent:",
-            f"  {command_line('token create NAME')}",
-            "Create one for yourself that may do everything, purge included:",
-            f"  {command_line('token create operator --admin')}",
-            "Change the password:",
-            f"  {command_line('changepassword admin')}",
-            "",
-            "Ctrl-C stops everything.",
-        ]
-    )
+        return f"""\
+Loci is running at {url}
+
+  Admin      {url}/admin/
+             new password: {password_line}
+  Connect    {token_line} creates a token and prints the line for your agent
+  Data       {settings.LOCI.home}
+
+Ctrl-C stops everything."""
+    return f"""\
+Loci is running at {url}
+
+  Admin      {url}/admin/
+             user {first.username}, password {first.password}
+  Data       {settings.LOCI.home}
+
+Connect Claude Code:
+
+  {claude_line(first.token)}
+
+Connect any other agent:
+
+  {client_json(first.token)}
+
+The password and the token are shown only once. This token can read, write and make groups.
+Create one for each agent:
+  {token_line}
+Create one for yourself that may do everything, purge included:
+  {command_line("token create operator --admin")}
+Change the password:
+  {password_line}
+
+Ctrl-C stops everything."""

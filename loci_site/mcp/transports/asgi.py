@@ -18,10 +18,10 @@ from starlette.types import Message, Receive, Scope, Send
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
 from access.groups.guarding import safe_label
-from loci_site.config.csp import DATA as POLICY
+from loci_site.config.middleware import DATA as POLICY
 from loci_site.mcp.auth import acting_as
 from loci_site.mcp.server import run_tool
-from loci_site.mcp.transports.django_view import receiver
+from loci_site.mcp.transports.django_view import find_actor, mcp_server, receiver
 from loci_site.mcp.transports.fast_path import (
     PING,
     STREAM_HEADERS,
@@ -32,7 +32,6 @@ from loci_site.mcp.transports.fast_path import (
     json_headers,
     plain_call,
 )
-from loci_site.mcp.transports.http import find_actor, mcp_server
 
 PATH = "/mcp"
 PING_S = 15.0  # as the SDK has it

@@ -6,17 +6,30 @@ transport starts ends with the request.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST
 from starlette.types import Message, Scope
+
+from access.actor import Actor, Via
+from access.errors import NotAuthenticated, TooManyAttempts, as_storage_error
+from access.sign_in.client_address import address_of
+from access.sign_in.lockouts import count_failed_token
+from access.tokens import PREFIX, actor_for_secret
+from loci_site.mcp.auth import acting_as, current_actor
+from loci_site.mcp.server import LociServer
+from loci_site.oauth.grants import actor_for_access_token, audience_of, challenge_of
+from loci_site.server.db_threads import in_db_thread
 
 OUTBOX_MESSAGES = 16  # a slow client blocks its tool instead of filling our memory
 
@@ -55,12 +68,17 @@ async def serve_mcp(
     )
     exchange = TransportExchange(manager, build_scope(request), body)
     start = await exchange.start()
-    if is_event_stream(start) and hasattr(request, "scope"):
+    headers = response_headers(start)
+    is_stream = any(
+        name.lower() == "content-type" and value.startswith("text/event-stream")
+        for name, value in headers.items()
+    )
+    if is_stream and hasattr(request, "scope"):
         exchange.expect_reader()
-        return StreamingHttpResponse(exchange, status=start["status"], headers=response_headers(start))
+        return StreamingHttpResponse(exchange, status=start["status"], headers=headers)
     # Under WSGI the event loop ends with the view, so the stream must be read here.
     content = b"".join([chunk async for chunk in exchange])
-    return HttpResponse(content, status=start["status"], headers=response_headers(start))
+    return HttpResponse(content, status=start["status"], headers=headers)
 
 
 def find_refusal(request: HttpRequest) -> HttpResponseBase | None:
@@ -119,14 +137,6 @@ def response_headers(start: Message) -> dict[str, str]:
         for name, value in headers
         if name.lower() not in HOP_HEADERS
     }
-
-
-def is_event_stream(start: Message) -> bool:
-    """True if the transport answers with a stream of events."""
-    headers: list[tuple[bytes, bytes]] = start["headers"]
-    return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
-    )
 
 
 class TransportExchange(AsyncIterator[bytes]):
@@ -205,3 +215,52 @@ def receiver(body: bytes) -> Callable[[], Awaitable[Message]]:
         return await silence
 
     return receive
+
+
+find_actor = in_db_thread(actor_for_secret)
+find_program = in_db_thread(actor_for_access_token)
+count_failed = in_db_thread(count_failed_token)
+
+
+@csrf_exempt  # browsers never send a token in a header on their own
+async def mcp_view(request: HttpRequest) -> HttpResponseBase:
+    """Answer one MCP request of the token's owner; the 401 says how to send a token."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    secret = secret.strip() if scheme.lower() == "bearer" else ""
+    try:
+        if settings.LOCI.access.oauth and secret and not secret.startswith(PREFIX):
+            actor = await find_program(secret, audience=audience_of(request))
+        else:
+            actor = await find_actor(secret, via=Via.MCP)
+    except NotAuthenticated as error:
+        return await refuse_caller(request, error, is_sent=bool(secret))
+    except OperationalError as error:
+        away = as_storage_error(error)
+        if away is None:
+            raise
+        return JsonResponse(away.as_dict(), status=away.status)
+    with acting_as(actor):
+        return await serve_mcp(request, mcp_server())
+
+
+@cache
+def mcp_server() -> Server[Any]:
+    """The MCP server behind /mcp, one per process."""
+    return lowlevel_server(LociServer(find_request_actor))
+
+
+async def find_request_actor() -> Actor:
+    """The Actor that the view has set for this request."""
+    return current_actor()
+
+
+async def refuse_caller(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+    """The 401 with what RFC 6750 and 9728 require, without the secret; 429 after too many invalid tokens from one address."""
+    if is_sent:
+        counted = await count_failed(error, address=address_of(request), via=Via.MCP)
+        if isinstance(counted, TooManyAttempts):
+            headers = {"Retry-After": str(counted.wait_s)}
+            return JsonResponse(counted.as_dict(), status=counted.status, headers=headers)
+    problem = f', error="invalid_token", error_description="{error.message}"' if is_sent else ""
+    challenge = f'Bearer realm="loci"{problem}{challenge_of(request)}'
+    return JsonResponse(error.as_dict(), status=error.status, headers={"WWW-Authenticate": challenge})

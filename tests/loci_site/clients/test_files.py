@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loci_site.clients.catalogue import CLAUDE_EVENTS, CLIENTS, PROJECT, USER
+from loci_site.clients.catalogue import CLIENTS, PROJECT, USER
 from loci_site.clients.connect import FileChange, Wish, apply, disconnect, plan, write_hook_settings
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import parse_json
@@ -174,7 +174,7 @@ def test_codex_keeps_its_file_around_our_block(wish: Wish, ledger: Ledger, befor
     connect(wish, ledger)
     assert path.read_bytes() == once
     hooks = json.loads((path.parent / "hooks.json").read_text())["hooks"]
-    assert set(hooks) == {*CLAUDE_EVENTS.values()}
+    assert set(hooks) == {*CLIENTS["claude-code"].files[1].events.values()}
     disconnect("codex", ledger, scope=USER)
     assert path.read_bytes() == before
 

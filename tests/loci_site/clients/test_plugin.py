@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.agents.bundle import manifest, server_json, write_folder
 from loci_site import __version__
-from loci_site.clients.catalogue import CLAUDE_EVENTS
+from loci_site.clients.catalogue import CLIENTS
 from tests.settings import REPOSITORY
 
 PLUGIN = REPOSITORY / "plugins" / "loci"
@@ -66,7 +66,7 @@ def test_a_bundle_has_what_its_manifest_names(tmp_path: Path) -> None:
 def test_the_plugin_has_the_hooks_that_connect_writes() -> None:
     hooks = read(PLUGIN / "hooks" / "hooks.json")["hooks"]
     events = {event: entries[0]["hooks"][0]["args"] for event, entries in hooks.items()}
-    assert events == {native: [name] for name, native in CLAUDE_EVENTS.items()}
+    assert events == {native: [name] for name, native in CLIENTS["claude-code"].files[1].events.items()}
     assert (PLUGIN / "hooks" / "loci-hook.sh").stat().st_mode & 0o111
 
 

@@ -6,8 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from loci_site.config import load_config
-from loci_site.config.origins import SettingRow, effective_settings
+from loci_site.config import SettingRow, effective_settings, load_config
 from tests.people import alice, bob, ledger
 
 __all__ = ["alice", "bob", "ledger"]

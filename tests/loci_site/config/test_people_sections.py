@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loci_site.config import ConfigError, load_config
-from loci_site.config.origins import effective_settings
+from loci_site.config import ConfigError, effective_settings, load_config
 
 OIDC = {
     "LOCI_OIDC_ISSUER": "https://login.example.org",

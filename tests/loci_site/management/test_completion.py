@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from loci_site.management.cli import main
-from loci_site.management.completion import completion_script
+from loci_site.management.command_list import completion_script
 
 BASH = shutil.which("bash")
 

@@ -7,9 +7,15 @@ import pytest
 
 from access.errors import Conflict, InvalidInput
 from loci_site.api.schemas.requests import MemoryIn
-from loci_site.mcp.arguments import check_names, drop_nulls, parse_moment
-from loci_site.mcp.errors import error_text, explain_failure, find_domain_error
-from loci_site.mcp.input_schemas import trim_schema
+from loci_site.mcp.arguments import (
+    check_names,
+    drop_nulls,
+    error_text,
+    explain_failure,
+    find_domain_error,
+    parse_moment,
+)
+from loci_site.mcp.tools import trim_schema
 from memories.language import cleaning as moments
 from sources.importing.formats.texts import draft_of
 from sources.importing.importer import LineRules

@@ -145,9 +145,9 @@ async def test_a_read_only_child_with_a_token_offers_what_reads(installed: Insta
 
 def test_what_a_child_cannot_do_it_says_on_stderr(installed: Installation) -> None:
     ended = subprocess.run(
-        [sys.executable, "manage.py", "mcp", "--stdio", "--token", "loci_wrong"],
+        [sys.executable, "manage.py", "mcp", "--stdio"],
         cwd=REPOSITORY,
-        env=installed.environment,
+        env=installed.environment | {"LOCI_TOKEN": "loci_wrong"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from loci_site import asgi
 from loci_site.server.db_threads import FairPool
+from loci_site.server.health import WATCH
 from loci_site.server.process import TURN_S
-from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
 from memories.recall_log import COUNTER, PendingRecall
 

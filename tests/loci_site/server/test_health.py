@@ -12,8 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from loci_site.server.health import HealthCheck, status_of
-from loci_site.server.write_probe import WATCH, WRITE_WAIT_S, LastWrite, WriteWatch
+from loci_site.server.health import WATCH, WRITE_WAIT_S, HealthCheck, LastWrite, WriteWatch, status_of
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from tests.memories.indexes import WORD_TRIGGER, drop_word_trigger
@@ -97,7 +96,7 @@ def test_while_one_probe_waits_the_others_wait_for_nothing(monkeypatch: pytest.M
         watch._probing_since -= WRITE_WAIT_S + 1
         seen.append(watch.probe())
 
-    monkeypatch.setattr("loci_site.server.write_probe.write_probe", locked)
+    monkeypatch.setattr("loci_site.server.health.write_probe", locked)
     assert watch.probe().error == ""
     assert [each.error for each in seen] == ["OperationalError", "a write has waited for more than 3 s"]
     assert watch.probe().error == ""

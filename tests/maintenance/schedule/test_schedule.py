@@ -17,7 +17,8 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from loci_site.mcp.results import counted_answer
+from loci_site.mcp.result_schemas import StatsAnswer
+from loci_site.mcp.results import plain_answer
 from loci_site.server.health import schedule_check
 from loci_site.worker.tasks import schedule_of
 from maintenance import schedule
@@ -276,7 +277,7 @@ def test_rest_and_mcp_return_the_same_lines(alice: User, settings: Settings) -> 
     _, secret = make_token(alice)
     answer = Client().get("/api/stats?everywhere=true", headers={"Authorization": f"Bearer {secret}"})
     assert answer.json()["schedule"] == describe_schedule()
-    told = counted_answer(memory_stats(operator(), everywhere=True)).structured_content
+    told = plain_answer(StatsAnswer, memory_stats(operator(), everywhere=True)).structured_content
     assert told is not None
     assert told["schedule"] == describe_schedule() != {}
 

@@ -1,12 +1,11 @@
 """`loci hook`: what hooks injected and captured."""
 
-from dataclasses import asdict
 from typing import Any, Final
 
 from access.management.command import CommandAnswer, CommandVerb, LociCommand
 from access.management.options import GROUP, LIMIT, option
 from access.tokens import operator
-from loci_site.hooks.stats import DEFAULT_DAYS, hook_stats, list_injected
+from loci_site.hooks.stats import DEFAULT_DAYS, HookStats, Injected, hook_stats, list_injected
 from memories.models.short_id import short_id
 
 EXAMPLES: Final = """\
@@ -28,7 +27,7 @@ def _show_stats(options: dict[str, Any]) -> CommandAnswer:
             f"captured  {found.captured:,}: {found.approved:,} approved, {found.rejected:,} rejected, {found.waiting:,} waiting",
         ]
     )
-    return CommandAnswer(found.as_json(), text)
+    return CommandAnswer(HookStats.json(found), text)
 
 
 def _show_injected(options: dict[str, Any]) -> CommandAnswer:
@@ -37,8 +36,9 @@ def _show_injected(options: dict[str, Any]) -> CommandAnswer:
         f"{row.at:%Y-%m-%d %H:%M}  {row.client} {row.session[:8]}  {row.event:<13} {short_id(row.memory)}  {' '.join(row.text.split())[:80]}"
         for row in rows
     ]
-    body = [asdict(row) | {"at": row.at.isoformat(), "memory": str(row.memory)} for row in rows]
-    return CommandAnswer(body, "\n".join(lines) or "Nothing was injected yet.")
+    return CommandAnswer(
+        [Injected.json(row) for row in rows], "\n".join(lines) or "Nothing was injected yet."
+    )
 
 
 class Command(LociCommand):

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from access.models import Group
 from loci_site.management.commands.demo import MARK, demo_home, environment, prepare_home
-from loci_site.management.deployment.demo.team import found_team, live, tell
+from loci_site.management.demo.team import found_team, live, tell
 from memories.models import Memory, RecallLog
 
 

@@ -13,8 +13,8 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from loci_site.management.deployment import service as services
-from loci_site.management.deployment.service import (
+from loci_site.management.commands import service as services
+from loci_site.management.commands.service import (
     STATE_FOLDER,
     Service,
     ServiceError,

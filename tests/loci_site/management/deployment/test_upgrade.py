@@ -1,6 +1,7 @@
 """`loci store upgrade --check`: ready, without a backup, with an old one, and before or after another version's store."""
 
 import json
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
@@ -16,7 +17,6 @@ from pytest_django import Settings
 
 from access.tokens import operator
 from loci_site import __version__
-from loci_site.management.verbs import upgrade
 from maintenance.backups import make_backup
 
 
@@ -100,7 +100,7 @@ def test_the_steps_are_those_of_the_installation(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path, prefix: str, command: str
 ) -> None:
     settings.ROOT = tmp_path
-    monkeypatch.setattr(upgrade.sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "prefix", prefix)
     out = StringIO()
     call_command("store", "upgrade", stdout=out)
     assert out.getvalue().splitlines()[:2] == ["loci backup", command]

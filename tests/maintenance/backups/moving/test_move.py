@@ -21,7 +21,7 @@ from access.errors import Conflict
 from access.models import Group
 from access.tokens import operator
 from loci_site.config.databases import sqlite_settings
-from loci_site.management.verbs.move import read_target
+from loci_site.management.commands.store import read_target
 from maintenance.backups.moving import Target, check_target, move_store, preview_move, tables
 from maintenance.backups.moving.compare import digest_of_rows
 from maintenance.backups.moving.tables import SOURCE, TARGET, models, read_mark, steps, target_of

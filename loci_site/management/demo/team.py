@@ -1,4 +1,4 @@
-"""A sample team: five people, three groups, and some two hundred memories with a history."""
+"""A sample team: five people, three groups, and some two hundred memories with a history; first the words, then the team."""
 
 import itertools
 import random
@@ -14,16 +14,6 @@ from access.groups import GroupChange, create_group, update_group
 from access.groups.members import set_member
 from access.models import Group
 from access.tokens import actor_for_secret, actor_for_user, create_token
-from loci_site.management.deployment.demo.words import (
-    EVENTS,
-    FACTS,
-    INSTRUCTIONS,
-    MIAS,
-    RELATIONS,
-    THINGS,
-    TRAITS,
-    WAYS,
-)
 from maintenance.backups import make_backup
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.models import JobLock
@@ -33,6 +23,81 @@ from memories.lifecycle import verbs
 from memories.recall import RecallRequest, recall
 from memories.recall_log import COUNTER
 from memories.store import StoreResult, store
+
+FACTS = {
+    "ledger": [
+        "The ledger service settled on PostgreSQL 16; the write-ahead log is archived every five minutes.",
+        "Amounts are stored as integer cents. Floats were tried in March and led to rounding faults in two invoices.",
+        "The deploy port of the ledger is 8081; 8082 belongs to the shadow instance.",
+        "Month-end closing runs on the first working day at 06:00 UTC and takes about forty minutes.",
+        "Refunds above 500 euros need a second pair of eyes; the check is in the approval middleware.",
+        "The read replica may lag up to ninety seconds, so balances shown after a payment come from the primary.",
+    ],
+    "atlas": [
+        "Atlas tiles are rendered at night and kept for thirty days in the object store.",
+        "The map client retries a tile three times with growing pauses, then shows the last good one.",
+        "Postcodes of Malta have letters in front; the address parser treats them apart.",
+        "The routing graph is rebuilt each Sunday; a rebuild needs 24 GB of memory.",
+    ],
+    "support": [
+        "Customers of the old plan keep their price until the end of 2027.",
+        "A ticket that mentions data loss goes to the on-call engineer at once.",
+        "Answers in German use the formal address unless the customer writes first with du.",
+        "The status page is updated before the first answer to a reported outage.",
+    ],
+}
+WAYS = [
+    "To rotate the signing key: add the new key, deploy, wait one hour, then take the old one out.",
+    "When a migration fails half way, run it backwards first, then look at the lock table before a second try.",
+    "Release notes are written from the merged titles; breaking changes come first, each with what to do.",
+    "Before a load test, tell the payment provider and switch the sandbox to the large plan.",
+]
+EVENTS = [
+    "Ines and Tomas agreed to drop the nightly export once the new report is live.",
+    "The import of the March statements stopped at row 41,207 because of a missing currency.",
+    "Rolled back release 2.14 after the error rate rose to two percent; the cause was a stale cache key.",
+    "Pair session on the tile cache: hit rate went from 71 to 93 percent with a longer key.",
+    "Customer workshop in Porto: they want exports as Parquet, and a way to undo a bulk edit.",
+    "The on-call phone rang at 03:12 for a full disk on the build machine; log rotation was off.",
+]
+THINGS = [
+    "invoice export",
+    "tile renderer",
+    "address parser",
+    "report builder",
+    "sign-in page",
+    "webhook sender",
+]
+INSTRUCTIONS = {
+    "ledger": "Amounts are integer cents. Ask before changing the schema; name the ticket of each decision.",
+    "support": "Answers to customers are polite and short. What agents write here waits for a person.",
+}
+MIAS = (
+    "Invoices are mailed at six in the morning, Lisbon time, after the nightly close.",
+    "Customers abroad get their invoices without value-added tax once their number is checked.",
+    "The glossary of the ledger is in the handbook under accounting.",
+)
+RELATIONS = [
+    ("Ledger", "uses", "PostgreSQL"),
+    ("Ines", "maintains", "Ledger"),
+    ("Tomas", "maintains", "Atlas"),
+    ("Ledger", "waits for", "Approval service"),
+    ("Webhook sender", "belongs to", "Ledger"),
+    ("Invoice export", "belongs to", "Ledger"),
+    ("Mara", "maintains", "Approval service"),
+    ("Atlas", "uses", "PostgreSQL"),
+    ("Address parser", "belongs to", "Atlas"),
+    ("Tile renderer", "belongs to", "Atlas"),
+    ("Tomas", "reviews", "Tile renderer"),
+]
+TRAITS = [
+    "keeps its settings in config.toml and reads them at start only",
+    "writes one log line per request, with the duration in milliseconds",
+    "is owned by the platform team and released on Tuesdays",
+    "has a feature switch that is off for customers of the old plan",
+    "falls back to the last good answer when its upstream is slow",
+]
+
 
 DECISIONS = 90
 
@@ -79,7 +144,9 @@ def tell(
 def live(team: _Team, stored: list[StoreResult]) -> None:
     """Curate, contribute, ask and maintain, so that every page has something to show."""
     curate(team.alice, stored)
-    _contribute(actor_for_user(team.people["mia"], via=Via.ADMIN))
+    mia = actor_for_user(team.people["mia"], via=Via.ADMIN)
+    for text in MIAS:
+        store(mia, Draft(text, group="ledger", scope="group"))
     ask(team.agent)
     _maintain(team.alice)
 
@@ -164,11 +231,6 @@ def curate(alice: Actor, stored: list[StoreResult]) -> None:
     for days in (30, 90):
         text = f"Backups of the ledger are kept for {days} days, then they are destroyed."
         store(alice, Draft(text, group="ledger", scope="group"))
-
-
-def _contribute(mia: Actor) -> None:
-    for text in MIAS:
-        store(mia, Draft(text, group="ledger", scope="group"))
 
 
 def ask(agent: Actor) -> None:

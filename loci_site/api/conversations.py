@@ -6,16 +6,19 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
+from pydantic import BaseModel, Field
 
 from access.actor import WRITE
 from access.answers import Answer, ShownAs
 from access.errors import InvalidInput
 from loci_site.api.auth import actor_of
-from loci_site.api.conversations import schemas
 from loci_site.api.responses import answer
 from loci_site.api.schemas.answers import page_of, responses
+from loci_site.api.schemas.fields import Timestamp
+from loci_site.api.schemas.requests import Body, PageQuery
 from memories.browse.serializers import MemoryOut
 from memories.sessions.conversations import (
+    ConversationFilter,
     ConversationOut,
     find_conversation,
     list_conversations,
@@ -27,6 +30,35 @@ from memories.sessions.conversations.move import Moved, assign
 from memories.sessions.conversations.purge import PurgedConversation, purge
 
 router = Router(tags=["conversations"])
+
+
+class ConversationsQuery(PageQuery):
+    """Filters of the list. `q` are words of the title; times are those of the last turn."""
+
+    group: str | None = None
+    platform: str | None = Field(None, description="A site's host; empty: conversations of no site.")
+    tag: str = ""
+    q: str = ""
+    after: Timestamp | None = None
+    before: Timestamp | None = None
+
+    def wanted(self) -> ConversationFilter:
+        """The filters for the service."""
+        return ConversationFilter(self.group, self.platform, self.tag, self.q, self.after, self.before)
+
+
+class TurnsQuery(BaseModel):
+    """`after`: the `next` of the page before."""
+
+    after: Annotated[int, Field(ge=-1)] = -1
+
+
+class ChangeConversationIn(Body):
+    """The fields to change; absent fields stay as they are."""
+
+    tags: list[str] | None = None
+    group: str | None = Field(None, description="The group to move it to.")
+    reason: str = ""
 
 
 class ReadConversationOut(Answer):
@@ -48,7 +80,7 @@ class ChangedConversationOut(Answer):
 
 
 @router.get("/conversations", response=responses(page_of(ConversationOut)))
-def list_all_conversations(request: HttpRequest, params: Query[schemas.ConversationsQuery]) -> HttpResponse:
+def list_all_conversations(request: HttpRequest, params: Query[ConversationsQuery]) -> HttpResponse:
     """List conversations, newest first: threads with turns, in one group or all that the caller may read."""
     actor = actor_of(request)
     page = list_conversations(actor, params.wanted(), cursor=params.cursor, limit=params.limit)
@@ -59,7 +91,7 @@ def list_all_conversations(request: HttpRequest, params: Query[schemas.Conversat
 
 @router.get("/conversations/{conversation_id}", response=responses(ReadConversationOut))
 def read_one_conversation(
-    request: HttpRequest, conversation_id: str, params: Query[schemas.TurnsQuery]
+    request: HttpRequest, conversation_id: str, params: Query[TurnsQuery]
 ) -> HttpResponse:
     """Read a conversation: its live turns in order."""
     actor = actor_of(request)
@@ -72,7 +104,7 @@ def read_one_conversation(
     response=responses(ChangedConversationOut, 200, 202),
 )
 def change_conversation(
-    request: HttpRequest, conversation_id: str, body: schemas.ChangeConversationIn
+    request: HttpRequest, conversation_id: str, body: ChangeConversationIn
 ) -> HttpResponse:
     """Tag a conversation, or move it to another group with its turns. 202: the move waits for a curator there. Moving it back
     undoes a move.

@@ -1,4 +1,4 @@
-"""`python -m loci_site.management.deployment.demo`: fill the empty store of LOCI_HOME, and print the password."""
+"""`python -m loci_site.management.demo`: fill the empty store of LOCI_HOME, and print the password."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     django.setup()
     # Models and settings are there from here on.
-    from loci_site.management.deployment.demo.team import found_team, live, tell  # noqa: PLC0415
+    from loci_site.management.demo.team import found_team, live, tell  # noqa: PLC0415
     from memories.embedding import ModelUnavailable, get_encoder  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)

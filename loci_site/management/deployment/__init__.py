@@ -1,1 +1,0 @@
-"""What an installation needs around Loci: a service of the system, and a sample team."""

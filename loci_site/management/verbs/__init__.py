@@ -1,1 +1,0 @@
-"""Verbs of `loci store` that belong to the site."""
