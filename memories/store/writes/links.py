@@ -10,9 +10,9 @@ from memories.models.link import ON_APPROVAL
 from memories.store.neighbours import Neighbour
 from memories.store.writes.doubts import MAX_OPEN
 from memories.types import State, Trust
-from storage.compiled_queries import CompiledInsert
+from storage.bulk import ManyInsert
 
-LINKS = CompiledInsert(Link)
+LINKS = ManyInsert(Link)
 
 
 def link(
