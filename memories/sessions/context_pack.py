@@ -25,7 +25,6 @@ from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall.budget import Notes, count_tokens, counting_encoder
-from memories.sessions.outside_parts import find_outside_parts
 from memories.sessions.sections import (
     REST_SHARE,
     MemoriesPart,
@@ -35,6 +34,7 @@ from memories.sessions.sections import (
     TextPart,
     describe_rest,
     fill,
+    find_outside_parts,
 )
 from memories.sessions.threads import (
     MatchedThread,
@@ -167,7 +167,7 @@ def get_context(
     parts = gather_parts(found, name, query, narrow, visibility, answer, threads)
     parts = [*repository_part(actor.checkout), *parts]
     if moment_of(narrow) is None:
-        parts += [part for part in find_outside_parts(found, query, budget) if part.text]
+        parts += find_outside_parts(found, query, budget)
     return build_pack(parts, found, budget, answer, tuple(threads))
 
 

@@ -17,12 +17,8 @@ from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.management.field_options import field_options, read_fields
 from memories.management.output import FaceCommand, in_lines, printable, read_text, table_text
-from memories.management.verbs.checkpoint import CHECKPOINT
-from memories.management.verbs.context import CONTEXT
-from memories.management.verbs.inspect import INSPECT
-from memories.management.verbs.recalls import RECALLS
-from memories.management.verbs.relate import RELATE
-from memories.management.verbs.tombstones import LIFT, TOMBSTONES
+from memories.management.verbs.reading import INSPECT, LIFT, RECALLS, TOMBSTONES
+from memories.management.verbs.sessions import CHECKPOINT, CONTEXT, RELATE
 from memories.queries.versions import find_memory
 
 EXAMPLES: Final = """\
