@@ -56,12 +56,6 @@ _PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + _MAX_TIMES - 1)}]"
 _ANY = re.compile(_PHRASE)
 
 
-def _falls_on(time: NamedTime, weekday: int, today: date) -> bool:
-    """Whether a named day falls on a weekday; without a year, the latest such day."""
-    first = time.latest(today).first
-    return first is not None and first.weekday() == weekday
-
-
 class Phrases:
     """A text, the times found in it, and the words that name each."""
 
@@ -91,8 +85,11 @@ class Phrases:
 
     def day_on(self, weekday: int, today: date) -> NamedTime | None:
         """The first day that the text names besides and that falls on this weekday (0 is Monday): Tuesday, 1 September."""
-        named = (time for time in self._times if time.is_day)
-        return next((time for time in named if _falls_on(time, weekday, today)), None)
+        for time in self._times:
+            first = time.latest(today).first if time.is_day else None  # without a year, the latest such day
+            if first is not None and first.weekday() == weekday:
+                return time
+        return None
 
     def restore(self, text: str) -> str:
         """A text with the words that its marks stand for."""
