@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
