@@ -132,7 +132,10 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         NotFound, NotPermitted: it is missing or closed to the actor, who must curate its group; or the actor is an agent and
             a person verified or pinned a turn.
     """
-    thread = find_to_purge(actor, id_)
+    try:
+        thread = find_conversation(actor, id_, right=CURATE)
+    except NotFound:
+        thread = find_conversation(actor, id_, right=CURATE, is_deleted=True)
     turns = list(Memory.objects.filter(thread=thread, root=None).select_related("group", "thread"))
     for row in Memory.objects.filter(thread=thread, superseded_by=None).select_related("group"):
         held_back(actor, Change.PURGE, row)
@@ -172,14 +175,6 @@ def _describe_purge(turns: int, saved: int) -> tuple[str, ...]:
         ),
         gettext("the same texts are refused in its group from now on"),
     )
-
-
-def find_to_purge(actor: Actor, id_: str | UUID) -> Thread:
-    """The thread, deleted or not."""
-    try:
-        return find_conversation(actor, id_, right=CURATE)
-    except NotFound:
-        return find_conversation(actor, id_, right=CURATE, is_deleted=True)
 
 
 def blank(actor: Actor, thread: Thread) -> None:
