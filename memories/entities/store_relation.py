@@ -210,7 +210,7 @@ def _guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> Re
 
 def _with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
     """The draft with full ids instead of short ones; what is the end of no visible id is a name."""
-    full = {}
+    full = dict[str, Any]()
     for name in ("subject", "object"):
         end = getattr(draft, name)
         if parse_short_id(end) and (memory := find_named(actor, end, field=name)) is not None:
