@@ -128,15 +128,20 @@ def _join(reading: Reading, text: str, start: int, end: int) -> None:
         reading.put(" ", group[-1][1], group[-1][1])
 
 
+def unbase64(run: str, encoding: str) -> str:
+    """The text that Base64 without its end encodes; empty if it is no Base64, or not in this encoding."""
+    try:
+        return base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode(encoding)
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
 def decoded(run: str) -> str:
     """The ASCII text that Base64 encodes; empty if it encodes something else."""
     if len(set(run)) < 8:
         return ""
     plain = run.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        told = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
+    told = unbase64(plain, "ascii")
     return told if told.replace("\n", " ").replace("\t", " ").replace("\r", " ").isprintable() else ""
 
 
@@ -350,9 +355,7 @@ def escape_hidden(text: str) -> str:
 
 def without_hidden(text: str) -> tuple[str, list[int] | None]:
     """The text as people see it, and the place of each of its characters in `text`; None if nothing was hidden."""
-    if text.isascii():
-        return text, None
-    if _HIDDEN.search(text) is None:
+    if text.isascii() or _HIDDEN.search(text) is None:
         return text, None
     hidden = {place for start, end in _hidden_spans(text) for place in range(start, end)} | _hyphenation(text)
     if not hidden:

@@ -1,7 +1,5 @@
 """Instructions to an AI inside a text, by phrases of several languages. A hint for a person, never proof."""
 
-import base64
-import binascii
 import codecs
 import math
 import os
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from guard.findings import Door, GuardFinding
-from guard.hidden import LOOK_ALIKES, unescaped
+from guard.hidden import LOOK_ALIKES, unbase64, unescaped
 from guard.patterns import Keywords, Pattern, PatternSets
 
 DATA: Final = Path(__file__).parent / "data"
@@ -120,7 +118,7 @@ _LEET_LETTERS: Final = str.maketrans("013457@$", "oieastas")
 _SIGNS = re.compile(r"(?:[._*+~|-]|/\*+/)+")
 
 
-def undressed(text: str) -> tuple[str, tuple[int, int]] | None:
+def undisguised(text: str) -> tuple[str, tuple[int, int]] | None:
     """The disguised passages of a text in plain letters, and the span they cover; None without any."""
     if not _ANY.is_found(text):
         return None
@@ -164,10 +162,7 @@ def separate(joined: str) -> str:
 
 def decode(raw: str) -> str:
     """The text that Base64 encodes; empty if it is not text."""
-    try:
-        told = base64.b64decode(raw + "=" * (-len(raw) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
+    told = unbase64(raw, "utf-8")
     printable = sum(character.isprintable() for character in told)
     return told if told and printable >= _MIN_PRINTABLE * len(told) else ""
 
@@ -312,7 +307,7 @@ def find_injections(text: str, door: Door = Door.AGENT) -> list[GuardFinding]:
             GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text, door)
         ]
     if not found:
-        disguised = undressed(text)  # a disguised order is not a quotation
+        disguised = undisguised(text)  # a disguised order is not a quotation
         if disguised is not None and (hidden := _search(disguised[0].replace('"', " "), door)):
             surest = max(hidden, key=lambda each: each.confidence)
             found = [GuardFinding(surest.kind, disguised[1], surest.confidence)]

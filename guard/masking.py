@@ -1,6 +1,8 @@
 """Masks in the place of values: `[aws-access-key:3f9c]`. The fingerprint is keyed, so two values stay two facts."""
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Final
 
 from guard.findings import Family, GuardFinding
@@ -22,20 +24,12 @@ def without_overlaps(findings: Iterable[GuardFinding]) -> list[GuardFinding]:
     taken: list[tuple[int, int]] = []
     for finding in ranked:
         start, end = finding.span
-        at = _place(taken, start)
+        at = bisect_right(taken, start, key=itemgetter(0))
         is_free = (at == 0 or taken[at - 1][1] <= start) and (at == len(taken) or end <= taken[at][0])
         if is_free:
             taken.insert(at, finding.span)
             kept.append(finding)
     return sorted(kept, key=lambda f: f.span)
-
-
-def _place(taken: Sequence[tuple[int, int]], start: int) -> int:
-    low, high = 0, len(taken)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if taken[middle][0] <= start else (low, middle)
-    return low
 
 
 def mask(

@@ -27,10 +27,11 @@ from access.models import Group
 from access.tokens import PENDING_TOKEN_USES, TOKEN_USE_HOOKS, flush_token_use
 from memories.models import Memory, RecallLog
 from memories.store.withdrawn.tombstones import purged_texts
-from storage.compiled_queries import CompiledInsert, CompiledUpdate
+from storage.bulk import ManyInsert
+from storage.compiled_queries import CompiledUpdate
 
 log = logging.getLogger(__name__)
-_LOG = CompiledInsert(RecallLog)
+_LOG = ManyInsert(RecallLog)
 
 
 def _latest_access(at: str) -> Greatest:

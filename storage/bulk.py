@@ -15,28 +15,30 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import AutoField, Field, Model
 
 from storage.canonical_json import ReadyJson
-from storage.compiled_queries import NATIVE_TYPES, CompiledInsert, internal_type
 from storage.dialect import dialect
 
 M = TypeVar("M", bound=Model)
 
-
 MAX_ROWS = 256  # rows in one statement; compiling one for 200 rows costs less than running five
 SIZES = (64, 16, 4, 1)  # of smaller statements; few sizes, so that few are compiled
-MIN_BULK_ROWS = 4  # below this, CompiledInsert is faster
+MIN_BULK_ROWS = 4  # below this, bulk_create() is as fast
 _NONE_TYPE = type(None)
+# Types that a database takes unchanged, by field type; the field converts any other.
+NATIVE_TYPES = {
+    "CharField": str, "TextField": str, "FloatField": float, "BooleanField": bool, "BigAutoField": int, "AutoField": int,
+    "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
+}  # fmt: skip
 Columns = Mapping[str, Sequence[Any]]  # values by the columns' attributes, such as `group_id`
 
 
 class ManyInsert(Generic[M]):
     """The INSERT of many rows of a model inside a transaction; values are no expressions.
 
-    CompiledInsert takes over outside of one and for few rows; rows and keys are the same either way.
+    Django's bulk_create() writes them outside of one and where they are few; rows and keys are the same either way.
     """
 
     def __init__(self, model: type[M]) -> None:
-        self._model, self._few = model, CompiledInsert(model)
-        self._table = model._meta.db_table
+        self._model, self._table = model, model._meta.db_table
         key = model._meta.pk
         self._key = key if isinstance(key, AutoField) else None
         self._fields: list[Any] = [field for field in model._meta.concrete_fields if field is not self._key]
@@ -48,7 +50,7 @@ class ManyInsert(Generic[M]):
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order; each has its key afterwards. No signals are sent."""
         if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
-            self._few.add(rows)
+            self._model._base_manager.bulk_create(rows)
             return
         self._set_related_keys(rows)
         for field in self._timed:
@@ -70,7 +72,7 @@ class ManyInsert(Generic[M]):
             values = columns[field.attname]
             count = len(values)
             # Compared as JSON text, since 1, 1.0 and true are equal objects.
-            is_json = internal_type(field) == "JSONField"
+            is_json = _internal_type(field) == "JSONField"
             if is_json:
                 values = _adapt_column(field, values, connection)
             if values.count(values[0]) < count:
@@ -154,7 +156,7 @@ def _adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequenc
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
     kinds -= {_NONE_TYPE}
-    if kinds <= {NATIVE_TYPES.get(internal_type(field))}:
+    if kinds <= {NATIVE_TYPES.get(_internal_type(field))}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]
@@ -167,6 +169,12 @@ def _adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequenc
             adapted[shared] = _adapt_value(field, value, connection)
         column.append(adapted[shared])
     return column
+
+
+def _internal_type(field: Any) -> str:
+    """A field's internal type; of a relation that of the key it points to."""
+    name: str = (field.target_field if field.is_relation else field).get_internal_type()
+    return name
 
 
 def _adapt_value(field: Any, value: Any, connection: Any) -> Any:

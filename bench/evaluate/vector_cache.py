@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.embedding import DIMENSIONS, Encoder, Window
-from memories.embedding.encoder import resolved_future
 
 Vectors = NDArray[np.float32]
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
@@ -77,7 +76,9 @@ class CachedEncoder(Encoder):
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """The result of encode_query() as a finished future."""
-        return resolved_future(self.encode_query(text))
+        future = Future[Vectors]()
+        future.set_result(self.encode_query(text))
+        return future
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens, without truncation."""
@@ -94,10 +95,6 @@ class CachedEncoder(Encoder):
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
         """Windows of each text."""
         return self._encoder.split_many(texts, reserves=reserves)
-
-    def query_cache_hits(self) -> int:
-        """Number of queries that the wrapped encoder had cached."""
-        return self._encoder.query_cache_hits()
 
 
 def _digest(model: str, text: str) -> bytes:

@@ -25,9 +25,8 @@ from memories.sessions.conversations import (
     read_conversation,
     with_counts,
 )
-from memories.sessions.conversations.change import bring_back, delete, tag
+from memories.sessions.conversations.change import PurgedConversation, bring_back, delete, purge, tag
 from memories.sessions.conversations.move import Moved, assign
-from memories.sessions.conversations.purge import PurgedConversation, purge
 
 router = Router(tags=["conversations"])
 

@@ -25,9 +25,8 @@ from memories.sessions.conversations import (
     readable,
     with_counts,
 )
-from memories.sessions.conversations.change import bring_back, delete, tag
+from memories.sessions.conversations.change import bring_back, delete, purge, tag
 from memories.sessions.conversations.move import assign
-from memories.sessions.conversations.purge import purge
 
 LISTED = 30
 FILTERS = ("q", "group", "platform", "tag", "after", "before")

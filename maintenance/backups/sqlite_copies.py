@@ -16,8 +16,9 @@ from maintenance.backups.archive import DATABASE, sync_folder
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
 from storage.encryption import database_key
+from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
-from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, is_plain, wiping
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, wiping
 
 
 class SqliteCopies:

@@ -1,6 +1,7 @@
 """A memory's history from the audit log: who changed it, when, through which face, and each field before and after."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -90,15 +91,10 @@ def format_value(value: Any) -> str:
         return gettext(", ").join(map(str, value))
     if isinstance(value, float):
         return f"{value:.2f}"
-    return _to_minute(value) if isinstance(value, str) else str(value)
-
-
-def _to_minute(text: str) -> str:
-    """An ISO time cut to the minute; any other text unchanged."""
-    try:
-        return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}" if "T" in text else text
-    except ValueError:
-        return text
+    if isinstance(value, str) and "T" in value:
+        with suppress(ValueError):  # it is no time
+            return f"{datetime.fromisoformat(value):%Y-%m-%d %H:%M}"
+    return str(value)
 
 
 # Each place words these in its own way, or leaves them out.

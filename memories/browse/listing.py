@@ -19,6 +19,7 @@ from access.models import AuditEntry, Group
 from access.models.audit import LEGACY
 from access.visibility import Narrowing
 from memories.draft import check_choice
+from memories.entities.statements import visible_keys
 from memories.language.cleaning import clean_line
 from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
 from memories.queries.labels import is_doubted, read_doubts
@@ -96,8 +97,9 @@ def list_memories(
             then = visibility.shown_then
             is_wanted |= Q(key__in=then) if visibility.is_history else outlasting_q(visibility.now)
         rows = rows.filter(is_wanted)
-    if found_group is not None:
-        rows = rows.filter(_is_listed_with(found_group))
+    if found_group is not None:  # and of the group that is read together with each
+        everyone = Group.objects.filter(slug=EVERYONE).order_by().values("key")
+        rows = rows.filter(Q(group=found_group) | Q(group__in=everyone, scope=Scope.GLOBAL))
     if words:
         rows = rows.filter(content__icontains=words)
     if filters.author is not None:
@@ -107,12 +109,6 @@ def list_memories(
     return page
 
 
-def _is_listed_with(group: Group) -> Q:
-    """Condition: the memory is the group's, or a global one of the group that is read together with each."""
-    everyone = Group.objects.filter(slug=EVERYONE).order_by().values("key")
-    return Q(group=group) | Q(group__in=everyone, scope=Scope.GLOBAL)
-
-
 def visible_versions(actor: Actor, id_: str | UUID) -> list[Memory]:
     """The visible versions of a memory, oldest first.
 
@@ -120,9 +116,8 @@ def visible_versions(actor: Actor, id_: str | UUID) -> list[Memory]:
         NotFound: the actor may see no memory of that id.
     """
     chain = versions_of(find_memory(actor, id_))
-    seen = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=[row.key for row in chain])
-    keys = set(seen.values_list("key", flat=True))
-    return [row for row in chain if row.key in keys]
+    seen = visible_keys(actor, {row.key for row in chain})
+    return [row for row in chain if row.key in seen]
 
 
 def list_log(

@@ -5,6 +5,7 @@ Suggestions are neither logged nor counted as recalls.
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, NamedTuple
@@ -172,9 +173,10 @@ def suggest(
     trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - {Trust.QUARANTINED}
     found = find_group(actor, group) if group else None
     visibility = listed_by(actor, found, narrowing=narrowing, states=states, trusts=trusts)
-    keys = _find_by_id(actor, typed)
-    if keys and (named := _to_suggestions(keys, [], MatchKind.ID, visibility, 1)):
-        return named
+    with suppress(InvalidInput, NotFound):
+        key = find_memory(actor, typed).key
+        if named := _to_suggestions([key], [], MatchKind.ID, visibility, 1):
+            return named
     query_words = words(typed)[:MAX_WORDS]
     if by_meaning:
         keys = _find_by_meaning(typed, visibility, limit)
@@ -191,14 +193,6 @@ def suggest(
         return _to_suggestions(keys, query_words, MatchKind.WORDS, visibility, limit)
     keys, spellings = _find_by_spelling(query_words, visibility)
     return _to_suggestions(keys, spellings, MatchKind.SPELLING, visibility, limit)
-
-
-def _find_by_id(actor: Actor, typed: str) -> list[int]:
-    """The key of the memory with the typed id; empty if there is none."""
-    try:
-        return [find_memory(actor, typed).key]
-    except (InvalidInput, NotFound):
-        return []
 
 
 # By words

@@ -107,5 +107,4 @@ class CoreSlots:
 
 
 CORES = CoreSlots(available_cores())
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=CORES.reset)
+os.register_at_fork(after_in_child=CORES.reset)

@@ -121,13 +121,6 @@ def _cut_quality(text: str, tokens: list[TokenSpan], index: int) -> _CutQuality:
     return _CutQuality.INSIDE_WORD if before.word == after.word else _CutQuality.WORD
 
 
-def resolved_future(vector: Vectors) -> Future[Vectors]:
-    """A finished future with this vector."""
-    future: Future[Vectors] = Future()
-    future.set_result(vector)
-    return future
-
-
 class QueryVectorCache:
     """Vectors of the last `size` queries. Safe to share between threads; equal queries at one time share a computation."""
 
@@ -137,7 +130,6 @@ class QueryVectorCache:
         self._size = size
         self._lock = threading.Lock()
         self._cached: OrderedDict[str, Future[Vectors]] = OrderedDict()
-        self.hits = 0
 
     def of(self, text: str) -> Future[Vectors]:
         """Vector of a query, perhaps still being computed: float32[384], unit length, read-only."""
@@ -161,7 +153,6 @@ class QueryVectorCache:
         future = self._cached.get(text)
         if future is None or (future.done() and future.exception()):
             return None
-        self.hits += 1
         self._cached.move_to_end(text)
         return future
 
@@ -292,10 +283,6 @@ class Encoder:
                 texts, self._tokenizer.counts(texts), limits, reserves, strict=True
             )
         ]
-
-    def query_cache_hits(self) -> int:
-        """How often a query's vector was found in the cache."""
-        return self._query_vectors.hits
 
     def _encode_one(self, text: str) -> Vectors:
         rows = self._tokenizer.ids([text], max_tokens=self.max_tokens)

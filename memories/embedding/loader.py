@@ -147,14 +147,6 @@ def lowest_cosine(encoder: Encoder, *, sentences: int | None = None) -> float:
 WAIT_S = 3.0  # how long a recall waits while the model loads
 
 
-def _call_c_library(function: str, *arguments: int) -> None:
-    """Call a C library function with integer arguments, if it exists."""
-    with suppress(
-        OSError, AttributeError, TypeError
-    ):  # other C libraries lack the function; Windows has no handle None
-        getattr(ctypes.CDLL(None), function)(*arguments)
-
-
 logger = logging.getLogger(__name__)
 
 INSTALL_HINT: Final = "Run `loci model install`."
@@ -277,7 +269,8 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         # Also warms up the session: the first run allocates memory.
         if (cosine := lowest_cosine(encoder, sentences=1)) >= _MIN_FIRST_COSINE:
             # Reading the weights frees tens of MB, which the C library would keep.
-            _call_c_library("malloc_trim", 0)
+            with suppress(OSError, AttributeError):  # other C libraries lack the function
+                ctypes.CDLL(None).malloc_trim(0)
             return encoder
     raise ValueError(f"The model's vectors differ from the reference: cosine {cosine:.6f}.")
 
@@ -299,9 +292,8 @@ def _read_usable_manifest(folder: ModelFolder) -> ModelManifest:
 
 _loaders: dict[Path, _ModelLoader] = {}
 
-if hasattr(os, "register_at_fork"):
-    # A fork copies neither the loading thread nor the workers: the child loads its own.
-    os.register_at_fork(after_in_child=_loaders.clear)
+# A fork copies neither the loading thread nor the workers: the child loads its own.
+os.register_at_fork(after_in_child=_loaders.clear)
 
 
 def _current_loader() -> _ModelLoader:

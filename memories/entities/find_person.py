@@ -95,7 +95,8 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
     visible = Memory.objects.filter(as_q(listed_by(actor, None))).select_related("group", "thread")
     aliases = EntityAlias.objects.filter(fold=fold(name), memory__in=visible.order_by().values("key"))
     entities = set(aliases.values_list("memory", flat=True))
-    related = _relation_ends(entities)
+    relations = Relation.objects.filter(Q(subject__in=entities) | Q(object__in=entities))
+    related = {end for pair in relations.values_list("subject", "object") for end in pair}
     mentions = list[_PersonMention]()
     for memory in visible.order_by("key").iterator(500):
         where = [*places(memory, pattern)]
@@ -105,7 +106,12 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
             where.append("relation")
         if where:
             mentions.append(_PersonMention(memory, tuple(where)))
-    checkpoints = tuple(_find_checkpoints(actor, pattern))
+    rows = Checkpoint.objects.select_related("group").annotate(text=Cast("state", TextField()))
+    checkpoints = tuple(
+        row
+        for row in rows.order_by("key").iterator(500)
+        if actor.may(READ, row.group_id) and pattern.search(fold(row.text))
+    )
     return PersonMentions(tuple(mentions), checkpoints, find_mentions(actor, pattern))
 
 
@@ -120,19 +126,3 @@ def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:
         "author": memory.author_name,
     }
     return (part for part, text in parts.items() if text and pattern.search(fold(text)))
-
-
-def _relation_ends(entities: set[int]) -> set[int]:
-    """The roots of the memories at the other end of these entities' relations."""
-    rows = Relation.objects.filter(Q(subject__in=entities) | Q(object__in=entities))
-    return {end for pair in rows.values_list("subject", "object") for end in pair} - entities
-
-
-def _find_checkpoints(actor: Actor, pattern: re.Pattern[str]) -> list[Checkpoint]:
-    """The checkpoints of readable groups that name the person."""
-    rows = (
-        Checkpoint.objects.select_related("group").annotate(text=Cast("state", TextField())).order_by("key")
-    )
-    return [
-        row for row in rows.iterator(500) if actor.may(READ, row.group_id) and pattern.search(fold(row.text))
-    ]

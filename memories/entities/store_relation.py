@@ -86,8 +86,12 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     predicate = check_relation(draft)
     draft = _with_full_ids(actor, draft)
     evidence = [_find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
-    for name in ("subject", "object"):
-        _check_end(actor, getattr(draft, name), field=name)
+    for name in ("subject", "object"):  # before anything is written
+        end = getattr(draft, name)
+        if _is_memory_id(end):
+            find_memory(actor, end, field=name)
+        elif not clean_line(end, field=name, max_chars=MAX_NAME_CHARS):
+            raise InvalidInput(f"'{name}' is empty.", hint="Give a name or a memory id.", field=name)
     prepared = {end: _prepare_entity(actor, end, draft.group) for end in (draft.subject, draft.object)}
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
@@ -101,7 +105,12 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         said = statement_of(subject, draft.predicate, object_)
         refuse_withdrawn_texts(actor, group, said, field="predicate")
         relation, outcome, why, changed = _write_relation(actor, draft, group, subject, predicate, object_)
-        added = [memory for memory in evidence if _add_evidence(relation, memory)]
+        proofs = RelationEvidence.objects
+        added = [
+            memory
+            for memory in evidence
+            if proofs.get_or_create(relation=relation, memory_id=memory.root_key)[1]  # new
+        ]
         audit.append(
             actor,
             Operation.RELATE,
@@ -138,9 +147,8 @@ def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
     )
     heads = [head_of(alias.memory) for alias in aliases]
     seen = listed_by(actor, group, states=frozenset({State.LIVE}), trusts=RECALLED | {Trust.CANDIDATE})
-    visible = set(
-        Memory.objects.filter(as_q(seen), key__in=[head.key for head in heads]).values_list("key", flat=True)
-    )
+    rows = Memory.objects.filter(as_q(seen), key__in=[head.key for head in heads])
+    visible = set(rows.values_list("key", flat=True))
     found = [head for head in heads if head.key in visible]
     own = [memory for memory in found if memory.group_id == group.key]
     return next(iter(own or found), None)
@@ -193,26 +201,12 @@ def _guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> Re
 
 def _with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
     """The draft with full ids instead of short ones; what is the end of no visible id is a name."""
-    subject = _find_short_id(actor, draft.subject, field="subject")
-    object_ = _find_short_id(actor, draft.object, field="object")
-    return replace(
-        draft,
-        subject=str(subject.id) if subject else draft.subject,
-        object=str(object_.id) if object_ else draft.object,
-    )
-
-
-def _find_short_id(actor: Actor, end: str, *, field: str) -> Memory | None:
-    """The memory whose short id an end of a relation is; None for everything else."""
-    return find_named(actor, end, field=field) if parse_short_id(end) else None
-
-
-def _check_end(actor: Actor, end: str, *, field: str) -> None:
-    """Raise before anything is written if an end is neither a visible memory's id nor a name."""
-    if _is_memory_id(end):
-        find_memory(actor, end, field=field)
-    elif not clean_line(end, field=field, max_chars=MAX_NAME_CHARS):
-        raise InvalidInput(f"'{field}' is empty.", hint="Give a name or a memory id.", field=field)
+    full = dict[str, Any]()
+    for name in ("subject", "object"):
+        end = getattr(draft, name)
+        if parse_short_id(end) and (memory := find_named(actor, end, field=name)) is not None:
+            full[name] = str(memory.id)
+    return replace(draft, **full)
 
 
 def _prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | None:
@@ -260,12 +254,6 @@ def _is_memory_id(end: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _add_evidence(relation: Relation, memory: Memory) -> bool:
-    """Record that a memory proves a relation; False if it was recorded before."""
-    _, is_new = RelationEvidence.objects.get_or_create(relation=relation, memory_id=memory.root_key)
-    return is_new
 
 
 def _write_relation(

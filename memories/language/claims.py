@@ -64,30 +64,8 @@ _PAST: Final = parse_words(_TABLES["past"])
 _FUTURE: Final = parse_words(_TABLES["future"])
 _SHORT: Final = parse_mapping(_TABLES["short forms"])
 _PHRASES: Final = tuple(
-    (re.compile(rf"\b{pattern}\b", re.I), instead)
-    for pattern, instead in (
-        (r"no longer|not any longer|not any more|not anymore", "not"),
-        (r"(?:has |have )?(?:stopped|quit|ceased|gave up) (?:using|to use)", "not use"),
-        (r"(?:has |have )?(?:stopped|quit|ceased) liking", "not like"),
-        (r"(?:plan|plans|planning) to", "considering"),
-        (r"used to be", "was formerly"),
-        (r"used to", "formerly"),
-        (r"(?:has|have|need|needs) to", "must"),
-        (r"can(?:'t|not| not) stand", "not like"),
-        (r"(?:is|are) (?:not able|unable) to", "can not"),
-        (r"(?:is|are) able to", "can"),
-        (
-            r"(?:has been|was|were|is|got) (?:changed|raised|lowered|increased|reduced|moved|updated|set|switched) to",
-            "is",
-        ),
-        (r"(?:has|have) been", "is"),
-        (r"as well|for now|from now on|at the moment|as of now|these days|any more|any longer", ""),
-        (r"github actions", "github-action"),
-        (r"gitlab ci", "gitlab-ci"),
-        (r"vs code|visual studio code", "vscode"),
-        (r"phone calls?", "phone"),
-        (r"do not|don't|does not|doesn't|did not|didn't", "not"),
-    )
+    (re.compile(rf"\b{pattern}\b", re.I), instead.strip())
+    for pattern, _, instead in (line.partition(" →") for line in _TABLES["phrases"])
 )
 _NOUNS: Final = parse_words(_TABLES["nouns"])
 _PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in _PREDICATES)

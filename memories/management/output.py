@@ -33,7 +33,10 @@ class FaceCommand(LociCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command; the model is loaded first, since this process has no later moment to use it."""
-        replace_unencodable()
+        for stream in (sys.stdout, sys.stderr):
+            # Characters that the terminal's encoding lacks are question marks: failing after the work would be worse.
+            if isinstance(stream, io.TextIOWrapper) and "PYTHONIOENCODING" not in os.environ:
+                stream.reconfigure(errors="replace")
         wanted = self.verbs[options["verb"]].uses_model if self.verbs else self.uses_model
         if wanted(options) if callable(wanted) else wanted:
             with suppress(ModelUnavailable):  # the services report what that means for their result
@@ -159,10 +162,3 @@ def split_word(word: str, width: int) -> list[str]:
             part = ""
         part += c
     return [*parts, part]
-
-
-def replace_unencodable() -> None:
-    """Print characters that the terminal's encoding lacks as question marks: failing after the work would be worse."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and "PYTHONIOENCODING" not in os.environ:
-            stream.reconfigure(errors="replace")

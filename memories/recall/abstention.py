@@ -59,8 +59,8 @@ READ_CHARS, READ_OTHER_CHARS = 20_000, 5_000
 
 def shared_word_shares(match: Match | None, contents: Sequence[str]) -> list[float]:
     """Share (0–1) of the query's words in each text, in any ending, inside identifiers too."""
-    number = len(_wanted_roots(match))
-    return [count / number if number else 0.0 for count in count_shared_words(match, contents)]
+    number = len(_wanted_roots(match)) or 1
+    return [count / number for count in count_shared_words(match, contents)]
 
 
 def count_shared_words(match: Match | None, contents: Sequence[str]) -> list[int]:
@@ -171,16 +171,18 @@ def choose_limits(ranking: Ranking, judged: Sequence[int], *, vectors: int) -> A
         return FEW
     if not ranking.rows:
         return UNKNOWN
-    talk = [key for key in judged if _is_talk(ranking.candidates[key], ranking.rows[key].content)]
+    found = ranking.candidates
+    # A thread's text without a speaker may well be a fact.
+    talk = [
+        key
+        for key in judged
+        if found[key].words > LONG_TEXT_WORDS
+        or (found[key].is_turn and bool(speaker_of(ranking.rows[key].content)))
+    ]
     if len(talk) * 2 < len(judged):
         return FACTS
-    long = sum(ranking.candidates[key].words > LONG_TEXT_WORDS for key in talk)
+    long = sum(found[key].words > LONG_TEXT_WORDS for key in talk)
     return LONG if long * 2 >= len(talk) else TALK
-
-
-def _is_talk(candidate: Candidate, content: str) -> bool:
-    """Whether a text is long or a speaker's turn; a thread's text without a speaker may well be a fact."""
-    return candidate.words > LONG_TEXT_WORDS or (candidate.is_turn and bool(speaker_of(content)))
 
 
 def group_level(cosines: Iterable[float]) -> float:

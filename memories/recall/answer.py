@@ -235,18 +235,15 @@ def fit_items(
     around = NOTHING_AROUND
     if wants_turns and not (shown.collects or fitted.is_tight):
         around = find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
-    scores = _scores_in_place(chosen.ranking, chosen.alike)
+    scores = dict(chosen.ranking.scores)
+    for (
+        key,
+        same,
+    ) in chosen.alike.items():  # the one that is kept has the score of the best, in whose place it is
+        scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
     numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
     return _FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
-
-
-def _scores_in_place(ranking: Ranking, alike: Mapping[int, Sequence[Memory]]) -> dict[int, float]:
-    """The scores by key; of equals, the one that is kept has the best one's, in whose place it is."""
-    scores = dict(ranking.scores)
-    for key, same in alike.items():
-        scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
-    return scores
 
 
 def is_mixed(memories: Sequence[Memory], group: str) -> bool:

@@ -266,13 +266,10 @@ class Notes:
 
     def show(self, memory: Memory, text: str, label: str | None = None) -> str:
         """A memory with this text between marks, and what is said beside it."""
-        return "\n".join([self.between_marks(memory, text, label), *self.beside(memory)])
-
-    def between_marks(self, memory: Memory, text: str, label: str | None = None) -> str:
-        """A memory with this text between marks."""
         shown = label_of(memory) if label is None else label
         conflicts = self.conflicts.get(memory.key, ())
-        return fence(memory, text, label=shown, group=self.group, conflicts=conflicts)
+        between = fence(memory, text, label=shown, group=self.group, conflicts=conflicts)
+        return "\n".join([between, *self.beside(memory)])
 
     def beside(self, memory: Memory) -> list[str]:
         """What stands after a memory: those with the same words, and what takes its place on a day to come."""
@@ -296,17 +293,15 @@ def fit(
 ) -> FittedAnswer:
     """The memories that fit into the budget with the text around them."""
     counting = counting_encoder(encoder)
-    room = token_budget - frame.tokens(counting)
-    portions, left_out = pack(
-        memories, token_budget=room, encoder=counting, show=notes.show, summary_only=summary_only
-    )
+
+    def packed(around: Frame) -> tuple[list[Portion], list[Memory]]:
+        room = token_budget - around.tokens(counting)
+        return pack(memories, token_budget=room, encoder=counting, show=notes.show, summary_only=summary_only)
+
+    portions, left_out = packed(frame)
     if left_out or any(portion.is_cut for portion in portions):
         # The remarks about what is cut need room as well.
-        fullest = replace(frame, is_cut=True, left_out=len(memories))
-        room = token_budget - fullest.tokens(counting)
-        portions, left_out = pack(
-            memories, token_budget=room, encoder=counting, show=notes.show, summary_only=summary_only
-        )
+        portions, left_out = packed(replace(frame, is_cut=True, left_out=len(memories)))
     is_cut = any(portion.is_cut for portion in portions) and not frame.is_abstained
     shown = replace(frame, count=len(portions), nearest=len(portions), is_cut=is_cut, left_out=len(left_out))
     tokens = shown.tokens(counting) + sum(portion.tokens for portion in portions)
@@ -357,7 +352,8 @@ def pack(
             portion = Portion(memory, memory.content, counts[memory.key] + marks)
         if portion.tokens > left:
             least = MIN_PART_TOKENS if portions or left_out else MIN_BEST_TOKENS
-            portion = _cut_to_fit(memory, left - marks, marks, encoder, least=least)
+            text = cut_text(memory.content, left - marks, encoder) if left - marks >= least else ""
+            portion = Portion(memory, text, count_tokens(escape(text), encoder) + marks, is_cut=True)
         if portion.tokens <= left and portion.text:
             portions.append(portion)
             left -= portion.tokens
@@ -372,14 +368,6 @@ def summarise(memory: Memory, marks: int, encoder: Encoder | None) -> Portion:
     is_cut = len(memory.content.split()) > SUMMARY_WORDS
     text = f"{text}{ELLIPSIS}" if is_cut else memory.content
     return Portion(memory, text, count_tokens(escape(text), encoder) + marks, is_cut)
-
-
-def _cut_to_fit(
-    memory: Memory, tokens: int, marks: int, encoder: Encoder | None, *, least: int = MIN_PART_TOKENS
-) -> Portion:
-    """The beginning of a memory's text in at most `tokens`; empty if fewer than `least` are left."""
-    text = cut_text(memory.content, tokens, encoder) if tokens >= least else ""
-    return Portion(memory, text, count_tokens(escape(text), encoder) + marks, is_cut=True)
 
 
 def cut_text(text: str, tokens: int, encoder: Encoder | None) -> str:

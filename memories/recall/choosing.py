@@ -343,9 +343,16 @@ def judge_and_choose(
     if is_found:
         memories, alike = _choose_and_fill(best, ranking, question, visibility, limits, trace)
     else:
-        memories, alike = [] if limits.has_lines else _closest_of(best), {}
-    if is_explained:
-        _trace_left_out(memories, ranking, question, limits, is_found=is_found, trace=trace)
+        # The closest few, names alone only if there is nothing else.
+        closest = [memory for memory in best if not memory.is_name_alone] or best
+        memories, alike = [] if limits.has_lines else closest[:MAX_NEAREST], {}
+    if is_explained:  # everything that keeps each other candidate out, so that nobody raises a limit in vain
+        settled = {memory.key for memory in memories} | trace.dropped.keys()
+        for at, (key, _) in enumerate(ranking.scores):
+            if key not in settled:
+                beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
+                reasons = [*beyond, *reasons_against(key, ranking, question, least_share=limits.least_share)]
+                trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)
     if limits.has_lines:  # a relation answers
         confidence, doubt = Confidence.HIGH, ""
     return ChosenMemories(memories, alike, ranking, is_found, confidence, doubt)
@@ -437,11 +444,6 @@ def _own_first(memories: Sequence[Memory], ranking: Ranking) -> Sequence[Memory]
     )
 
 
-def _closest_of(best: Sequence[Memory]) -> list[Memory]:
-    """The best few, names alone only if there is nothing else."""
-    return ([memory for memory in best if not memory.is_name_alone] or [*best])[:MAX_NEAREST]
-
-
 # Each filter by name, and the fields of a Visibility without it.
 _WITHOUT_FILTER: dict[str, dict[str, Any]] = {
     "types": {"types": frozenset()},
@@ -489,22 +491,3 @@ def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
     return [
         name for name, fields in _WITHOUT_FILTER.items() if is_visible(memory, replace(visibility, **fields))
     ]
-
-
-def _trace_left_out(
-    chosen: list[Memory],
-    ranking: Ranking,
-    question: Question,
-    limits: _AnswerLimits,
-    *,
-    is_found: bool,
-    trace: Trace,
-) -> None:
-    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
-    settled = {memory.key for memory in chosen} | trace.dropped.keys()
-    for at, (key, _) in enumerate(ranking.scores):
-        if key in settled:
-            continue
-        beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
-        reasons = [*beyond, *reasons_against(key, ranking, question, least_share=limits.least_share)]
-        trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)

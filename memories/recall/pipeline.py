@@ -25,7 +25,6 @@ from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.scoring import (
     Candidate,
-    FusionSettings,
     Trace,
     add_lengths_and_turns,
     adjust,
@@ -74,15 +73,7 @@ class CandidateSet:
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
 
-    def without_relations(self) -> "CandidateSet":
-        """The set without the candidates that only a relation led to."""
-        return replace(self._only({*self.dated.all}), related=NO_RELATIONS)
-
-    def without_dates(self) -> "CandidateSet":
-        """The set without the candidates that only the question's time led to."""
-        return replace(self._only({*self.related.reasons}), dated=NOTHING_OF_THAT_TIME)
-
-    def _only(self, also: Collection[int]) -> "CandidateSet":
+    def only(self, also: Collection[int]) -> "CandidateSet":
         """The set with the candidates that a search found, and with those of these keys."""
         candidates = [c for c in self.candidates if c.is_found or c.key in also]
         rows = {c.key: self.rows[c.key] for c in candidates if c.key in self.rows}
@@ -178,15 +169,14 @@ def score_candidates(
     if question.is_time_alone and gathered.dated.all:
         return _list_in_order(gathered)
     if not tuning.date_boost:
-        gathered = gathered.without_dates()
+        gathered = replace(gathered.only(gathered.related.reasons), dated=NOTHING_OF_THAT_TIME)
     elif 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
         tuning = replace(tuning, date_boost=tuning.day_boost)
     if not tuning.by_relations:
-        gathered = gathered.without_relations()
+        gathered = replace(gathered.only(gathered.dated.all), related=NO_RELATIONS)
     if mode == "hybrid":
         tuning = fit_to_question(tuning, question, gathered.candidates)
-    parameters = FusionSettings(tuning=tuning, readable=question.readable)
-    scores = fuse(gathered.candidates, mode=mode, settings=parameters)
+    scores = fuse(gathered.candidates, mode=mode, tuning=tuning, readable=question.readable)
     trace.add("fuse", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
     related = gathered.related
     if related.entities:
@@ -297,16 +287,14 @@ def _find_crowded_out(
     """Verified memories about the question that many other texts kept out of the candidates; none of a small store."""
     if question.vector is None or len(gathered.rows) < limit or Trust.VERIFIED not in visibility.trusts:
         return []
-    if not _has_verified(visibility):
+    groups = visibility.groups or ()
+    if (
+        _verified_query(len(groups)).first(*groups) is None
+    ):  # nobody verified a memory of the groups, or a global one
         return []
     only = replace(visibility, trusts=frozenset({Trust.VERIFIED.value}))
     hits = search_index().nearest(resolve_vector(question.vector), only, limit=CROWDED_OUT)
     return [hit.key for hit in hits if hit.score >= ABOUT_COSINE and hit.key not in gathered.rows]
-
-
-def _has_verified(visibility: Visibility) -> bool:
-    """True if a person verified any memory of the groups, or a global one."""
-    return _verified_query(len(visibility.groups or ())).first(*(visibility.groups or ())) is not None
 
 
 @cache
@@ -381,15 +369,12 @@ class Pairs:
         cosine = self.cosine(key, other)
         if (key, other) in self._linked or cosine >= RESTATED_COSINE:
             return True
-        if self.answers_another(key, other):
+        # Nearer to the question, with a word of it that the verified memory lacks ("floor", "rolled"): another answer.
+        if self.about[other] > self.about[key] and not self._named[other] <= self._named[key]:
             return False
         if cosine >= SAME_MATTER_COSINE:
             return True
         return cosine >= SIMILAR_COSINE and self.about[key] >= self.about[other] - NEARER_BY
-
-    def answers_another(self, key: int, other: int) -> bool:
-        """Whether the other is nearer to the question and has a word of it that the verified memory lacks: "floor", "rolled"."""
-        return self.about[other] > self.about[key] and not self._named[other] <= self._named[key]
 
     def cosine(self, key: int, other: int) -> float:
         """The cosine of the nearest pieces of two memories; 0 while a vector is owed."""

@@ -196,7 +196,7 @@ def person_names_in(text: str) -> frozenset[str]:
     word of place or time.
     """
     has_capitals = any(letter.isupper() for letter in text)
-    names = set()
+    names = set[str]()
     previous = before = ""  # the word in front, and that in front of the whole name
     is_name_before = False
     begins = len(text) - len(text.lstrip())
@@ -210,11 +210,8 @@ def person_names_in(text: str) -> frozenset[str]:
         if (is_placed or (is_capital and not word.isupper())) and before not in _NO_PERSON_AFTER:
             names.add(low)
         previous, is_name_before = found, is_capital
-    return frozenset(name for name in names if _may_be_name(name))
-
-
-def _may_be_name(word: str) -> bool:
-    return len(word) > 1 and word.isalpha() and word not in STOP_WORDS and word not in _DAYS_AND_MONTHS
+    known = names - STOP_WORDS - _DAYS_AND_MONTHS
+    return frozenset(name for name in known if len(name) > 1 and name.isalpha())
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -172,54 +172,36 @@ def add_lengths_and_turns(
 
 def word_count(text: str) -> int:
     """Number of words; a text without spaces counts by its characters."""
-    words = text.count(" ") + 1 if _is_single_spaced(text) else len(text.split())
-    return max(words, len(text) // CHARS_PER_WORD)
-
-
-def _is_single_spaced(text: str) -> bool:
-    """Whether an ASCII text has single spaces between its words and nowhere else.
-
-    Counting them is then five times as fast as splitting; every other white space of ASCII is not printable.
-    """
-    if not text.isascii() or text[:1] in ("", " ") or text[-1] == " ":
-        return False
-    return text.isprintable() and "  " not in text
+    return max(len(text.split()), len(text) // CHARS_PER_WORD)
 
 
 Fused = dict[int, float]
+MODES = ("keyword", "vector", "rrf", "weighted", "hybrid")
 
 
-@dataclass(frozen=True)
-class FusionSettings:
-    """Parameters of the mode hybrid. `readable`: the share (0–1) of the question's letters that the model can read."""
+def fuse(
+    candidates: Sequence[Candidate], *, mode: str, tuning: Tuning = TUNING, readable: float = 1.0
+) -> Fused:
+    """Each candidate's fused score by key, in the mode of the request.
 
-    tuning: Tuning = TUNING
-    readable: float = 1.0
-
-
-def fuse(candidates: Sequence[Candidate], *, mode: str, settings: FusionSettings) -> Fused:
-    """Each candidate's fused score by key, in the mode of the request."""
-    return _FUSIONS[mode](candidates, settings)
-
-
-def _fuse_keyword(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
-    """The keyword scores alone."""
-    return {c.key: c.keyword for c in candidates if c.keyword_rank}
-
-
-def _fuse_vector(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
-    """The vector scores alone."""
-    return {c.key: c.vector for c in candidates if c.vector_rank}
-
-
-def _fuse_rrf(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
-    """Reciprocal rank fusion, both searches at equal weight."""
-    return {
-        c.key: sum(1 / (RRF_K + rank) for rank in (c.keyword_rank, c.vector_rank) if rank) for c in candidates
-    }
+    `readable` is the share (0–1) of the question's letters that the model can read, for mode hybrid.
+    """
+    match mode:
+        case "keyword":
+            return {c.key: c.keyword for c in candidates if c.keyword_rank}
+        case "vector":
+            return {c.key: c.vector for c in candidates if c.vector_rank}
+        case "rrf":  # reciprocal rank fusion, both searches at equal weight
+            return {
+                c.key: sum(1 / (RRF_K + rank) for rank in (c.keyword_rank, c.vector_rank) if rank)
+                for c in candidates
+            }
+        case "weighted":
+            return _fuse_weighted(candidates)
+    return _fuse_hybrid(candidates, tuning, readable)
 
 
-def _fuse_weighted(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+def _fuse_weighted(candidates: Sequence[Candidate]) -> Fused:
     """Weighted sum of both searches' scores, each scaled to 0–1 between its least and greatest."""
     keyword = _scale_to_unit([c.keyword for c in candidates])
     vector = _scale_to_unit([c.vector for c in candidates])
@@ -229,7 +211,7 @@ def _fuse_weighted(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     }
 
 
-def _fuse_hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
+def _fuse_hybrid(candidates: Sequence[Candidate], tuning: Tuning, readable: float) -> Fused:
     """Words as a share of the best keyword match and meaning on a fixed scale, weighted by the kind of text.
 
     The fixed scale adapts to the question: if nothing is close in meaning, meaning adds little to any candidate.
@@ -237,8 +219,8 @@ def _fuse_hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> F
     most_keyword = max((c.keyword for c in candidates), default=0.0) or 1.0
     fused = {}
     for c in candidates:
-        share = vector_share(c, settings.tuning, settings.readable)
-        fused[c.key] = share * c.vector / settings.tuning.full_cosine + (1 - share) * c.keyword / most_keyword
+        share = vector_share(c, tuning, readable)
+        fused[c.key] = share * c.vector / tuning.full_cosine + (1 - share) * c.keyword / most_keyword
     return fused
 
 
@@ -286,30 +268,12 @@ def _scale_to_unit(values: list[float]) -> list[float]:
     return [(value - low) / (high - low) if high > low else 1.0 for value in values]
 
 
-_FUSIONS: dict[str, Callable[[Sequence[Candidate], FusionSettings], Fused]] = {
-    "keyword": _fuse_keyword,
-    "vector": _fuse_vector,
-    "rrf": _fuse_rrf,
-    "weighted": _fuse_weighted,
-    "hybrid": _fuse_hybrid,
-}
-MODES = tuple(_FUSIONS)
-
-
 SPEAKERS: dict[Speakers, frozenset[str]] = {
     Speakers.USER: frozenset({"user", "human"}),
     Speakers.ASSISTANT: frozenset({"assistant", "ai", "agent"}),
     Speakers.ANYONE: frozenset(),
 }
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
-
-
-class _NeighbourScores(NamedTuple):
-    """A candidate's own fused score, its thread's if it is a turn, and its score in beside_scores()."""
-
-    own: float
-    thread: float | None
-    beside: float
 
 
 class Adjustments(NamedTuple):
@@ -358,9 +322,11 @@ def adjust(
             c,
             rows[c.key],
             question,
-            _NeighbourScores(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
             tuning,
             group_key,
+            own=fused[c.key],
+            thread=threads.get(turns.get(c.key, -1)),
+            beside=beside.get(c.key, 0.0),
             recency=recency.get(c.key, 0.0),
         )
         for c in candidates
@@ -395,18 +361,22 @@ def _candidate_adjustments(
     c: Candidate,
     row: RankingFields,
     question: Question,
-    scores: _NeighbourScores,
     tuning: Tuning,
     group_key: int | None,
     *,
-    recency: float = 0.0,
+    own: float,
+    thread: float | None,
+    beside: float,
+    recency: float,
 ) -> Adjustments:
-    """The parts of one candidate, without its relation."""
+    """The parts of one candidate, without its relation: from its own fused score, its thread's if it is a turn, and its
+    score in beside_scores().
+    """
     check_time()
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
     return Adjustments(
-        thread=tuning.thread_share * (scores.thread - scores.own) if scores.thread is not None else 0.0,
-        beside=tuning.beside_share * scores.beside,
+        thread=tuning.thread_share * (thread - own) if thread is not None else 0.0,
+        beside=tuning.beside_share * beside,
         date=_date_adjustment(row, question.dates, tuning) if question.dates else 0.0,
         time=tuning.time_boost if question.asks_when and mentions_time(row.content) else 0.0,
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
@@ -415,10 +385,8 @@ def _candidate_adjustments(
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
         elsewhere=elsewhere_adjustment(row, group_key, tuning),
-        identifier=_identifier_adjustment(row.content, question.identifiers, tuning)
-        if question.identifiers
-        else 0.0,
-        tags=tag_adjustment(row.tags, question.subject_words, tuning) if row.tags != "[]" else 0.0,
+        identifier=_identifier_adjustment(row.content, question.identifiers, tuning),
+        tags=tag_adjustment(row.tags, question.subject_words, tuning),
         importance=IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE),
         recency=recency,
     )

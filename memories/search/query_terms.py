@@ -135,8 +135,12 @@ def identifiers_in(text: str) -> tuple[str, ...]:
         return ()
     found = [match[0].removesuffix("()") for match in _IDENTIFIER.finditer(text)]
     found += [match[1] or match[2] for match in _NUMBERED.finditer(text)]
-    kept = [one for one in found if not _DATE.fullmatch(one) and not _is_hyphened_word(one)]
-    return tuple(dict.fromkeys(kept))[:_MAX_IDENTIFIERS]
+    kept = dict[str, None]()
+    for one in found:
+        word, *rest = one.lower().split("-")
+        if not _DATE.fullmatch(one) and not (len(rest) == 1 and word in _HYPHENED_WORDS):
+            kept[one] = None
+    return tuple(kept)[:_MAX_IDENTIFIERS]
 
 
 def exact_numbers_in(text: str) -> tuple[str, ...]:
@@ -165,7 +169,3 @@ def _pattern_of(identifier: str) -> tuple[str, re.Pattern[str]]:
     parts = _PARTS.findall(bare)
     whole = _SIGNS.join(map(re.escape, parts))
     return parts[-1], re.compile(rf"(?<![^\W_])(?<!\d\.)v?{whole}(?![^\W_]|\.\d)", re.I)
-
-
-def _is_hyphened_word(identifier: str) -> bool:
-    return identifier.lower().partition("-")[0] in _HYPHENED_WORDS and identifier.count("-") == 1

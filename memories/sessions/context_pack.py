@@ -25,7 +25,6 @@ from memories.queries.quoting import escape
 from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall.budget import Notes, count_tokens, counting_encoder
-from memories.sessions.outside_parts import find_outside_parts
 from memories.sessions.sections import (
     REST_SHARE,
     MemoriesPart,
@@ -35,10 +34,10 @@ from memories.sessions.sections import (
     TextPart,
     describe_rest,
     fill,
+    find_outside_parts,
 )
 from memories.sessions.threads import (
     MatchedThread,
-    ThreadCheckpoints,
     fence_saved,
     latest_checkpoint,
     matching_threads,
@@ -167,7 +166,7 @@ def get_context(
     parts = gather_parts(found, name, query, narrow, visibility, answer, threads)
     parts = [*repository_part(actor.checkout), *parts]
     if moment_of(narrow) is None:
-        parts += [part for part in find_outside_parts(found, query, budget) if part.text]
+        parts += find_outside_parts(found, query, budget)
     return build_pack(parts, found, budget, answer, tuple(threads))
 
 
@@ -188,34 +187,19 @@ def gather_parts(
     )
     recent = without_names(visible.filter(group=group)).order_by("-key")[:MAX_RECENT]
     lines = [line.show(group.slug) for line in answer.relations] if answer else []
-    texts = [
+    conversations = ", and recent conversations" if any(t.title for t in threads) else ""
+    instructions = escape(group.instructions)
+    parts: list[Part] = [
         TextPart("moment", "Point in time", describe_moment(narrowing)),
-        TextPart(
-            "instructions",
-            "Instructions of the group",
-            escape(group.instructions),
-            name="There are instructions",
-        ),
+        TextPart("instructions", "Instructions of the group", instructions, name="There are instructions"),
         *checkpoint_parts(group, thread, narrowing),
-    ]
-    memories: list[Part] = [
         gathering.stored("pinned", "Pinned and verified", pinned[:MAX_PINNED]),
+        TextPart("relations", "Relations", "\n".join(lines), render=lambda body: fence_relations([body])),
         gather_relevant(gathering, query, answer),
         gathering.stored("recent", "Recent", recent, why="recent"),
+        TextPart("threads", f"Threads that match{conversations}", describe_threads(threads)),
     ]
-    relations = TextPart(
-        "relations", "Relations", "\n".join(lines), render=lambda body: fence_relations([body])
-    )
-    matched = TextPart(
-        "threads",
-        "Threads that match, and recent conversations"
-        if any(t.title for t in threads)
-        else "Threads that match",
-        describe_threads(threads),
-    )
-    pinned_part, *rest = memories
-    ordered: list[Part] = [*texts, pinned_part, relations, *rest, matched]
-    return [part for part in ordered if (part.text if isinstance(part, TextPart) else part.items)]
+    return [part for part in parts if (part.text if isinstance(part, TextPart) else part.items)]
 
 
 def repository_part(checkout: Checkout | None) -> list[Part]:
@@ -328,12 +312,16 @@ def checkpoint_parts(group: Group, thread: str, narrowing: Narrowing) -> list[Te
         return []
     shown = checkpoint.thread.name if checkpoint.thread else ""
     others = [each for each in threads if each.thread != shown]
-    before = (
-        ""
-        if wanted == thread
-        else f"The thread {thread_label(thread)} has no checkpoint; this is the group's newest.\n"
-    )
-    after = f"\n{describe_other_threads(others)}" if others else ""
+    before = after = ""
+    if wanted != thread:
+        before = f"The thread {thread_label(thread)} has no checkpoint; this is the group's newest.\n"
+    if others:
+        named = [
+            f"{thread_label(each.thread)} ({each.newest:%Y-%m-%d})" for each in others[:MAX_OTHER_THREADS]
+        ]
+        more = len(others) - len(named)
+        named += [f"{more} more"] if more else []
+        after = f"\nThere are also checkpoints of: {', '.join(named)}."
 
     def render(body: str) -> str:
         return f"{before}{fence_saved(checkpoint, body)}{after}"
@@ -344,22 +332,10 @@ def checkpoint_parts(group: Group, thread: str, narrowing: Narrowing) -> list[Te
 
 def describe_threads(threads: list[MatchedThread]) -> str:
     """The threads that match a query, and recent conversations, with what is in them."""
-    return "\n".join(
-        f"{thread_label(each.name)}{describe_title(each)}: {format_memory_count(each.memories)}, {format_count(each.checkpoints, 'checkpoint')}"
-        for each in threads
-    )
-
-
-def describe_title(thread: MatchedThread) -> str:
-    """A conversation's title and the date of its last turn; empty for other threads."""
-    if not thread.title:
-        return ""
-    return f" ({escape(thread.title)}{f', {thread.at:%Y-%m-%d}' if thread.at else ''})"
-
-
-def describe_other_threads(others: list[ThreadCheckpoints]) -> str:
-    """A sentence that names the last saved of the other threads, each with its date."""
-    named = [f"{thread_label(each.thread)} ({each.newest:%Y-%m-%d})" for each in others[:MAX_OTHER_THREADS]]
-    more = len(others) - len(named)
-    named += [f"{more} more"] if more else []
-    return f"There are also checkpoints of: {', '.join(named)}."
+    lines = []
+    for each in threads:
+        last = f", {each.at:%Y-%m-%d}" if each.at else ""
+        title = f" ({escape(each.title)}{last})" if each.title else ""  # of a conversation
+        counted = f"{format_memory_count(each.memories)}, {format_count(each.checkpoints, 'checkpoint')}"
+        lines.append(f"{thread_label(each.name)}{title}: {counted}")
+    return "\n".join(lines)

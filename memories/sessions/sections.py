@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from access.additions import additions
+from access.models import Group
 from memories.embedding import Encoder
 from memories.language.cleaning import format_memory_count
 from memories.models import Memory
@@ -25,6 +27,7 @@ SHARES: Final = {
     "threads": 0.05,
     "recent": 0.05,
 }
+OUTSIDE_SHARE: Final = 0.2  # of the budget, for each part from outside this package
 REST_SHARE = 0.06  # of the budget, for the line that names what did not fit
 MAX_NAMED = 8  # ids of memories that did not fit
 
@@ -117,6 +120,27 @@ class WholePart(TextPart):
         """The section if all of it fits."""
         asked = self.asked(encoder)
         return Section(self.kind, self.title, self.text, asked, asked) if asked <= tokens else None
+
+
+@dataclass(frozen=True)
+class OutsidePart:
+    """A part that a package above this one adds, such as files: its kind, which has a share in SHARES, its title, and its
+    text for a group, a query and a number of tokens.
+    """
+
+    kind: str
+    title: str
+    find: Callable[[Group, str, int], str]
+
+
+def find_outside_parts(group: Group, query: str, budget: int) -> list[WholePart]:
+    """The registered parts with text for the query; none without a query."""
+    if not query.strip():
+        return []
+    room = int(budget * OUTSIDE_SHARE)
+    parts = additions("parts of a context pack")
+    found = [WholePart(part.kind, part.title, part.find(group, query, room)) for part in parts]
+    return [part for part in found if part.text]
 
 
 @dataclass(frozen=True)

@@ -140,10 +140,11 @@ def read_thread(
     encoder = counting_encoder(available_encoder())
     kind, key = read_cursor(cursor)
     others = threads_with_checkpoints(found) if thread is None and kind is None else []
+    title = [escape(part) for part in (thread.title, thread.url) if part] if thread is not None else []
     page = ThreadPage(
         found.slug,
         thread.name if thread is not None else "",
-        about=describe_conversation(thread) if thread is not None else "",
+        about=f" ({', '.join(title)})" if title else "",
         turns=(),
         checkpoints=(),
         next="",
@@ -164,21 +165,14 @@ def read_thread(
     return replace(page, turns=turns.shown, checkpoints=saved.shown, next=turns.next, older=saved.next)
 
 
-def describe_conversation(thread: Thread) -> str:
-    """A conversation's title and address in brackets; empty for other threads."""
-    parts = [escape(part) for part in (thread.title, thread.url) if part]
-    return f" ({', '.join(parts)})" if parts else ""
-
-
 def find_thread(group: Group, name: str) -> Thread | None:
     """The thread of this name; None without a name. Raises NotFound, with the newest threads."""
     if not name:
         return None
     found = Thread.objects.filter(group=group, name=name).first()
     if found is None:
-        newest = (
-            Thread.objects.filter(group=group).order_by("-key").values_list("name", flat=True)[:MAX_NAMED]
-        )
+        names = Thread.objects.filter(group=group).order_by("-key").values_list("name", flat=True)
+        newest = names[:MAX_NAMED]
         raise NotFound(
             f"'{group.slug}' has no thread '{name[:60]}'.",
             hint=f"The newest threads are {', '.join(newest)}." if newest else "It has no threads.",

@@ -14,9 +14,9 @@ from memories.models.link import ON_APPROVAL
 from memories.queries.labels import read_doubts
 from memories.store.neighbours import Neighbour
 from memories.types import State, Trust
-from storage.compiled_queries import CompiledInsert
+from storage.bulk import ManyInsert
 
-LINKS = CompiledInsert(Link)
+LINKS = ManyInsert(Link)
 
 
 # Open ones of one person in one group, over all tokens. More than a curator reads at once; a loop reaches it in seconds.

@@ -22,7 +22,7 @@ from memories.queries.visibility import RECALLED
 from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_request, recall
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall.question import choose_encoder, understand
-from memories.sessions.outside_parts import OutsidePart
+from memories.sessions.sections import OutsidePart
 from memories.store.pieces import available_encoder
 from memories.types import State
 from sources.artifacts.search import ChunkHit, find_chunks

@@ -6,7 +6,8 @@ bytes are a salt. The pages are not authenticated here: SQLCipher does that when
 
 import hmac
 from functools import cache
-from typing import IO, Final
+from pathlib import Path
+from typing import IO, Any, Final
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -44,6 +45,20 @@ PLAIN_HEADER: Final = b"SQLite format 3\x00"
 _LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 PAGE_BYTES, RESERVED_BYTES, SALT_BYTES, IV_BYTES = 4096, 80, 16, 16
 LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
+
+
+def is_plain(path: Path) -> bool:
+    """True if the file is an unencrypted SQLite database. Not for a file that this process has open: closing it would end SQLite's locks."""
+    with path.open("rb") as file:
+        return file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
+
+
+def present_key(connection: Any, key: DatabaseKey | None) -> None:
+    """Tell an open connection of SQLCipher its key, before it reads anything."""
+    # A wrong key is told in a sentence, by us; SQLCipher would print four lines about it.
+    connection.execute("PRAGMA cipher_log_level = NONE")
+    if key is not None:
+        connection.execute(f"PRAGMA key = {key.literal}")
 
 
 class PlainPages:

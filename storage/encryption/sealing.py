@@ -36,11 +36,6 @@ def is_sealed(head: bytes) -> bool:
     return head.startswith(MARK)
 
 
-def _is_sealed_file(path: Path) -> bool:
-    with path.open("rb") as file:
-        return is_sealed(file.read(len(MARK)))
-
-
 def sealed_size(size: int) -> int:
     """The size of a sealed file with `size` bytes of content."""
     return HEADER_BYTES + size + TAG_BYTES * max(1, -(-size // CHUNK_BYTES))
@@ -164,7 +159,11 @@ def readable(path: Path, key: DatabaseKey | None) -> Iterator[Path]:
     Raises:
         UnsealError: the file takes another key, or is damaged.
     """
-    if not path.is_file() or not _is_sealed_file(path):
+    is_sealed_file = False
+    if path.is_file():
+        with path.open("rb") as file:
+            is_sealed_file = is_sealed(file.read(len(MARK)))
+    if not is_sealed_file:
         yield path
         return
     place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2 * path.stat().st_size else None

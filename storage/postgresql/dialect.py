@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 
 from storage.compiled_queries import fetch
 
@@ -22,31 +22,10 @@ _BTREES = """
 SELECT index.oid::regclass::text FROM pg_class AS index JOIN pg_am ON pg_am.oid = index.relam
 WHERE index.relkind = 'i' AND amname = 'btree' AND index.relnamespace = current_schema()::regnamespace
 """
-
-
-def index_faults() -> list[str]:
-    """Indexes that are not valid, and those that amcheck finds broken, where the role may ask that extension."""
-    found = [f"the index {name} is not valid" for (name,) in fetch(_INVALID, [])]
-    for (name,) in fetch(_BTREES, []) if fetch(_AMCHECK, []) else ():
-        try:
-            with transaction.atomic():  # an error ends the transaction
-                fetch("SELECT bt_index_check(%s::regclass)", [name])
-        except DatabaseError as error:
-            found.append(f"{name}: {str(error).splitlines()[0]}")
-    return found
-
-
 _NAMES = """
 SELECT relname FROM pg_class JOIN pg_index ON indexrelid = oid WHERE indrelid = to_regclass(%s)
 UNION SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(%s)
 """
-
-
-def rule_names(table: str) -> set[str]:
-    """The names of a table's indexes and constraints."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NAMES, [table, table])
-        return {name for (name,) in cursor.fetchall()}
 
 
 class _PostgresqlDialect:
@@ -66,17 +45,23 @@ class _PostgresqlDialect:
 
     def rule_names(self, table: str) -> set[str]:
         """The names of a table's indexes and named constraints."""
-        return rule_names(table)
+        return {name for (name,) in fetch(_NAMES, [table, table])}
 
     def index_faults(self) -> list[str]:
-        """Indexes that are not valid, and those that amcheck finds broken."""
-        return index_faults()
+        """Indexes that are not valid, and those that amcheck finds broken, where the role may ask that extension."""
+        found = [f"the index {name} is not valid" for (name,) in fetch(_INVALID, [])]
+        for (name,) in fetch(_BTREES, []) if fetch(_AMCHECK, []) else ():
+            try:
+                with transaction.atomic():  # an error ends the transaction
+                    fetch("SELECT bt_index_check(%s::regclass)", [name])
+            except DatabaseError as error:
+                found.append(f"{name}: {str(error).splitlines()[0]}")
+        return found
 
     def stored_bytes(self) -> int:
         """The size of tables and indexes, without the write-ahead log."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_database_size(current_database())")
-            return int(cursor.fetchone()[0])
+        [(size,)] = fetch("SELECT pg_database_size(current_database())", [])
+        return int(size)
 
     def list_param(self, values: Iterable[int]) -> list[int]:
         """Numbers as an array."""

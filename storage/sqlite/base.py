@@ -16,11 +16,11 @@ from django.utils.asyncio import async_unsafe
 
 from storage.changes import current_change
 from storage.encryption import KeyProblem, database_key
-from storage.encryption.pages import PLAIN_HEADER
+from storage.encryption.pages import is_plain, present_key
 from storage.faults import report_failed_commit
 from storage.home import DATABASE, ensure_home
 from storage.sqlite.dialect import FileInUse, exclusive_access, mark_open
-from storage.sqlite.driver import driver_of_settings, vec0_path
+from storage.sqlite.driver import driver_of_settings, load_vec0
 
 BACKEND = "django.db.backends.sqlite3"
 
@@ -78,8 +78,6 @@ def suspend_dependents(connection: Any) -> Iterator[None]:
 # 8 MiB at SQLite's default page size, with a pause after each batch that leaves the processor to others.
 BACKUP_BATCH_PAGES, BACKUP_SLEEP_S = 2048, 0.005
 NO_DATABASE = "there is no database at"
-# A wrong key is told in a sentence; SQLCipher would print four lines about it.
-QUIET = "PRAGMA cipher_log_level = NONE"
 
 DRIVER = driver_of_settings()
 # Django must load even without a usable library, so that the system check can report it.
@@ -101,8 +99,7 @@ class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a 
         self.create_function("loci_change", 0, current_change)
         if key is None:
             return
-        self.execute(QUIET)
-        self.execute(f"PRAGMA key = {key.literal}")
+        present_key(self, key)
         try:
             self.execute("SELECT 1 FROM sqlite_master LIMIT 1")
         except _backend.Database.OperationalError:
@@ -117,9 +114,7 @@ class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a 
 
 def describe_wrong_key(path: Path, origin: str) -> str:
     """Why a file does not open with the key. No connection of this process has it open: they would have the same key."""
-    with path.open("rb") as file:
-        is_plain = file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
-    if is_plain:
+    if is_plain(path):
         return (
             f"The database {path} is not encrypted, but storage.encryption is sqlcipher: run 'loci store encrypt', "
             "or take the setting back."
@@ -195,9 +190,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
                 with raise_operational_error():
                     mark_open(path, timeout_s=float(conn_params.get("timeout", 5)))
         connection = super().get_new_connection(conn_params)
-        connection.enable_load_extension(True)
-        connection.load_extension(str(vec0_path()))
-        connection.enable_load_extension(False)
+        load_vec0(connection)
         return connection
 
     def _commit(self) -> None:

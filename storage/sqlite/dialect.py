@@ -14,18 +14,6 @@ from typing import Any
 from django.db import connection
 
 CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
-
-
-def rule_names(table: str) -> set[str]:
-    """The names of a table's indexes and named constraints."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
-        rows = cursor.fetchall()
-    return {name for kind, name, _ in rows if kind == "index"} | {
-        name for kind, _, sql in rows if kind == "table" for name in CONSTRAINT.findall(sql)
-    }
-
-
 _POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
 _exclusive: set[Path] = set()
@@ -111,7 +99,12 @@ class _SqliteDialect:
 
     def rule_names(self, table: str) -> set[str]:
         """The names of a table's indexes and named constraints."""
-        return rule_names(table)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
+            rows = cursor.fetchall()
+        return {name for kind, name, _ in rows if kind == "index"} | {
+            name for kind, _, sql in rows if kind == "table" for name in CONSTRAINT.findall(sql)
+        }
 
     def index_faults(self) -> list[str]:
         """None: SQLite's integrity check of a backup looks at them."""

@@ -68,6 +68,13 @@ def vec0_path() -> Path:
     return Path(spec.origin).with_name("vec0")
 
 
+def load_vec0(connection: Any) -> None:
+    """Load sqlite-vec into an open connection of a library."""
+    connection.enable_load_extension(True)
+    connection.load_extension(str(vec0_path()))
+    connection.enable_load_extension(False)
+
+
 def load_driver(name: str) -> Driver:
     """The named driver, with the problem instead of a module if it cannot be used."""
     try:
@@ -127,8 +134,7 @@ def _check_vectors(connection: Any, driver: Driver) -> _MissingFeature | None:
     """The missing feature if sqlite-vec does not load."""
     library: Any = driver.module
     try:
-        connection.enable_load_extension(True)
-        connection.load_extension(str(vec0_path()))
+        load_vec0(connection)
         connection.execute("SELECT vec_version()")
     except (ImportError, library.Error) as error:
         return _MissingFeature(

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from storage.encryption import DatabaseKey, KeyProblem
-from storage.encryption.pages import PLAIN_HEADER
-from storage.sqlite.driver import load_driver, vec0_path
+from storage.encryption.pages import present_key
+from storage.sqlite.dialect import database_files
+from storage.sqlite.driver import load_driver, load_vec0
 
 REPLACED_SUFFIX: Final = ".replaced"
 BLOCK_BYTES: Final = 1024 * 1024
@@ -65,7 +66,6 @@ def sync(path: Path) -> None:
 Progress = Callable[[str, int, int], None]
 BATCH_ROWS: Final = 500
 PROGRESS_STEPS: Final = 1_000_000  # of SQLite's machine, some hundredths of a second
-QUIET: Final = "PRAGMA cipher_log_level = NONE"  # a wrong key is told once, by us
 
 
 class CopyDiffers(Exception):
@@ -74,12 +74,6 @@ class CopyDiffers(Exception):
 
 def ignore_progress(_step: str, _done: int, _total: int) -> None:
     """Progress callback that does nothing."""
-
-
-def is_plain(path: Path) -> bool:
-    """True if the file is an unencrypted SQLite database. Not for a file that this process has open: closing it would end SQLite's locks."""
-    with path.open("rb") as file:
-        return file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
 
 
 def opens_with(path: Path, key: DatabaseKey | None) -> bool:
@@ -105,7 +99,7 @@ def copy_with_key(
         CopyDiffers: a row or a table's definition differs.
         KeyProblem: the package for encryption is missing.
     """
-    for left in (target, target.with_name(f"{target.name}-wal"), target.with_name(f"{target.name}-shm")):
+    for left in database_files(target):
         left.unlink(missing_ok=True)
     target.touch(mode=0o600)
     with closing(connect(source, old)) as database:
@@ -140,7 +134,11 @@ def compare(database: Any, progress: Progress) -> int:
     if database.execute("PRAGMA copy.quick_check").fetchall() != [("ok",)]:
         raise CopyDiffers("SQLite finds it damaged")
     # Virtual tables keep their rows in ordinary ones, which are compared.
-    names = [name for kind, name, _, sql in tables if kind == "table" and not _is_virtual(sql)]
+    names = [
+        name
+        for kind, name, _, sql in tables
+        if kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")
+    ]
     count = 0
     for done, name in enumerate(names):
         progress("comparing", done, len(names))
@@ -180,20 +178,11 @@ def rows_of(database: Any, place: str, name: str) -> Iterator[tuple[Any, ...]]:
         yield from rows
 
 
-def _is_virtual(sql: str | None) -> bool:
-    """True for the definition of a virtual table."""
-    return (sql or "").upper().startswith("CREATE VIRTUAL")
-
-
 def connect(path: Path, key: DatabaseKey | None) -> Any:
     """A connection of the encrypting library to a file, with or without a key."""
     connection = _encrypting_library().connect(str(path))
-    connection.execute(QUIET)
-    if key is not None:
-        connection.execute(f"PRAGMA key = {key.literal}")
-    connection.enable_load_extension(True)
-    connection.load_extension(str(vec0_path()))
-    connection.enable_load_extension(False)
+    present_key(connection, key)
+    load_vec0(connection)
     return connection
 
 

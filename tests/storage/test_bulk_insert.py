@@ -95,17 +95,19 @@ def test_a_batch_is_one_statement_and_says_once_what_is_the_same() -> None:
     assert '"token"' not in inserts[0]
 
 
-def test_what_was_tied_before_it_was_saved_has_its_key() -> None:
-    made = [entry(seq) for seq in range(5)]
+@pytest.mark.parametrize("count", [1, 5])
+def test_what_was_tied_before_it_was_saved_has_its_key(count: int) -> None:
+    made = [entry(seq) for seq in range(count)]
     said = [AuditPayload(entry=row, salt="s", payload={"after": [1, "é", None]}) for row in made]
     ENTRIES.add(made)
     PAYLOADS.add(said)
     assert sorted(AuditPayload.objects.values_list("entry_id", flat=True)) == [row.pk for row in made]
-    assert AuditPayload.objects.get(pk=made[3].pk).payload == {"after": [1, "é", None]}
+    assert AuditPayload.objects.get(pk=made[-1].pk).payload == {"after": [1, "é", None]}
 
 
-def test_what_is_tied_to_an_unsaved_row_is_refused() -> None:
-    said = [AuditPayload(entry=entry(seq), salt="s", payload={}) for seq in range(5)]
+@pytest.mark.parametrize("count", [1, 5])
+def test_what_is_tied_to_an_unsaved_row_is_refused(count: int) -> None:
+    said = [AuditPayload(entry=entry(seq), salt="s", payload={}) for seq in range(count)]
     with pytest.raises(ValueError, match="unsaved related object"):
         PAYLOADS.add(said)
 
@@ -138,19 +140,23 @@ def test_one_row_by_its_columns_may_have_nothing_of_its_own() -> None:
     assert AuditPayload.objects.get(pk=alone.pk).payload == {"n": 1}
 
 
-def test_a_word_of_choices_is_written_as_its_text_and_a_moment_of_every_save_is_set() -> None:
-    made = [Group(slug=f"group-{n}", policy=CandidatePolicy.ALL, policy_confidence=n / 8) for n in range(6)]
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_word_of_choices_is_written_as_its_text_and_a_moment_of_every_save_is_set(count: int) -> None:
+    made = [
+        Group(slug=f"group-{n}", policy=CandidatePolicy.ALL, policy_confidence=n / 8) for n in range(count)
+    ]
     GROUPS.add(made)
     found = {group.slug: group for group in Group.objects.all()}
     assert {group.policy for group in found.values()} == {"all"}
-    assert [found[f"group-{n}"].policy_confidence for n in range(6)] == [n / 8 for n in range(6)]
+    assert [found[f"group-{n}"].policy_confidence for n in range(count)] == [n / 8 for n in range(count)]
     assert all(found[group.slug].updated_at == group.updated_at for group in made)
 
 
-def test_a_row_that_is_refused_keeps_the_whole_statement_out() -> None:
+@pytest.mark.parametrize("refused", [("atlas", "ledger"), ("atlas", "garden", "ledger", "tea")])
+def test_a_row_that_is_refused_keeps_the_whole_statement_out(refused: tuple[str, ...]) -> None:
     GROUPS.add([Group(slug="ledger")])
     with pytest.raises(IntegrityError), transaction.atomic():
-        GROUPS.add([Group(slug=slug) for slug in ("atlas", "garden", "ledger", "tea")])
+        GROUPS.add([Group(slug=slug) for slug in refused])
     assert [group.slug for group in Group.objects.all()] == ["ledger"]
     again = [Group(slug=slug) for slug in ("atlas", "garden", "tea", "port")]
     GROUPS.add(again)

@@ -1,16 +1,14 @@
 """Queries that are compiled once: the same rows as the ORM gives, whatever the values, on every connection."""
 
 import threading
-from datetime import UTC, datetime
-from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from access.models import AuditEntry, AuditPayload, Group, Membership, Role
-from storage.compiled_queries import AT_ONCE, CompiledInsert, CompiledQuery, CompiledUpdate
+from access.models import Group, Membership, Role
+from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 pytestmark = pytest.mark.django_db
 
@@ -26,8 +24,6 @@ WITH_GROUP = CompiledQuery(
 )
 FIRST = CompiledQuery(lambda: Group.objects.order_by("slug").values_list("slug")[:1], 0)
 
-GROUPS = CompiledInsert(Group)
-ENTRIES, PAYLOADS = CompiledInsert(AuditEntry), CompiledInsert(AuditPayload)
 RENAME = CompiledUpdate(
     lambda title, created_by, slug: (
         Group.objects.filter(slug=slug),
@@ -35,7 +31,6 @@ RENAME = CompiledUpdate(
     ),
     3,
 )
-NOON = datetime(2026, 5, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -103,61 +98,6 @@ def test_each_connection_compiles_its_own() -> None:
     thread.start()
     thread.join()
     assert [group and group.slug for group in answers] == ["ledger"]
-
-
-def entry(seq: int) -> AuditEntry:
-    """An unsaved row with a value of each kind: text, number, time, id, and none."""
-    return AuditEntry(
-        seq=seq, at=NOON, operation="store", memory_id=UUID(int=seq), actor="alice", via="rest", digest="d", hash=f"h{seq}"
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("count", [0, 1, AT_ONCE - 1, AT_ONCE, 2 * AT_ONCE + 1])
-def test_rows_are_inserted_in_order_and_know_their_keys(count: int) -> None:
-    made = [entry(seq) for seq in range(count)]
-    with CaptureQueriesContext(connection) as seen:
-        ENTRIES.add(made)
-    assert len(seen) == {0: 0, 1: 1, AT_ONCE - 1: AT_ONCE - 1, AT_ONCE: 1, 2 * AT_ONCE + 1: 3}[count]
-    found = list(AuditEntry.objects.order_by("seq"))
-    assert [row.seq for row in found] == list(range(count))
-    assert [row.pk for row in found] == [row.pk for row in made]
-    assert all(not row._state.adding for row in made)
-
-
-def test_each_value_is_what_the_orm_would_have_written() -> None:
-    made = entry(7)
-    ENTRIES.add([made])
-    made.seq = 8
-    made.pk = None
-    made.save(force_insert=True)
-    names = [field.attname for field in AuditEntry._meta.concrete_fields if field.name not in ("key", "seq")]
-    own, other = AuditEntry.objects.order_by("seq").values_list(*names)
-    assert own == other
-    assert (own[names.index("at")], own[names.index("memory_id")]) == (NOON, UUID(int=7))
-    assert own[names.index("token")] is None
-
-
-def test_what_was_tied_before_it_was_saved_has_its_key() -> None:
-    made = entry(1)
-    said = AuditPayload(entry=made, salt="s", payload={"after": [1, "é", None]})
-    ENTRIES.add([made])
-    PAYLOADS.add([said])
-    assert AuditPayload.objects.get(pk=made.pk).payload == {"after": [1, "é", None]}
-
-
-def test_a_moment_that_is_set_on_every_save_is_set() -> None:
-    made = Group(slug="ledger", policy_confidence=0.25, private=True)
-    GROUPS.add([made])
-    found = Group.objects.get()
-    assert (found.slug, found.policy_confidence, found.private, found.id) == ("ledger", 0.25, True, made.id)
-    assert found.updated_at == made.updated_at
-
-
-def test_a_constraint_holds_as_with_the_orm() -> None:
-    GROUPS.add([Group(slug="ledger")])
-    with pytest.raises(IntegrityError), transaction.atomic():
-        GROUPS.add([Group(slug="atlas"), Group(slug="ledger")])
-    assert [group.slug for group in Group.objects.all()] == ["ledger"]
 
 
 def test_an_update_changes_the_rows_that_are_meant(groups: list[Group]) -> None:

@@ -27,6 +27,7 @@ from maintenance.backups.open_copy import pending_migrations
 from maintenance.backups.restore import STOP_OTHERS
 from maintenance.backups.sqlite_copies import database_path
 from storage.encryption import DatabaseKey, KeyProblem
+from storage.encryption.pages import is_plain
 from storage.encryption.sealing import replace_sealing
 from storage.home import UPLOADS
 from storage.sqlite.dialect import database_files
@@ -35,7 +36,6 @@ from storage.sqlite.reencrypt import (
     CopyDiffers,
     copy_with_key,
     finish_wiping,
-    is_plain,
     opens_with,
     sync,
     wiping,

@@ -1,6 +1,7 @@
 """Installs the model: fetch, verify, build the graph, compare with the reference, then move into its folder."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -34,11 +35,6 @@ from memories.embedding.model_id import (
     ModelUnavailable,
 )
 from storage.version import __version__
-
-try:
-    import fcntl
-except ImportError:  # Windows has no lock: the user must avoid two installations at once
-    fcntl = None  # type: ignore[assignment]
 
 # Precision of a ready-made graph.
 _AS_FOUND: Final = "as found"
@@ -235,8 +231,7 @@ def locked_folder(root: Path) -> Iterator[None]:
     """Hold the installation lock of `root`; waits for another process that has it."""
     handle = os.open(root / ".install.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

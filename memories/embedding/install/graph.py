@@ -167,7 +167,9 @@ def build_graph(weights: Path, target: Path, *, precision: Precision) -> None:
     _add_constants(writer)
     hidden = _embed_tokens(writer)
     mask = writer.widen("attention_mask")
-    scores_mask = _add_score_mask(writer, mask)
+    # [n, 1, 1, tokens]: 0 for attended tokens, a large negative number for padding.
+    padding = writer.add("Sub", ["one", writer.add("Unsqueeze", [mask, "axes_one_two"])])
+    scores_mask = writer.add("Mul", [padding, "masked"])
     for layer in range(LAYERS):
         hidden = _add_encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
     _add_pooling(writer, hidden, mask)
@@ -215,12 +217,6 @@ def _embed_tokens(writer: _GraphWriter) -> str:
         "Slice", [writer.weight("positions", positions), "zero_index", length, "zero_index"]
     )
     return writer.layer_norm(writer.add("Add", [words, positions_used]), "embeddings.LayerNorm")
-
-
-def _add_score_mask(writer: _GraphWriter, mask: str) -> str:
-    """[n, 1, 1, tokens]: 0 for attended tokens, a large negative number for padding."""
-    padding = writer.add("Sub", ["one", writer.add("Unsqueeze", [mask, "axes_one_two"])])
-    return writer.add("Mul", [padding, "masked"])
 
 
 def _add_encoder_layer(writer: _GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:

@@ -1,8 +1,8 @@
 """A text without its dress: letters, digits and the signs that change a fact; two texts in other dress are equal here.
 
 Dress is case, accents, punctuation, symbols, emoji, markup, HTML, list marks, quotes, hyphens, white space, look-alike
-letters, and saying the whole text twice. markup.py removes what is around the words, letters.py spells them plainly, and
-signs.py keeps the signs that change a fact.
+letters, and saying the whole text twice. markup.py removes what is around the words; signs.py spells them
+plainly and keeps the signs that change a fact.
 """
 
 import hashlib

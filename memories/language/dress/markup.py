@@ -56,7 +56,9 @@ def _without_document(text: str) -> str:
     bare = text
     if "<" in bare:
         bare = _DECLARATION.sub(" ", without_hidden(bare)).strip()
-    bare = _without_front_matter(bare)
+    bare = bare.lstrip("\ufeff")
+    if bare[:3] in ("---", "+++") and (header := _FRONT_MATTER.match(bare)) is not None:
+        bare = bare[header.end() :]
     if "[" in bare:
         bare = _CALLOUT.sub(">", _without_targets(bare))
     if "{" in bare:
@@ -77,13 +79,6 @@ def without_hidden(text: str) -> str:
     return " ".join([*kept, text[at:]])
 
 
-def _without_front_matter(text: str) -> str:
-    """The text without a header between two lines of signs."""
-    text = text.lstrip("\ufeff")
-    header = _FRONT_MATTER.match(text) if text[:3] in ("---", "+++") else None
-    return text[header.end() :] if header is not None else text
-
-
 def _without_targets(text: str) -> str:
     """The text without the addresses of its links that stand at the end, such as "[1]: https://…"."""
     labels = {found[1].casefold() for found in _TARGET.finditer(text)}
@@ -93,11 +88,6 @@ def _without_targets(text: str) -> str:
         lambda found: found[1] if (found[2] or found[1]).casefold() in labels else found[0],
         _TARGET.sub("", text),
     )
-
-
-def _joined_at_line_ends(text: str) -> str:
-    """The text with words joined that are cut after one or two letters; a grade such as A- at a line's end stays."""
-    return _CUT.sub(_join_cut, text) if "-" in text and "\n" in text else text
 
 
 def _join_cut(found: re.Match[str]) -> str:
@@ -210,7 +200,9 @@ def without_markup(text: str) -> str:
         text = _DOLLARS.sub(r"\2", text)
     text = _UNDERLINE.sub("", text) if "==" in text else text
     text = _ANGLED.sub(r"\1", _PAIRED.sub(r"\2", _WIKI.sub("", _FENCE.sub("", text))))
-    text = _joined_at_line_ends(_EMOTICON.sub(" ", _LIST_MARK.sub("", text)))
+    text = _EMOTICON.sub(" ", _LIST_MARK.sub("", text))
+    if "-" in text and "\n" in text:
+        text = _CUT.sub(_join_cut, text)
     text = _TRADE_MARK.sub("", _SHORTCODE.sub(" ", text))
     return text if text.isascii() else _SUPERSCRIPT.sub(_mark_exponent, _EMOJI_FORM.sub(" ", text))
 

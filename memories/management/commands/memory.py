@@ -9,7 +9,7 @@ from access.tokens import operator
 from memories.browse.serializers import DoneOut, EditedOut
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in
-from memories.entities.find_person import PersonMentions, find_person
+from memories.entities.find_person import find_person
 from memories.language.cleaning import first_words, format_count, format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
@@ -17,12 +17,8 @@ from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.management.field_options import field_options, read_fields
 from memories.management.output import FaceCommand, in_lines, printable, read_text, table_text
-from memories.management.verbs.checkpoint import CHECKPOINT
-from memories.management.verbs.context import CONTEXT
-from memories.management.verbs.inspect import INSPECT
-from memories.management.verbs.recalls import RECALLS
-from memories.management.verbs.relate import RELATE
-from memories.management.verbs.tombstones import LIFT, TOMBSTONES
+from memories.management.verbs.reading import INSPECT, LIFT, RECALLS, TOMBSTONES
+from memories.management.verbs.sessions import CHECKPOINT, CONTEXT, RELATE
 from memories.queries.versions import find_memory
 
 EXAMPLES: Final = """\
@@ -92,24 +88,20 @@ def list_mentions(options: dict[str, Any]) -> CommandAnswer:
         f"{format_memory_count(len(memories))} and {format_count(len(checkpoints), 'checkpoint')}.",
         "To destroy one with all its copies: loci memory purge ID --yes" if memories else "",
     )
-    return CommandAnswer(mentions_json(found), text)
-
-
-def mentions_json(found: PersonMentions) -> dict[str, Any]:
-    """What names a person, as JSON values; texts are left out."""
-    return {
+    body = {  # texts are left out
         "memories": [
             {
-                "id": str(each.memory.id),
-                "group": each.memory.group.slug,
-                "state": each.memory.state,
-                "where": list(each.where),
+                "id": str(m.memory.id),
+                "group": m.memory.group.slug,
+                "state": m.memory.state,
+                "where": list(m.where),
             }
-            for each in found.memories
+            for m in found.memories
         ],
         "checkpoints": [{"id": str(each.id), "group": each.group.slug} for each in found.checkpoints],
         "others": list(found.others),
     }
+    return CommandAnswer(body, text)
 
 
 def run_verb(options: dict[str, Any]) -> ChangeResult:

@@ -56,12 +56,6 @@ _PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + _MAX_TIMES - 1)}]"
 _ANY = re.compile(_PHRASE)
 
 
-def _falls_on(time: NamedTime, weekday: int, today: date) -> bool:
-    """Whether a named day falls on a weekday; without a year, the latest such day."""
-    first = time.latest(today).first
-    return first is not None and first.weekday() == weekday
-
-
 class Phrases:
     """A text, the times found in it, and the words that name each."""
 
@@ -91,8 +85,11 @@ class Phrases:
 
     def day_on(self, weekday: int, today: date) -> NamedTime | None:
         """The first day that the text names besides and that falls on this weekday (0 is Monday): Tuesday, 1 September."""
-        named = (time for time in self._times if time.is_day)
-        return next((time for time in named if _falls_on(time, weekday, today)), None)
+        for time in self._times:
+            first = time.latest(today).first if time.is_day else None  # without a year, the latest such day
+            if first is not None and first.weekday() == weekday:
+                return time
+        return None
 
     def restore(self, text: str) -> str:
         """A text with the words that its marks stand for."""
@@ -333,7 +330,7 @@ _YEAR = r"(?:,? ?(?:of )?(\d{4}|(?:this|last|next) year)\b)"
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}?", re.I)
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}(?: {_DAY}(?![\w:.-]))?{_YEAR}?", re.I)
 _IN = re.compile(r"\b(?:in|of|during|since|until|till|before|after|early|late|mid)[ -]$", re.I)
-_LAST = re.compile(r"\b(?:last|past|previous|this|current|next) $", re.I)  # relative.py knows which
+_LAST = re.compile(r"\b(?:last|past|previous|this|current|next) $", re.I)  # _WHICH knows which
 _QUARTER = re.compile(r"\bQ([1-4])[ /-]?(\d{4})?\b", re.I)
 _YEAR_QUARTER = re.compile(r"\b(\d{4})[ /-]?Q([1-4])\b", re.I)
 _QUARTER_WORDS = re.compile(rf"\b(?:the )?({any_of(_ORDINALS)}) quarter(?: (?:of|in))? (\d{{4}})\b", re.I)

@@ -42,7 +42,6 @@ _STATE = """
 SELECT (SELECT value FROM index_state WHERE name = 'model'),
     (SELECT MIN(seq) FROM index_change), (SELECT MAX(seq) FROM index_change), (SELECT MAX(key) FROM memory_log)
 """
-_PIECES = "SELECT COUNT(*) FROM memories_piece"
 _CHANGED = "SELECT DISTINCT piece FROM index_change WHERE seq > %s AND seq <= %s"
 _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s))"
 
@@ -65,12 +64,6 @@ def read_progress() -> _IndexProgress:
     return _IndexProgress(model or "", first or 0, last or 0, log or 0)
 
 
-def _count_pieces() -> int:
-    """Number of pieces, with and without a vector."""
-    [(count,)] = fetch(_PIECES, [])
-    return int(count)
-
-
 def read_all(model: str) -> Iterator[list[PieceRow]]:
     """All pieces with a vector of this model, in batches of ROWS_AT_ONCE, ordered by key."""
     last = 0
@@ -82,10 +75,6 @@ def read_all(model: str) -> Iterator[list[PieceRow]]:
 def read_rows(pieces: Sequence[int], model: str) -> list[PieceRow]:
     """Existing pieces with a vector of this model."""
     return [PieceRow(*row) for row in fetch(_NAMED, [model, json.dumps(list(pieces))])]
-
-
-def _read_changed(after: int, until: int) -> list[int]:
-    return [piece for (piece,) in fetch(_CHANGED, [after, until])]
 
 
 def read_vectors(pieces: Keys) -> Vectors:
@@ -318,10 +307,8 @@ class _IndexFollower:
             return None
         try:
             table, known = self._state
-            if progress.model != known.model or not _reaches_back(progress, known):
-                return None
-            changed = _read_changed(known.last, progress.last) if progress.last > known.last else []
-            if len(changed) > RELOAD_MIN_ROWS:
+            changed = _changed_since(known, progress)
+            if changed is None or len(changed) > RELOAD_MIN_ROWS:
                 return None
             return TrialTable(table, changed, read_rows(changed, progress.model)) if changed else table
         finally:
@@ -337,12 +324,9 @@ class _IndexFollower:
         if self._state is None:
             return self._read_all(progress)
         table, known = self._state
-        if progress.model != known.model or not _reaches_back(progress, known):
-            return self._read_all(progress)
-        changed = _read_changed(known.last, progress.last) if progress.last > known.last else []
-        if len(changed) > max(
-            RELOAD_MIN_ROWS, RELOAD_SHARE * len(table)
-        ) or table.deleted > _DELETED_SHARE * len(table):
+        changed = _changed_since(known, progress)
+        most = max(RELOAD_MIN_ROWS, RELOAD_SHARE * len(table))
+        if changed is None or len(changed) > most or table.deleted > _DELETED_SHARE * len(table):
             return self._read_all(progress)
         rows = read_rows(changed, progress.model) if changed else []
         table.put(rows)
@@ -351,24 +335,30 @@ class _IndexFollower:
         return table
 
     def _read_all(self, progress: _IndexProgress) -> VectorTable:
-        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=_count_pieces())
+        [(count,)] = fetch("SELECT COUNT(*) FROM memories_piece", [])  # with and without a vector
+        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=int(count))
         for rows in read_all(progress.model):
             table.put(rows)
         self._state = table, progress
         return table
 
 
-def _reaches_back(progress: _IndexProgress, known: _IndexProgress) -> bool:
-    """True if the list still has every change since `known`."""
-    return progress.last == known.last or (progress.last > known.last and progress.first <= known.last + 1)
+def _changed_since(known: _IndexProgress, progress: _IndexProgress) -> list[int] | None:
+    """The pieces that changed since `known`; None if the list no longer has every change, or the model changed."""
+    if progress.model != known.model:
+        return None
+    if progress.last == known.last:
+        return []
+    if progress.last < known.last or progress.first > known.last + 1:
+        return None
+    return [piece for (piece,) in fetch(_CHANGED, [known.last, progress.last])]
 
 
 _followers: OrderedDict[Place, _IndexFollower] = OrderedDict()
 _guard = threading.Lock()
 
-if hasattr(os, "register_at_fork"):
-    # In the child, a lock held by another thread at the fork would never be released.
-    os.register_at_fork(after_in_child=_followers.clear)
+# In the child, a lock held by another thread at the fork would never be released.
+os.register_at_fork(after_in_child=_followers.clear)
 
 
 def current_table(progress: _IndexProgress) -> AnyTable | None:
@@ -386,8 +376,7 @@ def current_table(progress: _IndexProgress) -> AnyTable | None:
 
 def load_table() -> None:
     """Read the vectors of the database in use into memory now."""
-    place = _current_place()
-    if place is not None:
+    if (place := _current_place()) is not None:
         _follower_of(place).load()
 
 

@@ -36,13 +36,6 @@ class AllowedMask(Generic[T]):
     until: int
 
 
-@dataclass(frozen=True)
-class _CachedMask(Generic[T]):
-    version: int
-    since: int
-    marked: AllowedMask[T]
-
-
 class FilterCache(Generic[T]):
     """Marks by Visibility, of one table that changes. Readers need no lock.
 
@@ -51,7 +44,9 @@ class FilterCache(Generic[T]):
 
     def __init__(self) -> None:
         self._version = 0
-        self._kept: dict[Hashable, _CachedMask[T]] = {}
+        self._kept: dict[
+            Hashable, tuple[int, int, AllowedMask[T]]
+        ] = {}  # with the version and the time of the mark
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -65,25 +60,21 @@ class FilterCache(Generic[T]):
 
     def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
         """What `mark` allows, from the cache if that still holds."""
-        if _names_times(v):
+        if v.after is not None or v.before is not None or v.is_history:  # times differ with each caller
             return mark(v).allowed
         key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
         now, version, known = milliseconds(v.now), self._version, self._kept
-        kept = known.get(key)
-        # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
-        if kept is not None and kept.version == version and kept.since <= now <= kept.marked.until:
-            return kept.marked.allowed
+        if (kept := known.get(key)) is not None:
+            made_for, since, marked = kept
+            # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
+            if made_for == version and since <= now <= marked.until:
+                return marked.allowed
         marked = mark(v)
-        held = sum(each.marked.rows for each in [*known.values()])
+        held = sum(each.rows for _, _, each in [*known.values()])
         if len(known) >= _MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
             known.clear()
-        known[key] = _CachedMask(version, now, marked)
+        known[key] = version, now, marked
         return marked.allowed
-
-
-def _names_times(v: Visibility) -> bool:
-    """Whether it names times, which differ with each caller: such masks are not cached."""
-    return v.after is not None or v.before is not None or v.is_history
 
 
 def milliseconds(moment: datetime) -> int:
@@ -362,7 +353,10 @@ class VectorTable:
         grown = _empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
         _fill_rows(grown, slice(0, part.count), part.columns)
         _fill_rows(grown, slice(part.count, count), columns)
-        self._part = _TableSnapshot(grown if is_in_order else _sort_rows(grown, count), count)
+        if not is_in_order:
+            order = np.argsort(grown.piece[:count], kind="stable")
+            grown = _pick_rows(grown, np.concatenate([order, np.arange(count, len(grown.piece))]))
+        self._part = _TableSnapshot(grown, count)
 
 
 def _empty_columns(capacity: int, *, has_exact: bool) -> Columns:
@@ -427,12 +421,6 @@ def _fill_rows(target: Columns, where: slice, source: Columns) -> None:
             array[..., where] = values[..., :count]
 
 
-def _sort_rows(columns: Columns, count: int) -> Columns:
-    """A copy with the first `count` rows sorted by piece."""
-    order = np.argsort(columns.piece[:count], kind="stable")
-    return _pick_rows(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
-
-
 def _find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
     """The allowed rows, and the number of rows in the visible groups."""
     if v.groups is None:
@@ -444,7 +432,8 @@ def _find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, in
 
 def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
-    marks = _allowed_kinds(v)[columns.kind[rows]]
+    allowed = _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
+    marks = allowed[columns.kind[rows]]
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
     if is_as_of_now(v):
@@ -454,10 +443,6 @@ def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[n
     if v.before is not None:
         marks &= columns.at[rows] <= milliseconds(v.before) + 1
     return marks
-
-
-def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
-    return _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
 
 
 @lru_cache(maxsize=64)

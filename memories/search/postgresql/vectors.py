@@ -30,23 +30,16 @@ USING hnsw (h halfvec_cosine_ops) WITH (m = 24, ef_construction = 128) WHERE roo
 """
 
 
-@dataclass
-class _KnownRooms:
-    """The rooms with an index by database, as of the last look."""
-
-    rooms: dict[str, tuple[float, frozenset[int]]] = field(default_factory=dict)
-
-
-_KNOWN = _KnownRooms()
+_KNOWN: dict[str, tuple[float, frozenset[int]]] = {}  # rooms with an index by database, as of the last look
 
 
 def large_rooms() -> frozenset[int]:
     """The rooms that have an approximate index."""
     name, now = str(connection.settings_dict["NAME"]), time.monotonic()
-    read_at, rooms = _KNOWN.rooms.get(name, (-MAX_AGE_S, frozenset()))
+    read_at, rooms = _KNOWN.get(name, (-MAX_AGE_S, frozenset()))
     if now - read_at >= MAX_AGE_S:
         rooms = _rooms_in(_VALID)
-        _KNOWN.rooms[name] = now, rooms
+        _KNOWN[name] = now, rooms
     return rooms
 
 
@@ -68,7 +61,7 @@ def tend_large_rooms() -> None:
         for room, count in sorted(counts.items()):
             if count > _LARGE_ROWS and room not in valid:
                 cursor.execute(_CREATE.format(room=room))
-    _KNOWN.rooms.clear()
+    _KNOWN.clear()
 
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible

@@ -115,18 +115,16 @@ _FTS_POSTINGS = _FtsPostings()
 
 def _group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
     """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
-    terms = _group_terms(visibility)
-    if not 0 < len(terms) <= _MAX_FILTER_GROUPS or texts.share >= _LARGE_SHARE:
-        return ""
-    return f"{{filter}} : ({' OR '.join(terms)}) AND "
+    clause = "" if texts.share >= _LARGE_SHARE else _group_filter(visibility)
+    return f"{clause} AND " if clause else ""
 
 
-def _group_terms(v: Visibility) -> list[str]:
-    """The filter column's words for visible groups; empty if every group is visible."""
-    if v.groups is None:
-        return []
-    terms = [f'"ingroup{key}"' for key in sorted(v.groups)]
-    return [*terms, '"isglobal"'] if v.include_global else terms
+def _group_filter(v: Visibility) -> str:
+    """Match clause with the filter column's words for visible groups; empty if all are visible, or too many to name."""
+    terms = [f'"ingroup{key}"' for key in sorted(v.groups or ())]
+    if v.groups is not None and v.include_global:
+        terms.append('"isglobal"')
+    return f"{{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= _MAX_FILTER_GROUPS else ""
 
 
 _WITH_WORDS = """
@@ -165,7 +163,7 @@ def _find_newest(
     # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
     wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
     wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
-    expression = " AND ".join(wanted) + _group_filter(visibility)
+    expression = " AND ".join(filter(None, [*wanted, _group_filter(visibility)]))
     return [key for (key,) in fetch(_WITH_WORDS.format(where=where), [expression, *params, limit])]
 
 
@@ -185,10 +183,10 @@ def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: 
     where, params = render(visibility)
     with connection.cursor() as cursor:
         cursor.execute(_PLACES)
-    found: list[str] = []
+    own, found = _group_filter(visibility), list[str]()
     for start in range(0, len(terms), limit):
         batch = terms[start : start + limit]
-        asked = [[_quoted(term) + _group_filter(visibility), term] for term in batch]
+        asked = [[" AND ".join(filter(None, [_quoted(term), own])), term] for term in batch]
         rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
         found += [batch[int(at)] for (at,) in rows]
         if len(found) >= limit:
@@ -199,12 +197,6 @@ def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: 
 def _quoted(word: str) -> str:
     """The word quoted for FTS5, with the "*" of a prefix outside the quotes."""
     return f'"{word[:-1]}"*' if word.endswith("*") else f'"{word}"'
-
-
-def _group_filter(v: Visibility) -> str:
-    """Match clause with the filter column's words for visible groups; empty if all are visible."""
-    terms = _group_terms(v)
-    return f" AND {{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= _MAX_FILTER_GROUPS else ""
 
 
 LARGE_GROUP_ROWS = 50_000  # rows from which a selection takes longer than handing it to another core
@@ -316,8 +308,7 @@ def chooser_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(available_cores(), thread_name_prefix="loci-near")
 
 
-if hasattr(os, "register_at_fork"):  # a fork copies no threads
-    os.register_at_fork(after_in_child=chooser_pool.cache_clear)
+os.register_at_fork(after_in_child=chooser_pool.cache_clear)  # a fork copies no threads
 
 
 def best_cosines(found: Nearest) -> dict[int, float]:
@@ -421,7 +412,13 @@ class SqliteEngine:
         found = [f"{name} is missing" for name in self.missing_objects()]
         if found:
             return found
-        return [*_find_keyword_errors(), *find_count_errors(), *_find_vector_errors()]
+        errors = [*find_count_errors(), *_find_vector_errors()]
+        try:  # FTS5's own check
+            with connection.cursor() as cursor:
+                cursor.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
+        except Exception as error:
+            errors.insert(0, f"the keyword index does not match the memories ({type(error).__name__})")
+        return errors
 
     def tend(self) -> None:
         """Nothing: every process searches the vectors in its memory."""
@@ -493,16 +490,6 @@ def _best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
     vectors = decode_vectors([embedding for _, embedding in rows])
     best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
     return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
-
-
-def _find_keyword_errors() -> list[str]:
-    """Result of FTS5's integrity check."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
-    except Exception as error:
-        return [f"the keyword index does not match the memories ({type(error).__name__})"]
-    return []
 
 
 def _find_vector_errors() -> list[str]:

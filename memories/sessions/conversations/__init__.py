@@ -1,4 +1,4 @@
-"""Conversations as people use them: list and read here, `move.py` moves them, `change.py` tags and deletes them."""
+"""Conversations as people use them: list and read here, `move.py` moves them, `change.py` tags, deletes and purges them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from django.db import connection
 from access.visibility import Visibility
 from memories.queries.visibility import chunk_rule, to_sql
 from memories.recall.question import Question
-from memories.recall.scoring import Candidate, FusionSettings, fuse
+from memories.recall.scoring import Candidate, fuse
 from memories.search.base import RankingFields, resolve_vector
 from memories.search.keyword import (
     POSTING_BUDGET,
@@ -67,7 +67,7 @@ def find_chunks(question: Question, visibility: Visibility, *, mode: str) -> lis
     fused = fuse(
         candidates,
         mode="hybrid" if vector is not None else "keyword",
-        settings=FusionSettings(readable=question.readable),
+        readable=question.readable,
     )
     hits = [
         ChunkHit(c.key, fused[c.key] * rows[c.key].weight, c.keyword, c.vector)

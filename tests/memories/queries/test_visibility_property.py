@@ -1,6 +1,7 @@
 """Every rendering of a Visibility gives the rows that its words allow: no more, no fewer."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.embedding.encoder import resolved_future
+from memories.embedding.session import Vectors
 from memories.models import IndexState, Memory
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
 from memories.recall.question import Question
@@ -315,7 +316,9 @@ def test_chunks_of_files_agree_with_brute_force(db: None) -> None:
     for group in groups:
         v = Visibility(frozenset({group.key}), False, RECALL_STATES, RECALLED, NOW)
         allowed = {c.key for c in Chunk.objects.all() if c.group_id == group.key and c.state == "live"}
-        for vector in (None, resolved_future(unit_vector(7))):
+        near = Future[Vectors]()
+        near.set_result(unit_vector(7))
+        for vector in (None, near):
             question = Question("lighthouse", match=Match(("lighthouse",)), vector=vector)
             assert {hit.key for hit in find_chunks(question, v, mode="hybrid")} == allowed
         everything = [*Chunk.objects.values_list("key", flat=True)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.encryption import DatabaseKey
-from storage.encryption.pages import PlainPages
+from storage.encryption.pages import PlainPages, is_plain
 from storage.sqlite import reencrypt
 from storage.sqlite.reencrypt import (
     CopyDiffers,
@@ -16,7 +16,6 @@ from storage.sqlite.reencrypt import (
     copy_with_key,
     finish_wiping,
     ignore_progress,
-    is_plain,
     opens_with,
     wiping,
 )

@@ -15,7 +15,7 @@ from access.tokens import operator
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Memory, Thread
 from memories.sessions.conversations.change import bring_back, delete
-from memories.sessions.conversations.purge import purge as purge_conversation
+from memories.sessions.conversations.change import purge as purge_conversation
 from sources.captures.removed import MAX_ROWS
 from sources.models import CapturedTurn
 from tests.loci_site.api.conversations.conftest import TURNS, Browser, conversation
