@@ -11,11 +11,10 @@ from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.views import DynamicClientRegistrationManagementView, DynamicClientRegistrationView
 
 from access.actor import Via
-from access.errors import InvalidInput
+from access.errors import InvalidInput, refuse_unstorable
 from access.limits.throttle import wait_s
 from access.sign_in.client_address import address_of, network_of
 from access.sign_in.lockouts import count_try, registration_limit, token_limit
-from access.unstorable_text import refuse_unstorable
 from loci_site.config import is_loopback
 from loci_site.oauth.token_endpoint import too_many
 

@@ -15,8 +15,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from access.actor import Actor
 from access.audit.chains import OWN
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice

@@ -6,8 +6,8 @@ from typing import Final
 
 from access.actor import CURATE, Actor
 from access.audit.chains import find_row
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry
 from memories.lifecycle.target import require_person, require_right

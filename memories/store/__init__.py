@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import READ, WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding

@@ -8,8 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from access.management.command import CommandAnswer, CommandVerb, LociCommand
-from access.management.options import either, flag
+from access.management.command import CommandAnswer, CommandVerb, LociCommand, either, flag
 from loci_site.config import KEYS
 from loci_site.config.checks import TAG
 from loci_site.management.deployment.service import (

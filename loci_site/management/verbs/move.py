@@ -8,8 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 
 from access.errors import InvalidInput
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import DRY_RUN, option
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from loci_site.config import DATABASE_SCHEMES
 from loci_site.config.databases import postgresql_settings, sqlite_settings

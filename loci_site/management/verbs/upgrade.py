@@ -15,8 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from access.connect import UVX_FOLDER
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import flag
+from access.management.command import CommandAnswer, CommandVerb, flag
 from loci_site import __version__
 from maintenance.backups.folder import Backup, managed_backups
 from maintenance.squashed_migrations import REPLACED_NAMES

@@ -7,8 +7,8 @@ from django.db import transaction
 from django.utils.translation import gettext, ngettext
 
 from access.actor import CURATE, WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict, NotPermitted
 from access.groups import check_access, find_group
 from access.groups.locks import hold_groups

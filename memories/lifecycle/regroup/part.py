@@ -10,14 +10,13 @@ from django.utils.translation import gettext, ngettext
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
-from access.errors import Conflict, InvalidInput, NotFound
+from access.errors import Conflict, InvalidInput, NotFound, refuse_unstorable
 from access.groups import find_group
 from access.groups.locks import hold_groups
 from access.groups.moving import PartFilter, PartMove
 from access.models import AuditEntry, Group
-from access.unstorable_text import refuse_unstorable
 from memories.draft import check_choice, check_tags, clean_reason
 from memories.lifecycle.regroup.carry_out import carry_out_move
 from memories.lifecycle.regroup.families import families_of

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from access.errors import NotFound
 from access.groups import find_group
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import GROUP, THREAD, option
+from access.management.command import GROUP, THREAD, CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from memories.browse.serializers import CheckpointOut, SavedOut
 from memories.management.output import in_lines, printable, read_text

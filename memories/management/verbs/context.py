@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import GROUP, THREAD, option
+from access.management.command import GROUP, THREAD, CommandAnswer, CommandVerb, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
 from memories.browse.serializers import PackOut

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import option
+from access.management.command import CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from access.visibility import Narrowing
 from memories.browse.history import further_facts

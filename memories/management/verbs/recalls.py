@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import CURSOR, GROUP, LIMIT, option
+from access.management.command import CURSOR, GROUP, LIMIT, CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from memories.browse.recalls import LoggedRecall, LoggedRecallOut, find_recall, list_recalls, with_hits
 from memories.language.cleaning import format_count

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import GROUP, many, option
+from access.management.command import GROUP, CommandAnswer, CommandVerb, many, option
 from access.tokens import operator
 from memories.browse.serializers import RelationStoredOut
 from memories.draft import DEFAULT_CONFIDENCE
