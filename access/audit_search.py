@@ -13,8 +13,8 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, Actor
 from access.audit.chains import HEADS, OWN
-from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.retention import link_heads
 from access.errors import InvalidInput, NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, Group

@@ -1,11 +1,36 @@
 """Errors of services, shown in the form that caused them."""
 
-from django import forms
+from typing import Final
 
-from access.errors import LociError
+from django import forms
+from django.utils.translation import gettext
+
+from access.errors import LociError, SensitiveText
+from guard import KINDS, Family
 
 
 def show_error(form: forms.Form, error: LociError) -> None:
     """Show the error beside its field, or above the form if the field is not visible."""
     visible = {field.name for field in form.visible_fields()}
     form.add_error(error.field if error.field in visible else None, str(error))
+
+
+VOUCHED: Final = "vouched"
+GUESSED: Final = tuple(name for name, kind in KINDS.items() if kind.family is Family.GUESSED)
+
+
+def offer_vouching(form: forms.Form, refusal: LociError) -> None:
+    """Add the box to the form if the refusal names guessed kinds that the sender may allow."""
+    if isinstance(refusal, SensitiveText) and refusal.may_allow:
+        form.fields[VOUCHED] = forms.BooleanField(
+            required=False,
+            label=gettext("It holds no password or key"),
+            help_text=gettext(
+                "The check guesses from the words around a value. Tick this if it is wrong, and save again."
+            ),
+        )
+
+
+def vouched_kinds(form: forms.Form) -> tuple[str, ...]:
+    """The guessed kinds that the person vouches for."""
+    return GUESSED if form.data.get(VOUCHED) else ()

@@ -20,9 +20,8 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, WordedForm, translated_labels
 from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
-from access.groups.members import remove_member, set_member
+from access.groups.members import remove_member, set_member, set_private
 from access.groups.moving import LeftBehind, has_moved_away, purge_left_behind
-from access.groups.privacy import set_private
 from access.limits.quota import use_of
 from access.models import Group, Membership
 

@@ -1,6 +1,8 @@
 """Base of all admin pages: visible rows only, identified by UUID, changed through services only."""
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 from uuid import UUID
 
@@ -9,6 +11,7 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import ValidationError
+from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -23,11 +26,88 @@ from unfold.views import ChangeList
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.chips import FilterChip, filter_chips
 from access.admin.columns import Label, in_words
 from access.admin.list_rows import draw_rows
-from access.admin.paginator import MAX_COUNTED_ROWS, BoundedPaginator
 from access.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class FilterChip:
+    """A filter above a list; its link sets it, or removes it if it is active."""
+
+    label: str
+    url: str
+    is_active: bool
+
+
+def filter_chips(cl: Any) -> list[FilterChip]:
+    """The list's quick filters, then every other active one, such as those chosen under *Filters*."""
+    active = {name: value for name, value in cl.params.items() if value}
+    quick = [quick_chip(cl, active, *each) for each in cl.model_admin.quick_filters]
+    shown = {(name, value) for _, name, value in cl.model_admin.quick_filters}
+    others = [
+        FilterChip(
+            gettext("{name}: {value}").format(name=spec.title, value=chosen_label(cl, spec, active[name])),
+            cl.get_query_string(remove=[name]),
+            True,
+        )
+        for spec in cl.filter_specs
+        for name in spec.expected_parameters()
+        if name in active and (name, active[name]) not in shown
+    ]
+    return [*quick, *others]
+
+
+def quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: str) -> FilterChip:
+    """A chip that sets the parameter, or removes it if it has this value."""
+    is_active = active.get(name) == value
+    # A page number of the longer list would lead past the end of the shorter one.
+    url = (
+        cl.get_query_string(remove=[name, "p"])
+        if is_active
+        else cl.get_query_string({name: value}, remove=["p"])
+    )
+    return FilterChip(in_words(label), url, is_active)
+
+
+def chosen_label(cl: Any, spec: Any, value: str) -> str:
+    """The value of an active filter as its choices name it."""
+    for choice in spec.choices(cl):
+        if choice.get("selected") and choice.get("display"):
+            return re.split("[:：]", str(choice["display"]))[
+                0
+            ]  # "live: current" explains itself in the drawer
+    return value
+
+
+MAX_COUNTED_ROWS = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
+    """Counts at most MAX_COUNTED_ROWS rows, so that a page costs the same in a store of a million.
+
+    `is_cut` is True, after counting, if there are more. A page's keys are read first: an index that covers the filters
+    holds them, so skipped rows are never read.
+    """
+
+    is_cut = False
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, at most MAX_COUNTED_ROWS."""
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # the admin always gives a query
+        counted = rows.order_by()[: MAX_COUNTED_ROWS + 1].count()
+        self.is_cut = counted > MAX_COUNTED_ROWS
+        return min(counted, MAX_COUNTED_ROWS)
+
+    def page(self, number: int | str) -> Page:  # type: ignore[type-arg]  # as above
+        """The rows of a page in order, with two queries."""
+        number = self.validate_number(number)
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # as above
+        start = (number - 1) * self.per_page
+        keys = list(rows.values_list("pk", flat=True)[start : min(start + self.per_page, self.count)])
+        return Page(rows.filter(pk__in=keys), number, self)
+
 
 UNSORTED_MESSAGE = gettext_lazy(
     "The list has more than {max_counted_rows:,} rows and is shown in its default order. Filter it to sort it."

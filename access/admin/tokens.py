@@ -31,8 +31,7 @@ from access.connect import connect_lines
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import ApiToken
-from access.tokens import NewToken, create_token, revoke_token
-from access.tokens.suspend import resume_token, suspend_token
+from access.tokens import NewToken, create_token, resume_token, revoke_token, suspend_token
 
 SCOPE_CHOICES = [
     (scope, format_lazy(gettext_lazy("{name}: {value}"), name=scope, value=pgettext_lazy(WORD, allows)))

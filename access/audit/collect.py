@@ -1,12 +1,17 @@
 """Collects the log rows that a piece of work appends, so that its answer can name them."""
 
-from collections.abc import Iterable, Iterator
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import wraps
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from django.db import OperationalError, connection
 
 from storage.call_state import CallState
-from storage.changes import apart
+from storage.changes import apart, changing
 
 
 class WrittenRow(NamedTuple):
@@ -57,3 +62,39 @@ def drop_rows_after(count: int) -> None:
 def current_work() -> Work:
     """The current piece of work; an empty one outside of all."""
     return _WORK.get() or Work(0)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# PostgreSQL's deadlock_detected and serialization_failure; SQLite has neither, since one transaction writes at a time.
+LOST = frozenset({"40P01", "40001"})
+PAUSES_S = (0.02, 0.1, 0.3, 1.0)  # each halved or doubled at random, so that two do not meet again
+
+
+def one_change(write: Callable[P, T]) -> Callable[P, T]:
+    """The function as one change, or as a part of the change that is open; run anew if its transaction lost to another.
+
+    For whole writes, which read again what they decide by. Inside a larger transaction, that one's owner runs it anew.
+    """
+
+    @wraps(write)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        rows = row_count()
+        with changing():
+            for pause in PAUSES_S:
+                try:
+                    return write(*args, **kwargs)
+                except OperationalError as error:
+                    if connection.in_atomic_block or not is_lost(error):
+                        raise
+                    drop_rows_after(rows)
+                time.sleep(pause * random.uniform(0.5, 2))  # noqa: S311 - no secret
+            return write(*args, **kwargs)
+
+    return run
+
+
+def is_lost(error: OperationalError) -> bool:
+    """True if the database ended the transaction in favour of another."""
+    return getattr(error.__cause__, "sqlstate", None) in LOST

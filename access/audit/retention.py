@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Min, QuerySet
+from django.db.models import F, Min, QuerySet
 
 from access import audit
 from access.actor import Actor
 from access.audit.chains import HEADS, INSTANCE, OLD, OWN, chain_labels, group_of, old_end, start_hash
-from access.audit.links import unlink_dropped
+from access.audit.operations import Operation
 from access.audit.verify import (
     ANCHOR,
     ANCHOR_PREFIX,
@@ -24,6 +24,36 @@ from access.audit.verify import (
 )
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload
+
+
+def has_unlinked() -> bool:
+    """True if a chain has grown since it was last linked."""
+    return unlinked_heads().exists()
+
+
+def link_heads(actor: Actor) -> None:
+    """Link the ends of the chains that have grown since the last time, in one row; none if nothing has."""
+    if not has_unlinked():
+        return
+    with transaction.atomic():
+        heads = list(unlinked_heads().select_for_update().order_by("chain"))
+        if not heads:
+            return
+        payload = {"chains": {head.chain: [head.seq, head.hash] for head in heads}}
+        row = audit.append(actor, Operation.HEADS, chain=HEADS, payload=payload)
+        linked = AuditHead.objects.filter(pk__in=[head.pk for head in heads])
+        linked.update(linked=F("seq"), linked_in=row.seq)
+
+
+def unlinked_heads() -> QuerySet[AuditHead]:
+    """The heads of this store's chains that have grown since they were last linked."""
+    return AuditHead.objects.filter(origin=OWN, seq__gt=F("linked")).exclude(chain=HEADS)
+
+
+def unlink_dropped(through: int) -> None:
+    """Have the chains linked anew whose last link is a row of the chain of heads that retention dropped."""
+    AuditHead.objects.filter(origin=OWN, linked_in__range=(1, through)).update(linked=0, linked_in=0)
+
 
 BATCH_ROWS = 500  # in one transaction: about 15 ms of write lock
 

@@ -14,12 +14,18 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.additions import additions
 from access.audit.operations import Operation
-from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
+from access.errors import (
+    Conflict,
+    GroupNotFound,
+    GroupRequired,
+    InvalidInput,
+    NotPermitted,
+    refuse_unstorable,
+)
 from access.groups.guarding import admit, check_rules, is_milder_guard, refuse_secret
 from access.limits.quota import check_may_limit
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
-from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 from storage.dialect import hold_until_commit
 

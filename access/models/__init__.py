@@ -1,15 +1,9 @@
 """Tables of the access package: users, groups, tokens, preferences and the audit log."""
 
-from access.models.attempt import Attempts
-from access.models.audit import AuditEntry, AuditHead, AuditPayload
+from access.models.audit import AuditEntry, AuditHead, AuditPayload, RowChange
 from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
-from access.models.identity import Identity
-from access.models.pairing import Pairing
-from access.models.person_writes import PersonWrites
-from access.models.preference import Preference, Theme
-from access.models.row_change import RowChange
-from access.models.stored_answer import StoredAnswer
-from access.models.token import ApiToken
+from access.models.person import Attempts, Identity, PersonWrites, Preference, Theme
+from access.models.token import ApiToken, Pairing, StoredAnswer
 
 __all__ = [
     "ApiToken",

@@ -51,3 +51,39 @@ class ApiToken(models.Model):
         if self.suspended_at is not None:
             return "suspended"
         return "valid" if self.expires_at is None or self.expires_at > timezone.now() else "expired"
+
+
+class StoredAnswer(models.Model):
+    """The answer to one write. Key and request are keyed hashes; a purge deletes the answers that hold its text."""
+
+    key = models.BigAutoField(primary_key=True)
+    digest = models.CharField(max_length=64, unique=True)  # of the writer and the key it sent
+    fingerprint = models.CharField(max_length=64)  # of the request
+    status = models.PositiveSmallIntegerField()
+    answer = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table = "stored_answer"
+        indexes = [models.Index(name="stored_answer_age", fields=["created_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.status} of {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class Pairing(models.Model):
+    """The code shown to a person, as a keyed hash; one open code per person.
+
+    Nobody knows whose code a wrong one was meant to be, so each wrong try counts against all open codes.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    code_hash = models.CharField(max_length=64, db_index=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.user} until {self.expires_at:%H:%M}"

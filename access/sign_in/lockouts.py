@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor, Via
+from access.additions import additions
 from access.audit.operations import Operation
 from access.errors import LociError, NotAuthenticated, NotFound, NotPermitted, TooManyAttempts
-from access.limits.throttle import KEPT, Limit, record_attempt, wait_s
+from access.limits.throttle import KEPT, Limit, delete_expired, record_attempt, wait_s
 from access.models import Attempts
 from access.sign_in.client_address import network_of
 
@@ -150,3 +151,9 @@ def check_may_lift(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of every group can lift a lock-out.", hint="Ask a superuser.")
+
+
+def tidy_access(actor: Actor) -> str | None:
+    """Delete expired attempts and run the apps' "cleanups". Returns a summary, or None if nothing was deleted."""
+    count = delete_expired() + sum(cleanup() for cleanup in additions("cleanups"))
+    return f"{count} rows deleted" if count else None

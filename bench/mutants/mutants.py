@@ -105,7 +105,7 @@ MUTANTS: Final = (
     Mutant("a superuser's bound token reaches every group", "access", _TOKENS, "        everywhere = False\n", ""),
     Mutant("a browser's token works elsewhere", "access", _TOKENS, "if token.origin and token.origin != origin:", "if False:"),
     Mutant("a token grants what its maker lacks", "access", _TOKENS, "beyond = sorted(scopes - actor.scopes)", "beyond = []"),
-    Mutant("a token may resume itself", "access", "access/tokens/suspend.py", "    if not actor.is_person:\n", "    if False:\n"),
+    Mutant("a token may resume itself", "access", "access/tokens/__init__.py", "    if not actor.is_person:\n", "    if False:\n"),
     Mutant("a token works at its last moment", "access", "access/models/token.py", "self.expires_at > timezone.now()", "self.expires_at >= timezone.now()"),
     Mutant("a curator changes members", "access", "access/groups/members.py", "if not actor.may(ADMIN, group.key):", 'if not actor.may("curate", group.key):'),
     Mutant("the last superuser may leave", "access", "access/sign_in/users.py", "if not User.objects.filter(is_superuser=True, is_active=True).exists():", "if False:"),

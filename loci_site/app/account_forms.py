@@ -17,7 +17,7 @@ from access import SCOPES
 from access.actor import READ, WRITE, Actor
 from access.admin.columns import in_words
 from access.models import Group, Theme
-from access.sign_in.form import wait_message
+from access.sign_in.login import wait_message
 from access.tokens import NewToken, create_token
 from loci_site.app.forms import PeopleForm
 

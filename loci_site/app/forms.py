@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from access.admin.vouching import offer_vouching, vouched_kinds
+from access.admin.form_errors import offer_vouching, vouched_kinds
 from access.errors import LociError
 from access.models import Group
 from memories.draft import MAX_REASON_CHARS, UNCHANGED, Draft, EditDraft

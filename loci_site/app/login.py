@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
 from access.errors import LociError
-from access.sign_in.form import LoginForm
+from access.sign_in.login import LoginForm
 from access.sign_in.sessions import note_login
 from access.sign_in.sso.admission import sign_in
 from access.sign_in.sso.proxy import proxied_visitor

@@ -22,11 +22,10 @@ from oauth2_provider.views import (
 )
 
 from access.actor import Via
-from access.errors import InvalidInput
+from access.errors import InvalidInput, refuse_unstorable
 from access.limits.throttle import clear_attempts, wait_s
 from access.sign_in.client_address import address_of, network_of
 from access.sign_in.lockouts import count_try, program_limits, registration_limit, token_limit
-from access.unstorable_text import refuse_unstorable
 from loci_site.config import is_loopback
 
 MAX_ID_CHARS = 200

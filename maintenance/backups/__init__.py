@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.retention import link_heads
 from access.errors import InvalidInput, NotPermitted, Unavailable
 from access.groups.fingerprints import fingerprint_key
 from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive

@@ -9,8 +9,7 @@ from tqdm import tqdm
 from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
-from access.management.command import CommandAnswer
-from access.management.options import DRY_RUN, GROUP, option
+from access.management.command import DRY_RUN, GROUP, CommandAnswer, option
 from access.tokens import operator
 from maintenance.cycle import RunPlan, RunProgress
 from maintenance.cycle.job import run_alone

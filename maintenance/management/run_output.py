@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from access.management.options import option
+from access.management.command import option
 from maintenance.runs.preview import PreviewedChange
 from maintenance.runs.wording import FIELD_WORDS, step_words
 from memories.management.output import in_lines, table_text

@@ -12,10 +12,10 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.additions import additions, late
-from access.audit.links import has_unlinked, link_heads
 from access.audit.operations import Operation
+from access.audit.retention import has_unlinked, link_heads
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
-from access.sign_in.expired_rows import tidy_access
+from access.sign_in.lockouts import tidy_access
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
 

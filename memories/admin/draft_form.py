@@ -11,7 +11,7 @@ from unfold.widgets import (
 )
 
 from access.actor import CREATE_GROUP, WRITE, Actor
-from access.admin.vouching import vouched_kinds
+from access.admin.form_errors import vouched_kinds
 from access.groups import entered_groups
 from memories.admin.field_inputs import MemoryInput, as_input, form_fields, from_input
 from memories.draft import STORED, Draft

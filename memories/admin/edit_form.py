@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.confirm import ReasonForm
-from access.admin.vouching import vouched_kinds
+from access.admin.form_errors import vouched_kinds
 from memories.admin.field_inputs import as_input, form_fields, from_input
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in

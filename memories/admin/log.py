@@ -21,8 +21,8 @@ from access.admin.columns import column, in_words, interface_name
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
 from access.audit.chains import OWN, chain_labels, find_row
-from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.retention import link_heads
 from access.audit.verify import verify_log
 from access.audit_search import without_links
 from access.models import ApiToken, AuditEntry, AuditHead, Group

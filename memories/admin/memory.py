@@ -17,8 +17,7 @@ from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words, join_clauses, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
-from access.admin.form_errors import show_error
-from access.admin.vouching import offer_vouching
+from access.admin.form_errors import offer_vouching, show_error
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.draft_form import DraftForm

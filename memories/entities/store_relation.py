@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import READ, WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.audit_search import written_today
 from access.errors import InvalidInput
 from access.groups import find_group_to_write, find_or_create_group

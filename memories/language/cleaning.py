@@ -9,8 +9,7 @@ from itertools import groupby
 
 from django.utils import timezone
 
-from access.errors import InvalidInput, TooLarge
-from access.unstorable_text import refuse_unstorable
+from access.errors import InvalidInput, TooLarge, refuse_unstorable
 
 
 def format_memory_count(count: int) -> str:

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput
 from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups

@@ -10,8 +10,8 @@ from django.utils.translation import gettext, ngettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict
 from access.groups.locks import hold_groups
 from memories.draft import EditDraft, clean_reason

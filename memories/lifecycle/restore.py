@@ -11,8 +11,8 @@ from django.utils.translation import gettext, pgettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor, Via
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, RowChange

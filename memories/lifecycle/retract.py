@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, WRITE, Actor, Via
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput
 from access.groups.locks import hold_groups
 from memories.draft import Draft, EditDraft, clean_reason

@@ -7,8 +7,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from access.actor import WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict
 from memories.lifecycle.move_references import move_references
 from memories.lifecycle.propose import change_or_propose

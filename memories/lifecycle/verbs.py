@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import CURATE, WRITE, Actor
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict
 from access.groups.locks import hold_groups
 from memories.draft import clean_reason

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from access.management.options import Option, option
+from access.management.command import Option, option
 from memories.draft import Draft
 from memories.draft.kinds import Moment, Number, OneOf, Tags
 from memories.draft.registry import RecordField

@@ -15,8 +15,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
 from access.audit.chains import OWN, find_row
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict, InvalidInput, LociError, NotFound
 from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice

@@ -11,7 +11,7 @@ from dataclasses import replace
 from django.db import transaction
 
 from access.actor import READ, WRITE, Actor
-from access.audit.retry import one_change
+from access.audit.collect import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from memories.draft import Draft

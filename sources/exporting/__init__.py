@@ -8,8 +8,8 @@ from typing import Any, TextIO
 
 from access import audit
 from access.actor import READ, Actor
-from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.retention import link_heads
 from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import Group

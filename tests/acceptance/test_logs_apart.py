@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from access.actor import Via
-from access.audit.links import link_heads
+from access.audit.retention import link_heads
 from access.groups.members import remove_member, set_member
 from access.models import AuditEntry, Group
 from access.sign_in.users import PersonChange, add_person

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from access.errors import NotPermitted
-from access.groups.privacy import set_private
+from access.groups.members import set_private
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import actor_for_secret, operator
 from memories.draft import Draft

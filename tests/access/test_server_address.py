@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from access.connect import base_url
-from access.server_address import ADDRESS_FILE, publish_address, running_address
+from access.connect import ADDRESS_FILE, base_url, publish_address, running_address
 from loci_site.config import load_config
 from tests.settings import REPOSITORY
 

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from access.audit.links import link_heads
+from access.audit.retention import link_heads
 from access.tokens import operator
 from sources.exporting.instance_name import instance_id
 from tests.people import the_group, the_owner

@@ -10,11 +10,22 @@ from django.utils import timezone
 from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
 from access.groups.members import set_member
-from access.management.command import CommandAnswer, CommandVerb, LociCommand
-from access.management.options import DRY_RUN, EMAIL, NAME, YES_NO, either, flag, many, option
+from access.management.command import (
+    DRY_RUN,
+    EMAIL,
+    NAME,
+    YES_NO,
+    CommandAnswer,
+    CommandVerb,
+    LociCommand,
+    either,
+    flag,
+    many,
+    option,
+)
 from access.models import ApiToken, Attempts, Group, Role
+from access.sign_in.invitations import deactivate as end_account
 from access.sign_in.invitations import invitation_link, name_and_email
-from access.sign_in.leaving import deactivate as end_account
 from access.sign_in.lockouts import active_locks, lift_lock
 from access.sign_in.passwords import generated_password, piped_password, typed_password
 from access.sign_in.users import PersonChange, add_person, change_person, find_person, set_password

@@ -14,11 +14,26 @@ from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.connect import claude_line, client_json
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound
 from access.groups import find_group
-from access.management.command import CommandAnswer, CommandVerb, LociCommand
-from access.management.options import USER, either, flag, many, option
+from access.management.command import (
+    USER,
+    CommandAnswer,
+    CommandVerb,
+    LociCommand,
+    either,
+    flag,
+    many,
+    option,
+)
 from access.models import ApiToken, Group, Role
-from access.tokens import NewToken, actor_for_token, create_token, operator, revoke_token
-from access.tokens.suspend import resume_token, suspend_token
+from access.tokens import (
+    NewToken,
+    actor_for_token,
+    create_token,
+    operator,
+    resume_token,
+    revoke_token,
+    suspend_token,
+)
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

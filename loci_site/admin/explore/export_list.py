@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from access import audit
 from access.admin.caller import actor_of
-from access.admin.paginator import MAX_COUNTED_ROWS
+from access.admin.page import MAX_COUNTED_ROWS
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from memories.browse.serializers import MemoryOut

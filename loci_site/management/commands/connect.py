@@ -7,10 +7,9 @@ from django.conf import settings
 
 from access.connect import base_url
 from access.errors import InvalidInput, NotFound
-from access.management.command import CommandAnswer, LociCommand
+from access.management.command import DRY_RUN, CommandAnswer, LociCommand, either, flag, many, option
+from access.management.command import USER as USER_OPTION
 from access.management.commands.token import find_existing, find_owner
-from access.management.options import DRY_RUN, either, flag, many, option
-from access.management.options import USER as USER_OPTION
 from access.tokens import operator
 from loci_site.clients.catalogue import CLIENTS, HOOK_PARTS, PROJECT, USER
 from loci_site.clients.connect import (

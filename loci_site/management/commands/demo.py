@@ -10,11 +10,9 @@ from typing import Any, ClassVar, Final
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from access.connect import command_line
+from access.connect import command_line, running_address
 from access.errors import LociError
-from access.management.command import CommandAnswer, LociCommand
-from access.management.options import PORT, either, flag
-from access.server_address import running_address
+from access.management.command import PORT, CommandAnswer, LociCommand, either, flag
 from access.sign_in.passwords import generated_password
 from loci_site.config.checks import TAG
 from loci_site.management.commands.up import child_environment

@@ -17,8 +17,7 @@ from django.core.management.base import CommandError
 
 from access.connect import SCRIPTS, UVX_FOLDER
 from access.errors import LociError
-from access.management.command import CommandAnswer, CommandVerb, LociCommand
-from access.management.options import either, flag
+from access.management.command import CommandAnswer, CommandVerb, LociCommand, either, flag
 from loci_site.config import KEYS
 from loci_site.config.checks import TAG
 from storage.version import DISTRIBUTION

@@ -15,8 +15,7 @@ from django.utils import timezone
 from access.answers import Answer
 from access.connect import UVX_FOLDER
 from access.errors import InvalidInput
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import DRY_RUN, flag, option
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
 from loci_site import __version__
 from loci_site.config import DATABASE_SCHEMES

@@ -14,9 +14,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection, connections
 
-from access.connect import base_url, claude_line, client_json, command_line
+from access.connect import base_url, claude_line, client_json, command_line, publish_address
 from access.errors import LociError
-from access.server_address import publish_address
 from loci_site.config import load_config
 from loci_site.config.checks import TAG
 from loci_site.config.logs import SERVING_VARIABLE, log_to_file

@@ -14,13 +14,12 @@ from django.db.models import Sum
 from tqdm import tqdm
 
 from access.audit.chains import HEADS, OWN, chain_labels
-from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.retention import link_heads
 from access.audit.verify import ChainReport, find_kept_error, verify_log
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import GROUP, LIMIT, option
+from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, option
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
 from maintenance.audit_replay import PastMemory, memory_at

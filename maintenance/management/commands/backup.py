@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from access.management.command import CommandAnswer
-from access.management.options import TO_FILE, either, flag
+from access.management.command import TO_FILE, CommandAnswer, either, flag
 from access.tokens import operator
 from maintenance.backups import list_backups, make_backup
 from maintenance.backups.folder import Backup

@@ -7,8 +7,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from access.management.command import CommandAnswer, LociCommand
-from access.management.options import flag
+from access.management.command import CommandAnswer, LociCommand, flag
 from access.tokens import operator
 from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
 

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import DRY_RUN, option
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from guard import kind_of
 from maintenance.doctor.guard_scan import ScanReport, scan_stored, undo_scan

@@ -8,8 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from tqdm import tqdm
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import flag, option
+from access.management.command import CommandAnswer, CommandVerb, flag, option
 from maintenance.management.verbs.reembed import REEMBED
 from memories.embedding.install import (
     PARTIAL_FOLDER,

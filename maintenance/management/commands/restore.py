@@ -4,8 +4,7 @@ import sys
 from typing import Any, Final
 
 from access.errors import Conflict, InvalidInput
-from access.management.command import CommandAnswer
-from access.management.options import DRY_RUN, YES, option
+from access.management.command import DRY_RUN, YES, CommandAnswer, option
 from access.tokens import operator
 from maintenance.backups.restore import (
     RestorePreview,

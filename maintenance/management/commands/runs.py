@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import CURSOR, DRY_RUN, flag, option
+from access.management.command import CURSOR, DRY_RUN, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import CHANGES, changes_text, steps_text

@@ -7,8 +7,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 
 from access.actor import Actor
-from access.management.command import CommandAnswer
-from access.management.options import option
+from access.management.command import CommandAnswer, option
 from access.tokens import operator
 from maintenance.schedule import JobStatus, list_schedule, pause_job, resume_job, run_now
 from maintenance.schedule.wording import (

@@ -7,8 +7,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from access.errors import InvalidInput, Unavailable
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import DRY_RUN, flag, option
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
 from maintenance.backups.encrypting import (
     EncryptionPreview,

@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import DRY_RUN
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb
 from access.tokens import operator
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar

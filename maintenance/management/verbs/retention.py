@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import DRY_RUN
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb
 from access.tokens import operator
 from maintenance.retention import RetentionReport, enforce_retention
 from memories.language.cleaning import format_count

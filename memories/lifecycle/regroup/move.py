@@ -14,15 +14,14 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.additions import additions
 from access.audit import AuditEvent
+from access.audit.collect import one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
-from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted, refuse_unstorable
 from access.groups import check_access, find_group
 from access.groups.locks import hold_groups
 from access.groups.moving import PartFilter, PartMove
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group
-from access.unstorable_text import refuse_unstorable
 from memories.draft import check_choice, check_tags, clean_reason
 from memories.lifecycle.regroup.left_behind import find_traces
 from memories.lifecycle.regroup.plan import MovePlan, chunks, families_of, plan_move

@@ -8,7 +8,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit import AuditEvent, Operation
-from access.groups.narrowing import StayingMemory
+from access.groups.moving import StayingMemory
 from access.models import AuditEntry, Group
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import MEMORY, FormerRow

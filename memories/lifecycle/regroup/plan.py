@@ -13,7 +13,7 @@ from django.utils.translation import gettext, pgettext
 
 from access.additions import additions
 from access.errors import LociError
-from access.groups.narrowing import StayingMemory
+from access.groups.moving import StayingMemory
 from access.models import Group
 from memories.draft import Draft
 from memories.draft.guarding import TEXTS, guard_draft, stored_door

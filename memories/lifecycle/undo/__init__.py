@@ -11,9 +11,8 @@ from django.utils.translation import gettext
 from access import audit
 from access.actor import Actor
 from access.answers import Answer
-from access.audit.collect import Work
+from access.audit.collect import Work, one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.errors import Conflict, NotFound
 from access.models import AuditEntry, RowChange
 from memories.lifecycle.undo.reverse import Terms, reverse

@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from access.errors import InvalidInput
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import ALLOW, DRY_RUN, REASON, YES, flag, option
+from access.management.command import ALLOW, DRY_RUN, REASON, YES, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
 from memories.browse.serializers import DoneOut, EditedOut
 from memories.draft import EDITED, EditDraft

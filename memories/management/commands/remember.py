@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, Final
 
 from access.errors import InvalidInput
-from access.management.options import ALLOW, GROUP, THREAD, flag, option
+from access.management.command import ALLOW, GROUP, THREAD, flag, option
 from access.tokens import operator
 from memories.browse.serializers import StoredOut
 from memories.draft import STORED, Draft

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, Final
 
 from access.additions import additions
-from access.management.options import GROUP
+from access.management.command import GROUP
 from access.tokens import operator
 from memories.language.cleaning import format_count, format_memory_count
 from memories.management.output import FaceCommand, printable

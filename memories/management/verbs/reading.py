@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import CURSOR, GROUP, LIMIT, REASON, option
+from access.management.command import CURSOR, GROUP, LIMIT, REASON, CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from access.visibility import Narrowing
 from memories.browse.history import further_facts

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from access.errors import NotFound
 from access.groups import find_group
-from access.management.command import CommandAnswer, CommandVerb
-from access.management.options import GROUP, THREAD, many, option
+from access.management.command import GROUP, THREAD, CommandAnswer, CommandVerb, many, option
 from access.tokens import local_operator, operator
 from access.visibility import Narrowing
 from memories.browse.serializers import CheckpointOut, PackOut, RelationStoredOut, SavedOut

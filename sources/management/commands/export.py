@@ -10,8 +10,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from access.errors import Conflict, InvalidInput
-from access.management.command import CommandAnswer
-from access.management.options import GROUPS, flag, option
+from access.management.command import GROUPS, CommandAnswer, flag, option
 from access.tokens import operator
 from memories.language.cleaning import format_count
 from memories.management.output import FaceCommand

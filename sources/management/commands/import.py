@@ -8,8 +8,7 @@ from typing import Any, Final
 from tqdm import tqdm
 
 from access.errors import InvalidInput
-from access.management.command import CommandAnswer
-from access.management.options import DRY_RUN, GROUP, SOURCE, flag, option
+from access.management.command import DRY_RUN, GROUP, SOURCE, CommandAnswer, flag, option
 from access.tokens import operator
 from memories.management.field_options import SINCE
 from memories.management.output import FaceCommand

@@ -7,8 +7,7 @@ from typing import Any, Final
 from tqdm import tqdm
 
 from access.errors import InvalidInput
-from access.management.command import CommandAnswer
-from access.management.options import DRY_RUN, GROUP, SOURCE, flag, many, option
+from access.management.command import DRY_RUN, GROUP, SOURCE, CommandAnswer, flag, many, option
 from access.tokens import operator
 from memories.management.output import FaceCommand, in_lines, printable
 from sources.artifacts.ingest import IngestReport, ingest_path

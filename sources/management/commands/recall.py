@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.options import GROUP, SOURCE, THREAD, flag, many, option
+from access.management.command import GROUP, SOURCE, THREAD, flag, many, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
 from memories.language.cleaning import parse_moment

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.db.models import Count
 
-from access.management.options import GROUP, either, flag, option
+from access.management.command import GROUP, either, flag, option
 from access.tokens import operator
 from memories.management.output import FaceCommand
 from sources.models import WAS_WRITTEN, WatchedFile, WatchedFolder, WatchedSection

@@ -18,9 +18,8 @@ from access.audit.chains import (
     chain_hash,
     start_hash,
 )
-from access.audit.links import has_unlinked, link_heads
 from access.audit.operations import Operation
-from access.audit.retention import drop_log
+from access.audit.retention import drop_log, has_unlinked, link_heads
 from access.audit.verify import (
     ChainReport,
     chain_names,

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from access.errors import GroupRequired, InvalidInput
 from access.groups import create_everyone, create_group, entered_groups, find_group
-from access.groups.privacy import set_private
+from access.groups.members import set_private
 from access.models import Group, Membership
 from access.sign_in.users import PersonChange, add_person
 from access.tokens import operator

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.errors import Conflict
-from access.groups.privacy import set_private
+from access.groups.members import set_private
 from access.models import Group
 from memories.lifecycle.verbs import purge
 from memories.models import Memory

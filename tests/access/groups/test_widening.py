@@ -4,8 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.errors import InvalidInput, NotPermitted
-from access.groups.members import set_member
-from access.groups.privacy import set_private
+from access.groups.members import set_member, set_private
 from access.models import Group
 from access.tokens import operator
 from memories.draft import Draft

@@ -8,12 +8,20 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.admin.invite import InviteForm
+from access.admin.people import InviteForm
 from access.errors import Conflict, InvalidInput, LociError, NotPermitted
 from access.groups import create_everyone
 from access.models import AuditEntry, Group, Membership, Role
-from access.sign_in.invitations import Invitation, Invited, invite, invite_many, read_invitations, renew_link
-from access.sign_in.leaving import deactivate, what_ends
+from access.sign_in.invitations import (
+    Invitation,
+    Invited,
+    deactivate,
+    invite,
+    invite_many,
+    read_invitations,
+    renew_link,
+    what_ends,
+)
 from access.sign_in.users import PersonChange, change_person
 from access.tokens import operator
 from tests.people import alice, bob, charlie, garden, ledger, make_token, person

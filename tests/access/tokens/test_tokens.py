@@ -14,8 +14,15 @@ from access.actor import Via
 from access.errors import InvalidInput, NotAuthenticated, NotPermitted
 from access.groups import create_group
 from access.models import ApiToken, Group
-from access.tokens import PENDING_TOKEN_USES, actor_for_secret, actor_for_token, create_token, operator
-from access.tokens.suspend import resume_token, suspend_token
+from access.tokens import (
+    PENDING_TOKEN_USES,
+    actor_for_secret,
+    actor_for_token,
+    create_token,
+    operator,
+    resume_token,
+    suspend_token,
+)
 from memories.recall_log import COUNTER
 from tests.people import agent, make_token, person
 

@@ -8,8 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from access.groups import GroupChange, create_group, update_group
-from access.groups.members import set_member
-from access.groups.privacy import set_private
+from access.groups.members import set_member, set_private
 from access.models import Group
 from access.tokens import create_token, operator
 from loci_site.admin.dashboard.todo import Figure

@@ -15,7 +15,7 @@ from access.audit.operations import Operation
 from access.audit.verify import is_log_whole
 from access.errors import Conflict
 from access.models import AuditEntry, Group, StoredAnswer
-from access.sign_in.expired_rows import tidy_access
+from access.sign_in.lockouts import tidy_access
 from access.tokens import operator
 from access.tokens.stored_answers import KeyedWrite
 from loci_site.server import write_once

@@ -13,7 +13,7 @@ from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 from pytest_django import Settings
 
 from access.models import ApiToken, AuditEntry, Group, Membership
-from access.sign_in.expired_rows import tidy_access
+from access.sign_in.lockouts import tidy_access
 from access.tokens import operator, revoke_token
 from memories.models import Memory
 from tests.file_bytes import bytes_of

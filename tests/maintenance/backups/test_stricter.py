@@ -17,13 +17,11 @@ from access import audit
 from access.audit.retention import drop_log
 from access.audit.verify import is_log_whole
 from access.groups import GroupChange, update_group
-from access.groups.members import remove_member, set_member
-from access.groups.privacy import set_private
+from access.groups.members import remove_member, set_member, set_private
 from access.models import ApiToken, AuditEntry, Group, Membership, Role
-from access.sign_in.leaving import deactivate
+from access.sign_in.invitations import deactivate
 from access.sign_in.users import PersonChange, add_person, change_person, set_password
-from access.tokens import operator, revoke_token
-from access.tokens.suspend import resume_token, suspend_token
+from access.tokens import operator, resume_token, revoke_token, suspend_token
 from loci_site.app.notifications.choices import change_webhook
 from loci_site.app.notifications.models import Webhook
 from maintenance.backups import make_backup

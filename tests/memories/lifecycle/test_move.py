@@ -11,9 +11,8 @@ from django.utils import timezone
 from access.audit.collect import collecting_rows
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, GroupNotFound, NotPermitted
-from access.groups.members import set_member
+from access.groups.members import set_member, set_private
 from access.groups.moving import PartFilter, move_memories, move_memories_back
-from access.groups.privacy import set_private
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at

@@ -10,8 +10,8 @@ from django.core.management import call_command
 
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, GroupNotFound, NotPermitted
-from access.groups.narrowing import narrow_group
-from access.groups.privacy import set_private
+from access.groups.members import set_private
+from access.groups.moving import narrow_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at

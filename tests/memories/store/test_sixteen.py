@@ -10,9 +10,8 @@ from django.db import OperationalError, connection, transaction
 
 from access.actor import Actor
 from access.audit import append
-from access.audit.collect import collecting_rows, current_work
+from access.audit.collect import collecting_rows, current_work, one_change
 from access.audit.operations import Operation
-from access.audit.retry import one_change
 from access.audit.verify import is_log_whole
 from access.models import Group
 from maintenance.cycle import RunPlan, run_cycle

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound, NotPermitted, TooLarge
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
-from access.sign_in.expired_rows import tidy_access
+from access.sign_in.lockouts import tidy_access
 from access.tokens import operator
 from maintenance.schedule import JOBS
 from memories.draft import Draft

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from access.management.command import CommandAnswer, CommandVerb, LociCommand
-from access.management.options import GROUP, LIMIT, option
+from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, LociCommand, option
 from access.tokens import operator
 from loci_site.hooks.stats import DEFAULT_DAYS, HookStats, Injected, hook_stats, list_injected
 from memories.models.short_id import short_id

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from access.errors import LociError
 from access.models import AuditEntry, Group, Preference
-from access.sign_in.expired_rows import tidy_access
+from access.sign_in.lockouts import tidy_access
 from loci_site.app.notifications.choices import change_webhook, choose_events, create_webhook
 from loci_site.app.notifications.models import Delivery, DeliveryState, Subscription, Webhook
 from loci_site.app.notifications.outbox import WAITS_MIN
