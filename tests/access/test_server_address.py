@@ -27,7 +27,7 @@ def test_the_address_is_known_while_it_is_told(tmp_path: Path) -> None:
 
 def test_what_a_killed_server_left_says_nothing_and_the_next_one_is_told(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from access.server_address import publish_address\n"
+        "import sys, pathlib; from access.connect import publish_address\n"
         f"with publish_address(pathlib.Path(sys.argv[1]), {URL!r}): print('told', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

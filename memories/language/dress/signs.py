@@ -170,9 +170,8 @@ _ARTICLES = frozenset("ai")
 _LETTER_WORDS = frozenset("aeikouvwyz")  # in some languages these are words
 _FUNCTION_WORDS: Final = (STOP | DETERMINERS | JOINING | TURNING | {"not", "no", "if", "when"}) - _ARTICLES
 _WORD = re.compile(r"[^\W_]+")
-_WORDS = re.compile(
-    r"[^\W_]+(?: [^\W\d_][^\W_]*)*"
-)  # a space between words has no sign, one between digits has
+# A space between words has no sign; one between digits has.
+_WORDS = re.compile(r"[^\W_]+(?: [^\W\d_][^\W_]*)*")
 _TABLES: Final = read_sections("signed_names")
 _WITH_PLUS: Final = parse_words(_TABLES["names with a plus"])
 _WITH_MINUS: Final = parse_words(_TABLES["names with a minus"])

@@ -36,6 +36,13 @@ class AllowedMask(Generic[T]):
     until: int
 
 
+@dataclass(frozen=True)
+class _CachedMask(Generic[T]):
+    version: int
+    since: int
+    marked: AllowedMask[T]
+
+
 class FilterCache(Generic[T]):
     """Marks by Visibility, of one table that changes. Readers need no lock.
 
@@ -44,9 +51,7 @@ class FilterCache(Generic[T]):
 
     def __init__(self) -> None:
         self._version = 0
-        self._kept: dict[
-            Hashable, tuple[int, int, AllowedMask[T]]
-        ] = {}  # with the version and the time of the mark
+        self._kept: dict[Hashable, _CachedMask[T]] = {}
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -64,16 +69,15 @@ class FilterCache(Generic[T]):
             return mark(v).allowed
         key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
         now, version, known = milliseconds(v.now), self._version, self._kept
-        if (kept := known.get(key)) is not None:
-            made_for, since, marked = kept
-            # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
-            if made_for == version and since <= now <= marked.until:
-                return marked.allowed
+        kept = known.get(key)
+        # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
+        if kept is not None and kept.version == version and kept.since <= now <= kept.marked.until:
+            return kept.marked.allowed
         marked = mark(v)
-        held = sum(each.rows for _, _, each in [*known.values()])
+        held = sum(each.marked.rows for each in [*known.values()])
         if len(known) >= _MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
             known.clear()
-        known[key] = version, now, marked
+        known[key] = _CachedMask(version, now, marked)
         return marked.allowed
 
 

@@ -17,16 +17,19 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "token", "said"),
     [
-        ([], "Use --stdio."),
-        (["--stdio", "--token", "loci_wrong"], "The token is not known."),
-        (["--stdio", "--group", "Not A Slug"], "is not a valid group name."),
-        (["--stdio", "--admin", "--read-only"], "--admin cannot be combined with --read-only."),
-        (["--stdio", "--admin", "--token", "loci_x"], "--admin cannot be combined with a token."),
+        ([], "", "Use --stdio."),
+        (["--stdio"], "loci_wrong", "The token is not known."),
+        (["--stdio", "--group", "Not A Slug"], "", "is not a valid group name."),
+        (["--stdio", "--admin", "--read-only"], "", "--admin cannot be combined with --read-only."),
+        (["--stdio", "--admin"], "loci_x", "--admin cannot be combined with a token."),
     ],
 )
-def test_it_refuses_what_it_cannot_serve(options: list[str], said: str) -> None:
+def test_it_refuses_what_it_cannot_serve(
+    options: list[str], token: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCI_TOKEN", token)
     out = StringIO()
     with pytest.raises(CommandError, match=said):
         call_command("mcp", *options, stdout=out)
