@@ -1,0 +1,105 @@
+"""After a purge no stored column says the text in any reading, or the certificate names it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from access.groups import GroupChange, update_group
+from access.models import Group
+from memories.language.dress.markup import Quotes
+from memories.lifecycle.verbs import purge
+from memories.models import Checkpoint, Memory
+from memories.sessions.checkpoints import save_checkpoint
+from memories.store.places import all_places
+from sources.artifacts.ingest import ingest_content
+from sources.models import Artifact, ChunkProof
+from storage.dialect import dialect
+from tests.memories.builders import kept
+from tests.memories.tables import text_columns
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+GATE = 'Das Tor "Süd" öffnet der Müller\nmit dem Schlüssel Nußkern zwölf.'
+PLAIN = "The south door of the mill opens\nwith the brass key number twelve."
+
+
+def saying(text: str) -> set[tuple[str, str]]:
+    """The tables and columns that say a text, read by this test alone."""
+    quotes = Quotes([text])
+    return {
+        (model._meta.db_table, column)
+        for model, column in text_columns()
+        for value in model._base_manager.values_list(column, flat=True)
+        if quotes.are_in(bytes(value).decode(errors="replace") if isinstance(value, memoryview | bytes) else value)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [GATE, PLAIN])
+def test_json_in_a_string_of_a_checkpoint_loses_the_text_and_stays_json(
+    alice: User, ledger: Group, text: str
+) -> None:
+    memory = kept(agent(alice), text, group="ledger")
+    save_checkpoint(
+        agent(alice), group="ledger", thread="nest", state={"done": json.dumps({"note": text, "n": 1})}
+    )
+    certificate = purge(person(alice), memory.id).certificate
+    assert certificate is not None
+    assert certificate.remains == dialect().purge_leaves
+    assert json.loads(Checkpoint.objects.get().state["done"]) == {"note": "[purged]", "n": 1}
+    assert saying(text) == set()
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.sampled_from([GATE, PLAIN]),
+    levels=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=0, max_size=3),
+    place=st.sampled_from(["state", "metadata", "content"]),
+)
+def test_no_column_says_a_purged_text_unless_the_certificate_names_it(
+    alice: User, ledger: Group, text: str, levels: list[tuple[bool, bool]], place: str
+) -> None:
+    value: Any = f"so: {text}"
+    for is_ascii, is_object in levels:
+        value = json.dumps({"note": value} if is_object else [value], ensure_ascii=is_ascii)
+    with transaction.atomic():
+        memory = kept(agent(alice), text, group="ledger")
+        if place == "state":
+            save_checkpoint(agent(alice), group="ledger", thread="t", state={"done": value})
+        elif place == "metadata":
+            kept(agent(alice), "The queue holds ten jobs.", group="ledger", metadata={"k": [value]})
+        else:
+            kept(agent(alice), f"The courier left this for the miller: {value}", group="ledger")
+        certificate = purge(person(alice), memory.id).certificate
+        assert certificate is not None
+        left = saying(text)
+        others = [line for line in certificate.remains if "other memories quote it" in line]
+        assert bool(left) == bool(others)
+        assert {table for table, _ in left} <= {"memories_memory"}
+        assert place == "state" or others
+        transaction.set_rollback(True)
+
+
+def test_every_column_that_takes_a_text_is_a_place(alice: User, bob: User, ledger: Group) -> None:
+    text = "the launch code of heronry is eight"
+    memory = kept(person(alice), text, group="ledger")
+    kept(person(alice), "Deploys of heron need the new commit.", group="ledger", anchor_commit=text)
+    path = f"notes/{text}.md"
+    ingest_content(person(alice), [(path, b"# Heron\n\nnothing here")], group="ledger", source=f"src {text}")
+    ChunkProof.objects.create(memory=Memory.objects.get(key=memory.key), locator=f"{path}#L1@abc")
+    update_group(person(alice), "ledger", GroupChange(guard=f"word={text}, personal=mask"))
+    asked = {
+        (place.model._meta.db_table, column) for place in all_places().values() for column in place.columns
+    }
+    assert saying(text) - asked - {("sources_chunk", "forms"), ("memories_memory", "forms")} == set()
+    certificate = purge(person(alice), memory.id).certificate
+    assert certificate is not None
+    assert not Artifact.objects.exists()
+    ledger.refresh_from_db()
+    assert ledger.guard == "personal=mask"
+    assert saying(text) == {("memories_memory", "anchor_commit")}
+    assert [line for line in certificate.remains if "1 other memories quote it" in line]
