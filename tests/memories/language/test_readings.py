@@ -1,7 +1,7 @@
 """What a value says is found and blanked in any dress that JSON gives it, and JSON in a string stays JSON."""
 
 import json
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from memories.language.dress.markup import Quotes
 from memories.language.dress.readings import MAX_LEVELS, placed_readings, readings, strings_in
 
 GATE = 'Das Tor "Süd" öffnet der Müller\nmit dem Schlüssel C:\\neu.'
-QUICK_S = 3.0  # on a busy machine; without bounds each of these takes minutes
+QUICK_S = 5.0  # of processor time; without bounds some of these take minutes
 
 
 def nested(text: str, levels: list[tuple[bool, str]]) -> Any:
@@ -115,9 +115,9 @@ def test_the_path_leads_into_json_in_a_string() -> None:
     ],
 )
 def test_hostile_values_take_a_bounded_time(value: str) -> None:
-    began = perf_counter()
+    began = process_time()
     quotes = Quotes(["the brass key"])
     blanked = quotes.blank(value)
     assert not quotes.are_in(blanked)
     assert len(list(readings(value))) <= MAX_LEVELS + 1
-    assert perf_counter() - began < QUICK_S
+    assert process_time() - began < QUICK_S
