@@ -206,6 +206,10 @@ def test_undoing_a_checkpoint_says_which_one_is_the_newest(alice: User, ledger: 
         return offer(actor, lambda: save_checkpoint(actor, group="ledger", thread="nest", state=state))
 
     first, second, third = saved("one"), saved("two"), saved("three")
-    assert undo_write(actor, second).lines == ("the checkpoint is gone; the newest one stays the newest",)
-    assert undo_write(actor, third).lines == ("the checkpoint is gone; the one before it is the newest again",)
-    assert undo_write(actor, first).lines == ("the checkpoint is gone; it was the only one",)
+    assert undo_write(actor, second).consequences == (
+        "the checkpoint is gone; the newest one stays the newest",
+    )
+    assert undo_write(actor, third).consequences == (
+        "the checkpoint is gone; the one before it is the newest again",
+    )
+    assert undo_write(actor, first).consequences == ("the checkpoint is gone; it was the only one",)
