@@ -38,7 +38,7 @@ from memories.lifecycle.target import (
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
-from memories.queries.versions import find_memory, find_named, head_of
+from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
 from memories.store.for_review import link_successor
@@ -215,7 +215,9 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     """Find or embed the successor, before any transaction."""
     if not successor:
         return Successor()
-    named = find_named(actor, str(successor), field="successor")
+    # Of a short id that leads to nothing visible, the digits must not become the right text.
+    find = find_memory if parse_short_id(successor) else find_named
+    named = find(actor, str(successor), field="successor")
     if named is not None:
         return Successor(memory=check_retraction_successor(actor, memory, head_of(named)))
     limit = settings.LOCI.storage.max_content_chars

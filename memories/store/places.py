@@ -20,6 +20,7 @@ from memories.store.threads import NEIGHBOUR_WORDS
 
 CHUNK_BYTES = 1024**2  # of a file, searched at once
 ROWS_AT_ONCE: Final = 500
+MAX_ENCODED: Final = 3  # levels of JSON in JSON that are searched for in files: each adds byte strings
 MAX_NAMED: Final = 5  # rows named in a line
 LEFT, BLANKED, DELETED = "left", "blanked", "deleted"  # what a purge does with the rows that quote a text
 
@@ -56,7 +57,7 @@ class PurgedTexts:
 
     @cached_property
     def bytes(self) -> list[bytes]:
-        """The texts as files may contain them: plain and as JSON."""
+        """The texts as files may contain them: plain and as JSON in JSON."""
         return sorted({form.encode() for text in self.texts for form in encodings_of(text)})
 
 
@@ -254,9 +255,14 @@ def batches_of(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
     return (keys[at : at + ROWS_AT_ONCE] for at in range(0, len(keys), ROWS_AT_ONCE))
 
 
-def encodings_of(text: str) -> tuple[str, ...]:
-    """The text as rows and files may contain it: plain, and as JSON with non-ASCII letters escaped or not."""
-    return (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+def encodings_of(text: str) -> set[str]:
+    """The text as rows and files may contain it: plain, and as JSON in JSON, with non-ASCII letters escaped or not."""
+    forms = {text}
+    for _ in range(MAX_ENCODED):
+        forms |= {
+            json.dumps(form, ensure_ascii=is_ascii)[1:-1] for form in forms for is_ascii in (True, False)
+        }
+    return forms
 
 
 def contains_any(stream: IO[bytes], needles: Sequence[bytes]) -> bool:

@@ -19,7 +19,7 @@ from memories.types import Scope
 from sources.artifacts.chunking.blocks import SEPARATOR
 from sources.artifacts.guarding import GuardedFile
 from sources.artifacts.writing import count_chunks
-from sources.models import Artifact, Chunk, ChunkState
+from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
 MAX_SENTENCES: Final = 8  # of a text, the longest ones: each is searched for in every chunk
 MIN_SENTENCE_CHARS: Final = 40  # shorter ones stand in other texts by chance
@@ -61,6 +61,13 @@ CHUNK_PLACES: Final = (
           erases=_purge_chunks, mentions=_find_mentions),
     TextPlace("headings of chunks", "headings of chunks contain it", Chunk, ("heading",), BLANKED,
           group="group__id", names=("id",)),
+    # A file whose name says the text goes as a whole: under another name, reading it again would add it a second time.
+    TextPlace("files", "names of files contain it", Artifact, ("source", "path"), DELETED, is_own=True, group="group__id",
+          names=("id",)),
+    TextPlace("places in files", "places of chunks in files contain it", Chunk, ("locator",), DELETED, is_own=True,
+          group="group__id", names=("id",)),
+    TextPlace("proofs", "proofs from files contain it", ChunkProof, ("locator",), DELETED, is_own=True,
+          group="memory__group__id", names=("id",)),
 )  # fmt: skip
 
 

@@ -1,17 +1,20 @@
 """A text without the markup around its words: tags, addresses of links, list marks, emoticons, headers of a document."""
 
 import html
+import json
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
 
-from django.db.models import F, Func, IntegerField, JSONField, Q, QuerySet, TextField
+from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Length
 
 from memories.language.cleaning import fold
+from memories.language.dress.readings import MAX_LEVELS, json_in, placed_readings, readings, strings_in
 from memories.language.dress.signs import has_letters_or_digits
 
 # Runs are bounded, so that a text of 100,000 characters takes linear time.
@@ -239,6 +242,8 @@ MAX_KEY_CHARS: Final = 64
 _UNSPACED: Final = "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")  # of a plain text: seven times as fast
+_JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_JSON_VALUE: Final = re.compile(rf"{_JSON_STRING.pattern}|[^\s\"\[\]{{}},:]+")
 _fold_letter: Final = lru_cache(maxsize=4096)(fold)
 
 
@@ -255,8 +260,26 @@ class Quotes:
             for word in sorted(text.split(), key=len)[-_KEY_WORDS:]:
                 self._by_word.setdefault(word, set()).add(text)
 
-    def find(self, value: str) -> list[str]:
-        """The texts, folded, that a value contains; the longest first, since it may contain others."""
+    def find(self, value: str) -> bool:
+        """True if a text contains one of the texts, in any of its readings."""
+        return any(self._find_plain(said) for said in readings(value))
+
+    def are_in(self, value: Any) -> bool:
+        """True if a text, or a string anywhere in a JSON value, contains one of the texts."""
+        return any(self.find(text) for _, text in strings_in(value))
+
+    def blank(self, value: Any) -> Any:
+        """A text or JSON value with REDACTION in place of each of the texts; JSON in a string stays JSON."""
+        if isinstance(value, str):
+            return self._blank_text(value) if self.find(value) else value
+        if isinstance(value, list):
+            return [self.blank(part) for part in value]
+        if isinstance(value, dict):
+            return {self.blank(name): self.blank(part) for name, part in value.items()}
+        return value
+
+    def _find_plain(self, value: str) -> list[str]:
+        """The texts, folded, that a value contains as it is."""
         # Look-alike letters are folded only where another long word of the text is found: folding is slow.
         plain = unicodedata.normalize("NFKC", value).casefold()
         words = self._by_word.keys() & (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
@@ -264,23 +287,50 @@ class Quotes:
         if not words:
             return signs
         wanted, folded = set[str]().union(*(self._by_word[word] for word in words)), _fold_words(value)
-        return sorted((*signs, *(text for text in wanted if text in folded)), key=len, reverse=True)
+        return [*signs, *(text for text in wanted if text in folded)]
 
-    def are_in(self, value: Any) -> bool:
-        """True if a text, or a string anywhere in a JSON value, contains one of the texts."""
-        return any(self.find(text) for text in _strings(value))
+    def _spans(self, value: str) -> list[tuple[int, int]]:
+        """Where the texts stand in a value, in any of its readings."""
+        found = list[tuple[int, int]]()
+        for said, places in placed_readings(value):
+            for text in self._find_plain(said):
+                spans = (
+                    (each.span() for each in re.finditer(re.escape(text), said))
+                    if text in self.signs
+                    else _spans_of(said, text)
+                )
+                found += [(places[begin], places[end]) for begin, end in spans]
+        return _joined(found)
 
-    def blank(self, value: Any) -> Any:
-        """A text or JSON value with REDACTION in place of each of the texts."""
-        if isinstance(value, str):
-            for text in self.find(value):
-                value = value.replace(text, REDACTION) if text in self.signs else _blank_one(value, text)
-            return value
-        if isinstance(value, list):
-            return [self.blank(part) for part in value]
-        if isinstance(value, dict):
-            return {self.blank(name): self.blank(part) for name, part in value.items()}
-        return value
+    def _blank_text(self, value: str, depth: int = 0) -> str:
+        """The value without the texts. Of JSON each string is blanked by itself, and of what spans several values each."""
+        is_json = depth < MAX_LEVELS and json_in(value) is not None
+        if is_json:
+            value = _JSON_STRING.sub(lambda found: self._blank_string(found[0], depth + 1), value)
+        spans = self._spans(value)
+        if is_json:
+            ends = [end for _, end in spans]
+
+            def blanked(found: re.Match[str]) -> str:
+                at = bisect_right(ends, found.start())
+                is_part = at < len(spans) and spans[at][0] < found.end()
+                return f'"{REDACTION}"' if is_part else found[0]
+
+            return _JSON_VALUE.sub(blanked, value) if spans else value
+        at, kept = 0, list[str]()
+        for begin, end in spans:
+            kept += [value[at:begin], REDACTION]
+            at = end
+        return "".join([*kept, value[at:]])
+
+    def _blank_string(self, literal: str, depth: int) -> str:
+        """A string of JSON, as it is written there."""
+        if not self.find(literal):
+            return literal
+        text = json.loads(literal)
+        blanked = self._blank_text(text, depth)
+        is_ascii = literal.isascii() or "\\u" in literal  # which may be half of a letter
+        return literal if blanked == text else json.dumps(blanked, ensure_ascii=is_ascii)
 
     def rows(self, rows: QuerySet[Any], *columns: str) -> list[tuple[Any, ...]]:
         """The primary keys and columns of the rows one of whose columns contains one of the texts."""
@@ -302,8 +352,8 @@ class Quotes:
             rows = rows.alias(**{name: Cast(column, TextField())})
             rows = rows.alias(**{f"size_of_{column}": size, f"chars_of_{column}": Length(name)})
             found |= Q(**{f"size_of_{column}__gt": F(f"chars_of_{column}")})
-            if isinstance(rows.model._meta.get_field(column), JSONField):
-                found |= Q(**{f"{name}__contains": "\\u"})  # SQLite's JSON has other letters escaped
+            for escape in ("\\u", "\\x"):  # a letter of the word may be written so
+                found |= Q(**{f"{name}__contains": escape})
             for sign in self.signs:
                 found |= Q(**{f"{name}__contains": sign})
             for word in plain - {""}:
@@ -316,32 +366,29 @@ def _fold_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(fold(text)))} "
 
 
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for part in value:
-            yield from _strings(part)
-    elif isinstance(value, dict):
-        yield from value
-        for part in value.values():
-            yield from _strings(part)
-
-
-def _blank_one(value: str, text: str) -> str:
-    """The value with REDACTION in place of a folded text and the stop after it."""
+def _spans_of(value: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where a folded text stands in a value, with the stop after it."""
     letters, places = list[str](), list[int]()
     for place, letter in enumerate(value):
         folded = " " if letter.isspace() else _fold_letter(letter)
         letters.append(folded)
         places += [place] * len(folded)
     words = list(_WORD.finditer("".join(letters)))
-    joined, count, at, kept = f" {' '.join(word[0] for word in words)} ", text.count(" ") - 1, 0, list[str]()
-    start = joined.find(text)
+    joined, count = f" {' '.join(word[0] for word in words)} ", text.count(" ") - 1
+    start, first, counted = joined.find(text), 0, 0
     while start >= 0:
-        first = joined.count(" ", 0, start)
+        first, counted = first + joined.count(" ", counted, start), start
         begin, end = places[words[first].start()], places[words[first + count - 1].end() - 1] + 1
-        end += value[end : end + 1] in tuple(".!?…。！？")
-        kept += [value[at:begin], REDACTION]
-        at, start = end, joined.find(text, start + len(text) - 1)
-    return "".join([*kept, value[at:]])
+        yield begin, end + (value[end : end + 1] in tuple(".!?…。！？"))
+        start = joined.find(text, start + len(text) - 1)
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in their order, those that overlap as one."""
+    found = list[tuple[int, int]]()
+    for begin, end in sorted(spans):
+        if found and begin < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found

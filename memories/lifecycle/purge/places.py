@@ -7,6 +7,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Length, StrIndex
 
 from access.audit.operations import Operation
+from access.groups.guarding import split_rules
 from access.models import AuditEntry, AuditPayload, Group, RowChange, StoredAnswer
 from memories.language.dress.markup import REDACTION
 from memories.models import (
@@ -27,7 +28,7 @@ from relations.models import EntityAlias, Relation
 MAX_THREAD_CHARS: Final = 200
 MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
 KEPT: Final = (Operation.MOVE, Operation.CLEAR)  # of these rows, the payload says no more than where and why
-QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref")
+QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref", "anchor_commit")
 MEMORIES: Final = "other memories"
 
 
@@ -113,6 +114,15 @@ def purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
     )
 
 
+def purge_guard_rules(doomed: PurgedTexts) -> int:
+    """Take the rules out of their own groups' guards that name a text: one with other words would be none."""
+    found = GUARDS.find(doomed, *doomed.groups)
+    for pk, rules in found:
+        kept = [rule for rule in split_rules(rules) if not doomed.quotes.are_in(rule)]
+        Group.objects.filter(pk=pk).update(guard=", ".join(kept))
+    return len(found)
+
+
 PAYLOADS: Final = TextPlace(
     "log payloads", "rows of the audit log quote it", AuditPayload, ("payload",), group="entry__group",
     names=("entry__chain", "entry__seq"), own=own_payloads, erases=purge_kept_payloads,
@@ -120,6 +130,10 @@ PAYLOADS: Final = TextPlace(
 THREADS: Final = TextPlace(
     "thread names", "names of threads contain it", Thread, ("name",), BLANKED, is_own=True, group="group__id", names=("id",),
     erases=purge_thread_names,
+)  # fmt: skip
+GUARDS: Final = TextPlace(
+    "guard rules", "rules for sensitive text of groups contain it", Group, ("guard",), BLANKED, is_own=True, group="id",
+    names=("slug",), erases=purge_guard_rules,
 )  # fmt: skip
 
 
@@ -145,6 +159,7 @@ MEMORY_PLACES: Final = (
           looks_for=attrgetter("named")),
     TextPlace("instructions", "titles or instructions of groups contain it", Group, ("title", "instructions"), BLANKED,
           is_own=True, group="id", names=("slug",)),
+    GUARDS,
     THREADS,
     TextPlace("threads", "titles, addresses or tags of threads contain it", Thread, ("title", "url", "tags"), BLANKED,
           is_own=True, group="group__id", names=("id",)),

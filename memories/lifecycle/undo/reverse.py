@@ -217,12 +217,12 @@ class _Reversal:
                 hint="Nothing was changed.",
                 field=self.terms.field,
             )
+        self._tell(found, is_made=True)
         if made == DELETED:
             found.delete()
         elif callable(made):
             type(found)._base_manager.filter(pk=row.row).update(**made(self.actor, self.now))
         self.done.hidden += 1
-        self._tell(found, is_made=True)
 
     def _is_decided(self, found: Model, row: FormerRow) -> bool:
         """True if another change touched a row since this one made it."""

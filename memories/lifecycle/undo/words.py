@@ -59,7 +59,13 @@ def told(found: Model, *, is_made: bool, reason: str) -> tuple[AuditEvent | None
             payload = because | {"outcome": "undone"}
             return AuditEvent(Operation.RELATE, None, found.group.id, f"relation:{found.id}", payload), line
         case Checkpoint():
-            line = gettext("the checkpoint is gone; the one before it is the newest again")
+            others = Checkpoint.objects.filter(group=found.group, thread=found.thread, held="")
+            if others.filter(key__gt=found.key).exists():
+                line = gettext("the checkpoint is gone; the newest one stays the newest")
+            elif others.filter(key__lt=found.key).exists():
+                line = gettext("the checkpoint is gone; the one before it is the newest again")
+            else:
+                line = gettext("the checkpoint is gone; it was the only one")
             payload, subject = because | {"action": "undone"}, f"checkpoint:{found.id}"
             return AuditEvent(Operation.CHECKPOINT, None, found.group.id, subject, payload), line
         case Proposal():

@@ -6,10 +6,9 @@ in different groups do not wait for the same row. A copy has a group's own tombs
 a group's reads do not grow with what others withdraw.
 """
 
-import json
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -23,6 +22,7 @@ from access.errors import Conflict
 from access.models import Group
 from memories.draft import Draft
 from memories.language.dress import is_in_one_case, undressed
+from memories.language.dress.readings import readings, strings_in
 from memories.language.dress.statements import is_taken_back, plain_lines, statements_in
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
@@ -52,7 +52,6 @@ _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
 # Of a draft: agents read them in answers.
 LABELS: Final = ("thread", "source", "source_ref", "tags", "metadata", "anchor_commit")
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
-MAX_JSON_DEPTH: Final = 5  # of JSON in strings of JSON
 
 
 class Mark(NamedTuple):
@@ -201,16 +200,18 @@ def joined(own: Marks, everywhere: Marks, group: int) -> Marks:
 
 
 def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
-    """A text's marks under each key; cached by the text's hash, since they take a tenth of a millisecond."""
+    """The marks of each of a text's readings under each key; cached by the text's hash, since they take a tenth of a millisecond."""
     digest = sha256("".join(key.id for key in keys).encode() + text.encode()).digest()
     with _lock:
         found = _texts.get(digest)
         if found is not None:
             _texts.move_to_end(digest)
             return found
-    is_plain = is_in_one_case(text)
     found = tuple(
-        TextMarks(tombstone_hmac(key, text), dress_hmac(key, text), spelling_hmac(key, text), is_plain)
+        TextMarks(
+            tombstone_hmac(key, said), dress_hmac(key, said), spelling_hmac(key, said), is_in_one_case(said)
+        )
+        for said in readings(text)
         for key in keys
     )
     with _lock:
@@ -230,9 +231,9 @@ def marks_inside(group: int, marks: Marks, text: str, keys: Sequence[TombstoneKe
         found = _inside.get(place)
     if found is not None:
         return found
-    plain = plain_lines(text)
     found = tuple(
         mark
+        for plain in map(plain_lines, readings(text))
         for statement in statements_in(plain)
         for key in keys
         if (same := marks.dressed.get(bare_hmac(key, statement.bare))) and not is_taken_back(plain, statement)
@@ -391,31 +392,6 @@ def repeated_text(actor: Actor, withdrawn: Withdrawn, *, path: str, field: str) 
 def check_group_text(actor: Actor, group: Group, field: str, text: str) -> None:
     """refuse_withdrawn_texts() for a group's title or instructions."""
     refuse_withdrawn_texts(actor, group, text, field=field)
-
-
-def strings_in(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The strings of a JSON value, names of keys and JSON in strings included, each with its path."""
-    if isinstance(value, str):
-        if depth < MAX_JSON_DEPTH and (read := json_in(value)) is not None:
-            yield from strings_in(read, path, depth + 1)
-        yield path, value
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            yield f"{path}.{name}", str(name)
-            yield from strings_in(part, f"{path}.{name}", depth)
-    elif isinstance(value, list | tuple):
-        for at, part in enumerate(value):
-            yield from strings_in(part, f"{path}[{at}]", depth)
-
-
-def json_in(text: str) -> Any:
-    """The JSON object, list or string that a text is; None if it is none."""
-    if text.lstrip()[:1] not in ("{", "[", '"'):
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def sentences_of(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from access.errors import GroupNotFound, InvalidInput, NotPermitted
+from access.errors import GroupNotFound, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group, Membership
 from memories.lifecycle.verbs import forget, purge, reject, restore, retract
 from memories.models import Link, LinkKind, Memory, Tombstone
@@ -179,3 +179,15 @@ def test_a_viewer_and_a_stranger_write_nothing(ledger: Group, bob: User, charlie
     with pytest.raises(NotPermitted):
         keep(agent(bob, name="reader", scopes=["read"]), WRONG, group="ledger")
     assert Memory.objects.count() == 0
+
+
+def test_a_short_id_that_leads_to_nothing_visible_is_no_successor(
+    alice: User, bob: User, ledger: Group, garden: Group
+) -> None:
+    memory = kept(person(bob), WRONG, group="ledger")
+    hidden = kept(person(alice), "The garden gate is green.", group="garden", scope="group")
+    for short in (hidden.id.hex[-12:], "0" * 12):
+        with pytest.raises(NotFound):
+            retract(person(bob), memory.id, successor=short)
+    assert fresh(memory).state == "live"
+    assert Memory.objects.count() == 2

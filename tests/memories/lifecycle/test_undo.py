@@ -22,6 +22,7 @@ from memories.lifecycle.undo.rows import rows_of
 from memories.lifecycle.verbs import approve, dispute, forget, merge, move, pin, reject, restore, verify
 from memories.models import Memory, Proposal, Tombstone
 from memories.review.decide import ReviewDecision, decide
+from memories.sessions.checkpoints import save_checkpoint
 from storage.changes import changing
 from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
@@ -196,3 +197,19 @@ def test_of_a_run_stays_whole_what_was_decided_about_since(alice: User, ledger: 
     done = reverse(person(alice), rows_of([change]), Terms("test", partial=True))
     assert ([each.id for each in done.kept], done.restored) == ([str(memory.id)], 0)
     assert (fresh(memory).state, fresh(memory).importance) == ("retracted", 3)
+
+
+def test_undoing_a_checkpoint_says_which_one_is_the_newest(alice: User, ledger: Group) -> None:
+    actor = agent(alice)
+
+    def saved(state: str) -> str:
+        return offer(actor, lambda: save_checkpoint(actor, group="ledger", thread="nest", state=state))
+
+    first, second, third = saved("one"), saved("two"), saved("three")
+    assert undo_write(actor, second).consequences == (
+        "the checkpoint is gone; the newest one stays the newest",
+    )
+    assert undo_write(actor, third).consequences == (
+        "the checkpoint is gone; the one before it is the newest again",
+    )
+    assert undo_write(actor, first).consequences == ("the checkpoint is gone; it was the only one",)
