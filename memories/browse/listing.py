@@ -165,7 +165,8 @@ def withhold_quarantined(entries: Sequence[AuditEntry]) -> None:
     chains = Q(root__in=roots.values()) | Q(key__in=roots.values())
     hidden = {row.root_key for row in Memory.objects.filter(chains, trust=Trust.QUARANTINED).only("root")}
     for entry in entries:
-        if hasattr(entry, "payload_row") and roots.get(entry.memory_id) in hidden:
+        is_hidden = entry.memory_id is not None and roots.get(entry.memory_id) in hidden
+        if is_hidden and hasattr(entry, "payload_row"):
             entry.payload_row.payload = {"withheld": WITHHELD}
 
 

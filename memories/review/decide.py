@@ -39,7 +39,7 @@ FIELD: Final = "entries"
 DECISIONS: Final = frozenset(
     {
         Operation.TRUST, Operation.VERIFY, Operation.MERGE, Operation.SUPERSEDE, Operation.EDIT, Operation.FORGET,
-        Operation.RETRACT, Operation.PIN, Operation.UNPIN, Operation.LINK, Operation.GUARD,
+        Operation.RETRACT, Operation.RESTORE, Operation.PIN, Operation.UNPIN, Operation.LINK, Operation.GUARD,
     }
 )  # fmt: skip
 

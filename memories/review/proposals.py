@@ -257,7 +257,13 @@ _VERBS: Final = (
     (Change.MERGE, gettext_noop("Merge it into another memory"), run_verb, Operation.MERGE),
     (Change.PIN, gettext_noop("Pin it: every context pack will have it"), run_verb, Operation.PIN),
     (Change.UNPIN, gettext_noop("Remove its pin"), run_verb, Operation.UNPIN),
-    (Change.RESTORE_VERSION, gettext_noop("Make a former text current again"), run_restoring, Operation.EDIT),
+    (
+        Change.RESTORE_VERSION,
+        gettext_noop("Make a former text current again"),
+        run_restoring,
+        Operation.RESTORE,
+    ),
+    (Change.RESTORE, gettext_noop("Restore"), run_restoring, Operation.RESTORE),
     (EDIT_FIELDS, gettext_noop("Change its fields"), run_edit, Operation.EDIT),
 )
 MEMORY_PROPOSALS: Final = (

@@ -12,7 +12,7 @@ from access.models import Group
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory, Proposal, ProposalStatus
-from memories.review.decide import ReviewDecision, decide, decide_many
+from memories.review.decide import ReviewDecision, decide, decide_many, take_back
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
 
@@ -135,5 +135,18 @@ def test_restoring_a_forgotten_plan_over_what_a_person_verified_or_pinned_waits(
         done = verbs.restore(agent(bob, name="other"), plan.id)
         assert str(fact.id) in done.queued
         assert (fresh(fact).state, fresh(fact).valid_to, fresh(plan).state) == ("live", None, "forgotten")
-        decide(person(alice), ReviewDecision("approve", proposal=done.proposal or ""))
+        approval = ReviewDecision("approve", proposal=done.proposal or "")
+        entries = decide(person(alice), approval).entries
         assert (fresh(fact).state, fresh(fact).valid_to, fresh(plan).state) == ("superseded", day, "live")
+        take_back(person(alice), entries)
+        assert (fresh(fact).state, fresh(fact).valid_to, fresh(plan).state) == ("live", None, "forgotten")
+
+
+def test_what_a_person_forgot_is_restored_by_the_curator_who_approves_it(
+    alice: User, bob: User, ledger: Group
+) -> None:
+    memory = kept(agent(bob), RENT, group="ledger")
+    verbs.forget(person(alice), memory.id)
+    proposal = verbs.restore(agent(bob), memory.id).proposal
+    decide(person(alice), ReviewDecision("approve", proposal=proposal or ""))
+    assert fresh(memory).state == "live"
