@@ -17,9 +17,7 @@ from memories.queries.versions import versions_of
 from memories.store.threads import refresh_around
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 
-HIDDEN_WITH: Final = (
-    "hidden_with"  # in the log: the id of the version with whose quarantine this one was hidden
-)
+HIDDEN_WITH: Final = "hidden_with"  # in the log: the id of the version whose quarantine hid this one
 
 
 def former_versions(memory: Memory) -> list[Memory]:
@@ -33,15 +31,12 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
 
     In the caller's transaction; returns how many changed.
     """
-    if memory.trust == Trust.QUARANTINED:
-        trusts = {
-            row: Trust.QUARANTINED.value for row in former_versions(memory) if row.trust != memory.trust
-        }
-    elif memory.trust not in WITHDRAWN_TRUSTS:
-        hidden = (row for row in former_versions(memory) if row.trust == Trust.QUARANTINED)
-        trusts = {row: trust for row in hidden if (trust := _trust_before(row, memory))}
-    else:
-        return 0
+    is_hiding = memory.trust == Trust.QUARANTINED
+    if memory.state != State.LIVE or (memory.trust in WITHDRAWN_TRUSTS and not is_hiding):
+        return 0  # a scan quarantines former versions by themselves
+    others = [row for row in former_versions(memory) if (row.trust == Trust.QUARANTINED) is not is_hiding]
+    trusts = {row: memory.trust if is_hiding else _trust_before(row, memory) for row in others}
+    trusts = {row: trust for row, trust in trusts.items() if trust}
     for row, trust in trusts.items():
         before = snapshot(row)
         Memory.objects.filter(pk=row.pk).update(trust=trust, updated_at=timezone.now())

@@ -80,6 +80,20 @@ def test_the_other_memory_of_a_card_is_the_one_that_was_shown(alice: User, bob: 
     assert fresh(one).state == fresh(newer).state == "live"
 
 
+def test_no_text_takes_the_place_or_the_trust_of_another_unless_it_was_named(
+    alice: User, bob: User, ledger: Group
+) -> None:
+    fact, other = kept(agent(bob), RENT, group="ledger"), kept(agent(bob), OTHER, group="ledger")
+    verbs.verify(person(alice), fact.id)
+    newer = edited(bob, other, "The bells of the abbey ring at one.")
+    for verb in (verbs.merge, verbs.supersede):
+        with pytest.raises(Conflict, match=str(newer.id)):
+            verb(person(alice), fact.id, other.id)
+    assert (fresh(fact).state, fresh(newer).trust) == ("live", "active")
+    verbs.merge(person(alice), fact.id, newer.id)
+    assert fresh(newer).trust == "verified"
+
+
 def test_a_proposal_never_puts_a_text_over_a_fact_that_its_card_did_not_show(
     alice: User, bob: User, ledger: Group
 ) -> None:
