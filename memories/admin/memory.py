@@ -194,8 +194,11 @@ class MemoryAdmin(BulkActionsMixin):
             raise Http404
         actor = actor_of(request)
         memory = find_memory(actor, parse_object_id(object_id))
-        # A verb that acts on a hidden row itself must keep that row.
-        memory = head_of(memory) if chosen.button.follows and memory.state not in RESTORABLE else memory
+        # A verb that acts on a hidden row itself must keep that row. What is sent is about the text that the page showed.
+        follows = chosen.button.follows and memory.state not in RESTORABLE and request.method != "POST"
+        if follows and (head := head_of(memory)).key != memory.key:
+            query = request.GET.urlencode()
+            return HttpResponseRedirect(f"{self.url('verb', head.id, verb)}{query and f'?{query}'}")
         back = self.url("change", memory.id)
         if chosen.other:
             return pair_view(self, request, actor, memory, chosen)

@@ -3,7 +3,7 @@
 For a moment in the past it is the version of the chain that was true and known then.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -30,7 +30,7 @@ from memories.recall.question import understand
 from memories.recall.scoring import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, hiding_marks
-from memories.types import RecallTreatment, State, recall_treatment
+from memories.types import RecallTreatment, State, Trust, recall_treatment
 
 MAX_SHOWN: Final = 10
 
@@ -141,7 +141,7 @@ def inspect_memory(
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(visible_links(actor, memory)),
         relations=tuple(with_proofs(actor, statements_around(actor, memory))),
-        log=tuple(log_rows([version.id for version in versions])),
+        log=tuple(log_rows(versions, is_person=actor.is_person)),
         feedback=feedback_on([version.key for version in versions]),
         why=explain_for(actor, memory, query, narrowing=narrow) if query.strip() else None,
     )
@@ -204,8 +204,13 @@ def visible_links(actor: Actor, memory: Memory) -> list[Link]:
     return [link for link in links if {link.source_id, link.target_id} <= seen]
 
 
-def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
-    """The newest log rows of these versions as JSON values."""
+def log_rows(versions: Sequence[Memory], *, is_person: bool) -> list[dict[str, Any]]:
+    """The newest log rows of these versions as JSON values; for agents without the reasons, if one is quarantined.
+
+    A reason may quote the text.
+    """
+    is_withheld = not is_person and any(version.trust == Trust.QUARANTINED for version in versions)
+    ids = [version.id for version in versions]
     entries = AuditEntry.objects.filter(memory_id__in=ids).select_related("payload_row").order_by("-key")
     return [
         {
@@ -213,7 +218,7 @@ def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
             "operation": entry.operation,
             "actor": entry.actor,
             "via": entry.via,
-            "reason": _describe_reason(entry),
+            "reason": "" if is_withheld else _describe_reason(entry),
         }
         for entry in entries[:MAX_LOG_ROWS]
     ]

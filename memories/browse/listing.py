@@ -1,5 +1,6 @@
 """Lists in pages: newest first, each page found by the key before it, never counted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from access.groups.guarding import safe_for_agents, without_words
 from access.models import AuditEntry, Group
 from access.models.audit import LEGACY
 from access.visibility import Narrowing
+from memories.browse.serializers import WITHHELD
 from memories.draft import check_choice
 from memories.entities.statements import visible_keys
 from memories.language.cleaning import clean_line
@@ -150,7 +152,22 @@ def list_log(
         rows = rows.filter(
             group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True))
         )
-    return page_of(rows, cursor=cursor, limit=limit)
+    page = page_of(rows, cursor=cursor, limit=limit)
+    if not actor.is_person:
+        withhold_quarantined(page.rows)
+    return page
+
+
+def withhold_quarantined(entries: Sequence[AuditEntry]) -> None:
+    """Take what the entries quote about memories with a quarantined version: a snapshot, or a reason, has its text."""
+    ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
+    roots = {row.id: row.root_key for row in Memory.objects.filter(id__in=ids).only("id", "root")}
+    chains = Q(root__in=roots.values()) | Q(key__in=roots.values())
+    hidden = {row.root_key for row in Memory.objects.filter(chains, trust=Trust.QUARANTINED).only("root")}
+    for entry in entries:
+        is_hidden = entry.memory_id is not None and roots.get(entry.memory_id) in hidden
+        if is_hidden and hasattr(entry, "payload_row"):
+            entry.payload_row.payload = {"withheld": WITHHELD}
 
 
 def list_candidates(

@@ -22,6 +22,7 @@ from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
+    find_current,
     find_head,
     require_state,
     require_whole_id,
@@ -63,7 +64,7 @@ def merge(
     # An agent only proposes the merge.
     right = CURATE if actor.is_person else WRITE
     source = find_head(actor, from_id, right=right)
-    into = find_head(actor, into_id, right=right, field="into")
+    into = find_current(actor, into_id, right=right, field="into")
     if not dry_run:
         require_whole_id(actor, from_id, source, verb="merge")
         require_whole_id(actor, into_id, into, verb="merge", field="into")

@@ -12,7 +12,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.lifecycle.move_references import move_references
 from memories.lifecycle.propose import change_or_propose
-from memories.lifecycle.target import ChangeResult, change_fields, find_head, require_right, require_state
+from memories.lifecycle.target import ChangeResult, change_fields, find_current, require_right, require_state
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
 from memories.queries.visibility import has_begun
@@ -36,7 +36,7 @@ def supersede(
         NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
     """
     old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
-    by = find_head(actor, by_id, right=WRITE, field="by")
+    by = find_current(actor, by_id, right=WRITE, field="by")
     check_successor(old, by)
 
     def run(dry_run: bool) -> ChangeResult:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from uuid import UUID
 
 from django.db import transaction
@@ -21,7 +21,14 @@ from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, head_of, parse_short_id, path_to_head, versions_of
+from memories.queries.versions import (
+    find_memory,
+    head_of,
+    parse_id,
+    parse_short_id,
+    path_to_head,
+    versions_of,
+)
 from memories.store.derived import DerivedChanges
 from memories.store.for_review import settle_doubts
 from memories.store.supersede import (
@@ -33,6 +40,7 @@ from memories.store.supersede import (
     rows_called_off,
 )
 from memories.store.threads import refresh_around
+from memories.store.withdrawn.former import follow_quarantine
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Type
@@ -78,6 +86,35 @@ def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -
             field=field,
         )
     return head
+
+
+def find_current(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
+    """find_head() for whoever stands behind a text: the id must be the current version's own.
+
+    Raises:
+        Conflict: a later version has another text, which the caller may not have seen.
+    """
+    head = find_head(actor, id_, right=right, field=field)
+    digits = parse_short_id(id_)
+    is_current = head.id.hex.endswith(digits) if digits else parse_id(id_, field=field) == head.id
+    return head if is_current else refuse_stale(id_, head, field=field)
+
+
+def check_shown(actor: Actor, **ids: str | UUID) -> None:
+    """Refuse as stale an id, by the name of its argument, whose text is no longer the current one; empty ones are left out."""
+    for name, id_ in ids.items():
+        row = find_memory(actor, id_, field=name) if id_ else None
+        if row is not None and (head := head_of(row)).key != row.key:
+            refuse_stale(row.id, head, field=name)
+
+
+def refuse_stale(id_: str | UUID, head: Memory, *, field: str = "id") -> NoReturn:
+    """Raise Conflict about an id whose text is no longer the current one."""
+    raise Conflict(
+        f"{id_} is stale: {head.id} has the current text.",
+        hint="Nothing was changed. Look at that version, then decide about it by its own id.",
+        field=field,
+    )
 
 
 def find_version(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
@@ -256,7 +293,8 @@ def change_fields(
 
     `settles`: it decides about the memory's open doubts too.
 
-    A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does.
+    A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does. A quarantine
+    hides the former versions too.
 
     Raises:
         Conflict: the memory was changed meanwhile; nothing was done.
@@ -279,6 +317,7 @@ def change_fields(
         memory.refresh_from_db()
         refresh_around([memory])
         lines, kept = ((), {}) if was_withdrawn else follow_withdrawal(actor, memory)
+        with_it = follow_quarantine(actor, memory) if "trust" in new else 0
         followed = (follow_up() if follow_up is not None else None) or DerivedChanges()
         if settles:
             settle_doubts(actor, memory, operation)
@@ -293,6 +332,6 @@ def change_fields(
         )
         transaction.set_rollback(dry_run)
     return ChangeResult(
-        operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + followed.changed,
+        operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + with_it + followed.changed,
         (*consequences, *lines, *followed.consequences), dry_run, changes=differences,
     )  # fmt: skip

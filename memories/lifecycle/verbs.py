@@ -34,8 +34,10 @@ from memories.lifecycle.target import (
     barred_line,
     change_fields,
     check_not_barred,
+    find_current,
     find_head,
     find_version,
+    refuse_stale,
     require_person,
     require_right,
     require_state,
@@ -153,8 +155,8 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 @one_change
 def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Confirm a memory; only a person with the right to curate can."""
-    memory = find_head(actor, id_, right=CURATE)
+    """Confirm a memory, by the id of the text that was read; only a person with the right to curate can."""
+    memory = find_current(actor, id_, right=CURATE)
     require_person(actor, "verify")
     require_state(memory, State.LIVE, verb="verify")
     if memory.trust == Trust.VERIFIED and not doubts_of(memory):
@@ -170,13 +172,16 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 @one_change
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Activate a candidate, rejected or quarantined memory, or settle the doubt about one that counts; for curators."""
-    memory = find_head(actor, id_, right=CURATE)
+    """Activate a candidate, rejected or quarantined memory, or settle the doubt about one that counts; for curators.
+
+    By the id of the text that was read: a later version is another text.
+    """
+    memory = find_current(actor, id_, right=CURATE)
     if memory.trust in (Trust.ACTIVE, Trust.VERIFIED) and doubts_of(memory):
         return _settle_doubt(actor, memory, reason=reason, dry_run=dry_run)
     consequence = gettext("recall returns it")
     return _set_trust(
-        actor, id_, Trust.ACTIVE, consequence,
+        actor, memory.id, Trust.ACTIVE, consequence,
         reason=reason, dry_run=dry_run, follow_up=approve_text,
     )  # fmt: skip
 
@@ -230,7 +235,7 @@ def unpin(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
 def purge(
     actor: Actor, id_: str | UUID, *, reason: str = "", quotes: bool = False, dry_run: bool = False
 ) -> ChangeResult:
-    """Destroy all versions of a memory: text, words, vectors, log payloads. Irreversible.
+    """Destroy all versions of a memory, by the current one's id: text, words, vectors, log payloads. Irreversible.
 
     `quotes`: also the memories that quote it, where the actor curates; only for people. A dry run names them, and every
     other place that has the text.
@@ -238,13 +243,17 @@ def purge(
     Raises:
         NotPermitted: the actor may not curate the group, or is an agent and a person verified or pinned the memory.
         InvalidInput: too many memories quote it.
+        Conflict: the id is a former version's; the current text may be one that the caller has not seen.
     """
     if quotes:
         require_person(actor, "purge what quotes")
     memory = find_version(actor, id_, right=CURATE)
     if not dry_run:
         require_whole_id(actor, id_, memory, verb="purge")
-    held_back(actor, Change.PURGE, head_of(memory))
+    head = head_of(memory)
+    if head.key != memory.key and head.root_key == memory.root_key:
+        refuse_stale(memory.id, head)
+    held_back(actor, Change.PURGE, head)
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)
     consequences: tuple[str, ...] = (
@@ -313,7 +322,8 @@ def rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
 def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_run: bool) -> ChangeResult:
     # An agent only proposes the pin.
     right = WRITE if pinned and not actor.is_person else CURATE
-    memory = find_head(actor, id_, right=right)
+    find = find_current if pinned and actor.is_person else find_head
+    memory = find(actor, id_, right=right)
     require_state(memory, State.LIVE, verb="pin")
     if memory.pinned == pinned:
         raise Conflict(f"{memory.id} is {'already' if pinned else 'not'} pinned.")

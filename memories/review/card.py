@@ -20,11 +20,11 @@ from memories.lifecycle.propose import proposal_kinds
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
 from memories.queries.labels import doubts_of
-from memories.queries.versions import find_memory, head_of, heads_of, parse_id, versions_of
+from memories.queries.versions import find_memory, head_of, heads_of, versions_of
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
 from memories.review.links import visible_links
-from memories.review.proposals import find_proposal, target_of
+from memories.review.proposals import OTHERS, find_proposal, is_id, target_of
 from memories.review.queue import COUNTS, CardKind
 from memories.review.sensitive import describe, open_findings
 from memories.search.base import search_index
@@ -254,7 +254,7 @@ def proposal_choices(proposal: Proposal, *, is_recalled: bool = True) -> tuple[C
 
 def compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[ComparedMemory]:
     """The second memory that the proposal names, if the actor may see it."""
-    given = (str(proposal.arguments.get(name, "")) for name in ("by", "into", "version", "successor"))
+    given = (str(proposal.arguments.get(name, "")) for name in (*OTHERS, "version"))
     named = [value for value in given if is_id(value)]
     others = list(Memory.objects.filter(as_q(listed_by(actor, None)), id__in=named).select_related("group"))
     return [
@@ -262,15 +262,6 @@ def compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[C
         for row in others
         if row.key != memory.key
     ]
-
-
-def is_id(value: str) -> bool:
-    """True if an argument is a memory's id."""
-    try:
-        parse_id(value)
-    except LociError:
-        return False
-    return True
 
 
 UNDO_REPLACING: Final = gettext_noop("the former text is the newest version again; this one stays as history")

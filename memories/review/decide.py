@@ -22,7 +22,7 @@ from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
-from memories.lifecycle.target import ChangeResult, require_person, require_right
+from memories.lifecycle.target import ChangeResult, check_shown, require_person, require_right
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
 from memories.models import LinkStatus
@@ -39,7 +39,7 @@ FIELD: Final = "entries"
 DECISIONS: Final = frozenset(
     {
         Operation.TRUST, Operation.VERIFY, Operation.MERGE, Operation.SUPERSEDE, Operation.EDIT, Operation.FORGET,
-        Operation.RETRACT, Operation.PIN, Operation.UNPIN, Operation.LINK, Operation.GUARD,
+        Operation.RETRACT, Operation.RESTORE, Operation.PIN, Operation.UNPIN, Operation.LINK, Operation.GUARD,
     }
 )  # fmt: skip
 
@@ -114,13 +114,15 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
     Raises:
         InvalidInput: the verb does not exist, or one of its arguments is missing.
         NotFound, NotPermitted: the actor may not see one of the memories, or may not decide about it.
-        Conflict: another person decided meanwhile, or the verb does not fit.
+        Conflict: another person decided meanwhile, one of the memories has a later version, or the verb does not fit.
     """
     require_person(actor, "review")
     check_choice(decision.verb, list(CHOICES), field="verb")
     choice = CHOICES[decision.verb]
     if decision.proposal and decision.verb not in ("approve", "reject"):
         raise InvalidInput("A proposal is approved or rejected.", field="verb")
+    if not decision.proposal:
+        check_shown(actor, id=decision.id, other=decision.other)
     embeds = choice.makes_text or (decision.content and choice.takes_text)
     with nullcontext() if embeds and not dry_run else transaction.atomic():
         steps = choice.carry_out(actor, decision)

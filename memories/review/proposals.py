@@ -16,7 +16,7 @@ from access.actor import CURATE, READ, Actor
 from access.answers import Answer, ShownAs
 from access.audit.chains import OWN
 from access.audit.operations import Operation
-from access.errors import Conflict, NotFound, NotPermitted
+from access.errors import Conflict, LociError, NotFound, NotPermitted
 from access.models import AuditEntry
 from memories.browse.listing import in_groups
 from memories.draft import MAX_REASON_CHARS
@@ -32,7 +32,7 @@ from memories.lifecycle.propose import (
 )
 from memories.lifecycle.restore import carry_out as carry_out_restore
 from memories.lifecycle.retract import retract
-from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.target import ChangeResult, check_shown
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
@@ -43,6 +43,7 @@ from memories.types import State
 
 RELATED: Final = ("group", *(f"memory__{name}" for name in RELATED_ROWS))
 BATCH_ROWS: Final = 200
+OTHERS: Final = ("by", "into", "successor")  # the second memory of a proposal, whose text its card shows
 
 
 def list_proposals(
@@ -85,16 +86,27 @@ def approve_proposal(
     Returns the change, and the names of the audit rows that undo it; none if it cannot be undone.
 
     Raises:
-        Conflict: it is closed, stale or expired, or the verb does not fit any more.
+        Conflict: it is closed, stale or expired, its second memory has a later version, or the verb does not fit any more.
         NotFound, NotPermitted: see find_proposal().
     """
     proposal = find_open(actor, id_)
+    named = {name: str(proposal.arguments.get(name, "")) for name in OTHERS}
+    check_shown(actor, **{name: value for name, value in named.items() if is_id(value)})
     name = close(actor, proposal, ProposalStatus.APPROVED, reason=reason)
     why = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
     done = proposal_kinds()[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
     entries = undoing_entries(proposal, done)
     return done, (name, *entries) if entries else ()
+
+
+def is_id(value: str) -> bool:
+    """True if an argument is a memory's id."""
+    try:
+        parse_id(value)
+    except LociError:
+        return False
+    return True
 
 
 def reject_proposal(actor: Actor, id_: str | UUID, *, reason: str = "") -> tuple[Proposal, tuple[str, ...]]:
@@ -245,7 +257,13 @@ _VERBS: Final = (
     (Change.MERGE, gettext_noop("Merge it into another memory"), run_verb, Operation.MERGE),
     (Change.PIN, gettext_noop("Pin it: every context pack will have it"), run_verb, Operation.PIN),
     (Change.UNPIN, gettext_noop("Remove its pin"), run_verb, Operation.UNPIN),
-    (Change.RESTORE_VERSION, gettext_noop("Make a former text current again"), run_restoring, Operation.EDIT),
+    (
+        Change.RESTORE_VERSION,
+        gettext_noop("Make a former text current again"),
+        run_restoring,
+        Operation.RESTORE,
+    ),
+    (Change.RESTORE, gettext_noop("Restore"), run_restoring, Operation.RESTORE),
     (EDIT_FIELDS, gettext_noop("Change its fields"), run_edit, Operation.EDIT),
 )
 MEMORY_PROPOSALS: Final = (

@@ -90,7 +90,8 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
     Change.FORGET: _WAITS,
     Change.RESTORE_VERSION: _WAITS,
     Change.DISPUTE: _FREE,
-    Change.RESTORE: _FREE,
+    # Of a plan that comes back: what it ends again may be verified since.
+    Change.RESTORE: _FREE | {ActorKind.AGENT: Rule(NOW, NOW, QUEUED)},
     Change.MERGE: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
     Change.PIN: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
     Change.UNPIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, QUEUED)},

@@ -17,6 +17,7 @@ from memories.lifecycle.edit import edit
 from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.models import Link, LinkStatus, Proposal, ProposalStatus, Tombstone
+from memories.queries.versions import head_of
 from memories.review.decide import ReviewDecision, decide, decide_many, take_back
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
@@ -133,7 +134,8 @@ def review_link(world: World, who: str, verb: str, number: int) -> list[Offer]:
     if not links:
         raise Nothing
     link = links[number % len(links)]
-    return review(world, who, ReviewDecision(verb, link.source.id, link.target.id, link=link.id))
+    shown = head_of(link.source).id, head_of(link.target).id
+    return review(world, who, ReviewDecision(verb, *shown, link=link.id))
 
 
 def review_proposal(world: World, who: str, verb: str, number: int) -> list[Offer]:

@@ -184,6 +184,11 @@ async function decide(verb, extra = {}) {
     await forth();
   } catch (fault) {
     say(fault.message, { bad: true });
+    // A memory may have a new text since: show the card again, unless what was typed would be lost.
+    if (fault.status === 409 && !extra.content) {
+      fetched.clear();
+      await show(at, { isFocused: false });
+    }
   } finally {
     busy = false;
     place.removeAttribute("aria-busy");

@@ -152,7 +152,8 @@ class _Reversal:
         self.memories = wanted.select_related(*RELATED_ROWS).in_bulk()
         for row in rows:
             memory = self.memories.get(row.row) if row.is_memory else None
-            if memory is not None and _comes_back(row):
+            is_live = memory is not None and row.values.get("state", (memory.state, ""))[0] == State.LIVE
+            if memory is not None and is_live and _comes_back(row):
                 root = row.values.get("root_id", (memory.root_id, None))[0] or memory.key
                 self._revived_roots[root] = memory
 
@@ -371,7 +372,12 @@ class _Reversal:
         ):
             raise Conflict(gettext("It is {state} since.").format(state=pgettext("word", memory.state)))
         is_label = not row.values.keys().isdisjoint({"trust", "pinned"}) and "state" not in row.values
-        if is_label and memory.state != State.LIVE and not self.terms.partial:
+        if (
+            is_label
+            and memory.state != State.LIVE
+            and not self.terms.partial
+            and self._was_retired_since(row)
+        ):
             raise changed_since(memory, field=self.terms.field)
         if _goes_away(row) and not self.terms.partial:
             self._refuse_changed_by_others(row, memory)
@@ -389,6 +395,12 @@ class _Reversal:
             self._write(version, {name: old for name, (old, _) in row.values.items()}, operation)
         self.done.restored += 1
         self.done.lines += describe(memory, row)
+
+    def _was_retired_since(self, row: FormerRow) -> bool:
+        """True unless the row was a former version already, which a quarantine hid with the current one."""
+        return not row.last or any(
+            "state" in (later.vals or {}) for later in self._later_changes(row, MEMORY.name)
+        )
 
     def _versions_with(self, row: FormerRow, memory: Memory) -> list[Memory]:
         """The version that counts, if an edit since carried this row's values on to it."""

@@ -34,6 +34,7 @@ from memories.models.link import REVIEWED_KINDS
 from memories.models.text_lookup import has_text, newest
 from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
+from memories.store.withdrawn.former import former_versions
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
 
@@ -273,15 +274,26 @@ def _read_key(path: Path) -> TombstoneKey:
 def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | None = None) -> None:
     """Lay or lift the tombstone of a memory whose trust a person has just set; inside the transaction.
 
-    `same` counts and has the same text: nothing is laid. Former texts of the memory's chain stay barred.
+    `same` counts and has the same text: nothing is laid. A quarantine bars the former texts too, as it hides them; what
+    else barred a former text of the memory's chain stays.
     """
+    former = former_versions(memory)
     if memory.trust in WITHDRAWN_TRUSTS:
-        if same is None:
-            lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=reason)
+        barred = (
+            [row for row in former if find_counting_same(row) is None]
+            if memory.trust == Trust.QUARANTINED
+            else []
+        )
+        for row in [memory, *barred] if same is None else barred:
+            lay_tombstone(actor, row, kind=TombstoneKind.REJECTED, reason=reason)
         return
-    mark = find_tombstones(memory.group, [memory.content]).get(memory.content)
-    if mark is not None and mark.kind == TombstoneKind.REJECTED:
-        lift(actor, mark)
+    released = [row for row in former if row.trust not in WITHDRAWN_TRUSTS]
+    marks = find_tombstones(memory.group, [row.content for row in (memory, *released)])
+    for row in (memory, *released):
+        mark = marks.get(row.content)
+        is_own = mark is not None and (row is memory or mark.memory_id == row.id)
+        if mark is not None and is_own and mark.kind == TombstoneKind.REJECTED and mark.lifted_at is None:
+            lift(actor, mark)
 
 
 def find_counting_same(memory: Memory) -> Memory | None:
