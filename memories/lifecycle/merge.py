@@ -28,6 +28,7 @@ from memories.lifecycle.target import (
 )
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import changes, snapshot
+from memories.queries.versions import check_one_group
 from memories.store.derived import DerivedChanges
 from memories.store.policy import Change
 from memories.store.threads import refresh_around
@@ -97,7 +98,7 @@ def carry_out_merge(
         gettext("'restore' separates the two again"),
     )
     with transaction.atomic():
-        hold_groups([source.group_id, into.group_id])
+        hold_groups([source.group_id])
         done = change_fields(
             actor, source, Operation.MERGE, new, consequences,
             reason=reason, dry_run=False, follow_up=follow_up,
@@ -127,6 +128,7 @@ def check_pair(source: Memory, into: Memory) -> None:
             "cannot be merged, and nothing can be merged into a candidate.",
             hint="Approve it first.",
         )
+    check_one_group(source, into.group, field="into")
     check_same_audience(source, into)
     if Link.objects.filter(kind=LinkKind.DERIVED, source__in=[source.root_key, into.root_key]).exists():
         raise Conflict("One of them is a summary.", hint="Maintenance rewrites summaries.", field="into")
@@ -139,12 +141,6 @@ def check_same_audience(source: Memory, into: Memory) -> None:
         raise Conflict(
             f"{inner.id} is visible only in the group '{inner.group.slug}', {outer.id} everywhere.",
             hint="Forget one of the two, or store its text with the other's scope.",
-            field="into",
-        )
-    if source.scope == Scope.GROUP and source.group_id != into.group_id:
-        raise Conflict(
-            f"{source.id} belongs to the group '{source.group.slug}', {into.id} to '{into.group.slug}'.",
-            hint="Only global memories are merged across groups.",
             field="into",
         )
 

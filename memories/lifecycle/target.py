@@ -21,7 +21,14 @@ from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, head_of, parse_short_id, path_to_head, versions_of
+from memories.queries.versions import (
+    find_memory,
+    head_of,
+    name_group,
+    parse_short_id,
+    path_to_head,
+    versions_of,
+)
 from memories.store.derived import DerivedChanges
 from memories.store.for_review import settle_doubts
 from memories.store.supersede import (
@@ -89,7 +96,7 @@ def require_right(actor: Actor, memory: Memory, *, right: str) -> Memory:
     """Return the memory, or raise NotPermitted if the actor lacks the right in its group."""
     if not actor.may(right, memory.group_id):
         raise NotPermitted(
-            f"You may not {right} in the group '{memory.group.slug}'.",
+            f"You may not {right} in {name_group(actor, memory)}.",
             hint=f"Needs scope '{right}' and a role in the group that allows it.",
         )
     return memory
