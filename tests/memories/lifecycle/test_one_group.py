@@ -114,11 +114,11 @@ def test_undoing_a_move_tears_no_chain(alice: User, ledger: Group, garden: Group
 def test_undoing_the_move_of_a_part_tears_no_chain(alice: User, ledger: Group, garden: Group) -> None:
     me = person(alice)
     memory, still = (kept(me, text, group="ledger", tags=("keys",)) for text in (OLD, OTHER))
-    done = move_memories(me, "ledger", "garden", PartFilter(tags=("keys",)))
+    done = move_memories(me, "ledger", to="garden", wanted=PartFilter(tags=("keys",)))
     assert done.run is not None
     edit(agent(alice), memory.id, EditDraft(content=SECRET))
     with pytest.raises(Conflict, match="another group"):
-        move_memories_back(me, "ledger", done.run)
+        move_memories_back(me, "ledger", run=str(done.run))
     assert {fresh(still).group, fresh(memory).group} == {garden}
 
 
@@ -139,13 +139,14 @@ def test_a_plan_that_comes_back_replaces_nothing_that_was_moved(
 ) -> None:
     me = person(alice)
     old = kept(me, OLD, group="ledger")
-    plan = kept(me, SECRET, supersedes=old.id, valid_from=timezone.now() + timedelta(days=9), group="ledger")
+    plan = kept(me, OTHER, valid_from=timezone.now() + timedelta(days=9), group="ledger")
+    verbs.supersede(me, old.id, plan.id)
     verbs.forget(me, plan.id)
     verbs.move(me, old.id, "garden")
-    Memory.objects.filter(pk=plan.pk).update(group=ledger)  # had it been a memory of its own, it had stayed
-    Memory.objects.filter(pk=plan.pk).update(root=None)
-    verbs.restore(me, plan.id)
+    with pytest.raises(Conflict, match="another group"):
+        verbs.restore(me, plan.id)
     assert (fresh(old).state, fresh(old).superseded_by_id) == ("live", None)
+    assert (fresh(old).group, fresh(plan).group) == (garden, ledger)
 
 
 # What is read of a chain that leads into another group
