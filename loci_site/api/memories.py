@@ -18,7 +18,8 @@ from memories.draft import clean_reason
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import find_memory, head_within
+from memories.queries.visibility import listed_by
 from memories.store import Outcome, store
 
 router = Router(tags=["memories"])
@@ -40,7 +41,12 @@ NO_REASON = PurgingVerbIn()
 class VersionedOut(MemoryOut):
     """A memory with the id of its current version, and on request all versions, oldest first."""
 
-    head: Annotated[UUID, ShownAs(lambda memory, _: head_of(memory).id)]
+    head: Annotated[
+        UUID | None,
+        ShownAs(
+            lambda *_: None, about="The current version; null if the caller may not see what superseded it."
+        ),
+    ]
     versions: Annotated[tuple[MemoryOut, ...], ShownAs(lambda *_: (), is_absent=True)] = ()
 
 
@@ -71,7 +77,8 @@ def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) ->
     """Read one version of a memory; `head` is the id of its current version."""
     actor = actor_of(request)
     memory = find_memory(actor, memory_id)
-    body = VersionedOut.json(memory, is_person=actor.is_person)
+    head = head_within(memory, listed_by(actor, None))
+    body = VersionedOut.json(memory, is_person=actor.is_person) | {"head": head and str(head.id)}
     if versions:
         body["versions"] = [
             MemoryOut.json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)

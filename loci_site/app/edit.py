@@ -20,7 +20,7 @@ from loci_site.app.read import GROUP_IN_SESSION
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import find_current
 from memories.store import Outcome, StoreResult, store
 
 get_or_post = require_http_methods(["GET", "POST"])
@@ -128,7 +128,7 @@ def _find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
         NotPermitted: the actor may not write it; before anything is typed.
     """
     actor = actor_of(request)
-    memory = head_of(find_memory(actor, id_))
+    memory = find_current(actor, id_)
     if not actor.may(WRITE, memory.group_id):
         raise NotPermitted(
             gettext("You may read this memory, but not change it: it belongs to the group '{slug}'.").format(

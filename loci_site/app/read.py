@@ -97,7 +97,7 @@ def read(request: HttpRequest, id_: str) -> HttpResponse:
         "may_write": may_write,
         "may_correct": may_write and is_live,
         "may_flag": may_write and is_live and memory.trust in _FLAGGABLE and not doubts_of(memory),
-        "is_current": seen.head.key == memory.key,
+        "is_current": seen.head == memory,
         "back": _back_url(request),
     }
     return render_page(request, "people/memory.html", context)

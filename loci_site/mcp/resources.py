@@ -13,7 +13,7 @@ from loci_site.mcp.auth import current_actor
 from loci_site.mcp.results import memory_text
 from loci_site.server.db_threads import in_db_thread
 from memories.queries.quoting import escape
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import find_current
 from memories.sessions.context_pack import get_context
 from memories.types import RecallTreatment, recall_treatment
 
@@ -38,7 +38,7 @@ def add_to(server: MCPServer[Any]) -> None:
 @in_db_thread
 def read_memory(id: str) -> str:  # noqa: A002 - the template's variable
     """One memory, the version that counts now, with its trust, date and source."""
-    memory = head_of(find_memory(current_actor(), id))
+    memory = find_current(current_actor(), id)
     if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
         raise NotFound(
             f"The memory is {memory.state} and {memory.trust}, so it cannot be read here.",

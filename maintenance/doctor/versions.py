@@ -8,6 +8,7 @@ from django.db.models import F
 from django.utils.translation import gettext
 
 from memories.models import Memory
+from memories.queries.versions import IN_TWO_GROUPS
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,10 @@ class ChainFault:
 
 
 def faulty_chains() -> list[ChainFault]:
-    """Versions that supersede themselves in a circle, then versions whose root is not the first of the chain."""
-    return [*_cycles(), *_wrong_roots()]
+    """Versions that supersede themselves in a circle, those whose root is not the first of the chain, and those whose root
+    or successor is in another group.
+    """
+    return [*_cycles(), *_wrong_roots(), *_in_two_groups()]
 
 
 def _cycles() -> Iterator[ChainFault]:
@@ -56,3 +59,8 @@ def _wrong_roots() -> Iterator[ChainFault]:
         yield ChainFault(memory.id, gettext("names itself as its root"))
     for memory in rows.filter(root__root__isnull=False).exclude(root=F("key")):
         yield ChainFault(memory.id, gettext("has a root that has a root itself"))
+
+
+def _in_two_groups() -> Iterator[ChainFault]:
+    for memory in Memory.objects.filter(IN_TWO_GROUPS).order_by("key").only("id"):
+        yield ChainFault(memory.id, gettext("is in another group than its chain"))

@@ -34,7 +34,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
-from memories.queries.versions import find_memory, head_of, parse_short_id
+from memories.queries.versions import find_current, find_memory, parse_short_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store import store
 from memories.types import Trust, Type
@@ -161,7 +161,7 @@ class MemoryAdmin(BulkActionsMixin):
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the edit form and save it; a new text becomes a new version."""
         actor = actor_of(request)
-        memory = head_of(find_memory(actor, parse_object_id(object_id)))
+        memory = find_current(actor, parse_object_id(object_id))
         if not actor.may(WRITE, memory.group_id):
             raise PermissionDenied(
                 gettext("You may not edit this memory. You need the role contributor in its group.")
@@ -196,7 +196,7 @@ class MemoryAdmin(BulkActionsMixin):
         memory = find_memory(actor, parse_object_id(object_id))
         # A verb that acts on a hidden row itself must keep that row. What is sent is about the text that the page showed.
         follows = chosen.button.follows and memory.state not in RESTORABLE and request.method != "POST"
-        if follows and (head := head_of(memory)).key != memory.key:
+        if follows and (head := find_current(actor, memory.id)).key != memory.key:
             query = request.GET.urlencode()
             return HttpResponseRedirect(f"{self.url('verb', head.id, verb)}{query and f'?{query}'}")
         back = self.url("change", memory.id)

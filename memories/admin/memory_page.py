@@ -109,14 +109,15 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "found": found,
         "verdict": verdict,
         "recall_says": VERDICTS[verdict.action],
-        "head": found.head if found.head.key != memory.key else None,
-        "head_said": head_note(memory, found.head),
+        "head": found.head if found.head != memory else None,
+        "head_said": head_note(memory, found.head) if found.head is not None else None,
         **split_buttons(buttons_for(actor, memory), beside=2 * is_editable),
         "versions": compare_versions(found.versions) if len(found.versions) > 1 else [],
         "pieces": read_pieces(memory),
         "history": history_of([version.id for version in found.versions]),
         # The sources of a summary are drawn on the summary's page.
-        "has_graph": bool(found.links or found.relations) and found.head.root_key == memory.root_key,
+        "has_graph": bool(found.links or found.relations)
+        and (found.head or memory).root_key == memory.root_key,
         "graph_url": admin.url("graph", memory.id),
         "links": [linked_memory(link, memory.root_key) for link in found.links],
         "statements": found.relations,

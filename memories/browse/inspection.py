@@ -22,7 +22,7 @@ from memories.language.cleaning import clean_text, format_times
 from memories.models import Feedback, FeedbackVerdict, Link, Memory, Piece
 from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
-from memories.queries.versions import head_of, versions_of
+from memories.queries.versions import head_within, versions_of
 from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
 from memories.recall.choosing import excluding_filters, explain_place
@@ -90,11 +90,13 @@ class RecallReason:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Everything about a memory. `head` is the version that counts now; `label` says why `memory` does not."""
+    """Everything about a memory. `head` is the version that counts now, None if the actor may not see it; `label` says why
+    `memory` does not count.
+    """
 
     memory: Memory
     label: str
-    head: Memory
+    head: Memory | None
     versions: tuple[Memory, ...]
     recall_treatment: str
     pieces: int
@@ -134,7 +136,7 @@ def inspect_memory(
     return Inspection(
         memory=memory,
         label=label_of(memory),
-        head=head_of(memory),
+        head=head_within(memory, listed_by(actor, None)),
         versions=tuple(versions),
         recall_treatment=(RecallTreatment.HIDE if is_left_out_now else treatment_now(memory)).value,
         pieces=pieces.count(),

@@ -379,7 +379,10 @@ class InspectionOut(Answer):
 
     memory: MemoryOut
     recall: Annotated[str, ShownAs("recall_treatment")]
-    head: Annotated[UUID, ShownAs("head.id")]
+    head: Annotated[
+        UUID | None,
+        ShownAs("head.id", about="The current version; null if the caller may not see what superseded it."),
+    ]
     versions: tuple[VersionOut, ...]
     pieces: int
     pieces_owed: int

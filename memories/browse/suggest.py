@@ -35,7 +35,7 @@ from memories.language.word_forms import (
 )
 from memories.models import Memory
 from memories.queries.by_key import read_memories
-from memories.queries.versions import find_memory, heads_of
+from memories.queries.versions import find_memory, heads_within
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
@@ -373,9 +373,10 @@ def memories_behind(actor: Actor, memory: Memory) -> list[Behind]:
         for proof in statement.proofs:
             note(proof, "evidence")
     links = undismissed_links(actor, memory)
-    heads = heads_of([end for link in links for end in (link.source, link.target)])
+    ends = [end for link in links for end in (link.source, link.target)]
+    heads = heads_within(ends, listed_by(actor, None))
     for link in links:
-        for end in (link.source_id, link.target_id):
+        for end in {link.source_id, link.target_id} & heads.keys():
             note(heads[end], link.kind)
     if memory.type == Type.ENTITY:
         for mention in find_mentions(actor, memory):

@@ -219,7 +219,7 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
     """The live memory that an edit changes; raises as edit() does."""
     memory = find_head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
-        refuse_write(memory.group.slug)
+        refuse_write(actor, memory)
     if not change.wanted():
         allowed = ", ".join(field.name for field in EDITED)
         raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")

@@ -22,13 +22,14 @@ from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
-    find_current,
     find_head,
+    find_shown,
     require_state,
     require_whole_id,
 )
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import changes, snapshot
+from memories.queries.versions import check_one_group
 from memories.store.derived import DerivedChanges
 from memories.store.policy import Change
 from memories.store.threads import refresh_around
@@ -64,7 +65,7 @@ def merge(
     # An agent only proposes the merge.
     right = CURATE if actor.is_person else WRITE
     source = find_head(actor, from_id, right=right)
-    into = find_current(actor, into_id, right=right, field="into")
+    into = find_shown(actor, into_id, right=right, field="into")
     if not dry_run:
         require_whole_id(actor, from_id, source, verb="merge")
         require_whole_id(actor, into_id, into, verb="merge", field="into")
@@ -98,7 +99,7 @@ def carry_out_merge(
         gettext("'restore' separates the two again"),
     )
     with transaction.atomic():
-        hold_groups([source.group_id, into.group_id])
+        hold_groups([source.group_id])
         done = change_fields(
             actor, source, Operation.MERGE, new, consequences,
             reason=reason, dry_run=False, follow_up=follow_up,
@@ -128,6 +129,7 @@ def check_pair(source: Memory, into: Memory) -> None:
             "cannot be merged, and nothing can be merged into a candidate.",
             hint="Approve it first.",
         )
+    check_one_group(source, into.group, field="into")
     check_same_audience(source, into)
     if Link.objects.filter(kind=LinkKind.DERIVED, source__in=[source.root_key, into.root_key]).exists():
         raise Conflict("One of them is a summary.", hint="Maintenance rewrites summaries.", field="into")
@@ -140,12 +142,6 @@ def check_same_audience(source: Memory, into: Memory) -> None:
         raise Conflict(
             f"{inner.id} is visible only in the group '{inner.group.slug}', {outer.id} everywhere.",
             hint="Forget one of the two, or store its text with the other's scope.",
-            field="into",
-        )
-    if source.scope == Scope.GROUP and source.group_id != into.group_id:
-        raise Conflict(
-            f"{source.id} belongs to the group '{source.group.slug}', {into.id} to '{into.group.slug}'.",
-            hint="Only global memories are merged across groups.",
             field="into",
         )
 

@@ -38,7 +38,7 @@ from memories.lifecycle.target import (
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
-from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
+from memories.queries.versions import check_one_group, find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
 from memories.store.for_review import link_successor
@@ -267,9 +267,8 @@ def check_retraction_successor(actor: Actor, memory: Memory, successor: Memory) 
             hint="Approve it first, or retract without a successor.",
             field="successor",
         )
-    if successor.scope == Scope.GROUP and (
-        memory.scope == Scope.GLOBAL or successor.group_id != memory.group_id
-    ):
+    check_one_group(memory, successor.group, field="successor")
+    if successor.scope == Scope.GROUP and memory.scope == Scope.GLOBAL:
         raise Conflict(
             f"{successor.id} is visible only in the group '{successor.group.slug}', {memory.id} is not.",
             hint="Name a successor that is visible wherever this memory is.",

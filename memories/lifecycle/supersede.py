@@ -12,9 +12,9 @@ from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.lifecycle.move_references import move_references
 from memories.lifecycle.propose import change_or_propose
-from memories.lifecycle.target import ChangeResult, change_fields, find_current, require_right, require_state
+from memories.lifecycle.target import ChangeResult, change_fields, find_shown, require_right, require_state
 from memories.models import Memory
-from memories.queries.versions import find_head_to_replace, find_memory
+from memories.queries.versions import check_one_group, find_head_to_replace, find_memory
 from memories.queries.visibility import has_begun
 from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import Change
@@ -32,11 +32,11 @@ def supersede(
     a proposal where memories.store.policy says so.
 
     Raises:
-        Conflict: one of the two is not live, both are the same, or the successor is visible to fewer people.
+        Conflict: one of the two is not live, both are the same or in two groups, or the successor is visible to fewer people.
         NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
     """
     old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
-    by = find_current(actor, by_id, right=WRITE, field="by")
+    by = find_shown(actor, by_id, right=WRITE, field="by")
     check_successor(old, by)
 
     def run(dry_run: bool) -> ChangeResult:
@@ -88,7 +88,8 @@ def check_successor(old: Memory, by: Memory) -> None:
             hint="Approve it first.",
             field="by",
         )
-    if by.scope == Scope.GROUP and (old.scope == Scope.GLOBAL or by.group_id != old.group_id):
+    check_one_group(old, by.group, field="by")
+    if by.scope == Scope.GROUP and old.scope == Scope.GLOBAL:
         raise Conflict(
             f"{by.id} is visible only in the group '{by.group.slug}', {old.id} is not.",
             hint="Name a successor that is visible wherever this memory is.",

@@ -24,6 +24,7 @@ from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import (
     find_memory,
     head_of,
+    name_group,
     parse_id,
     parse_short_id,
     path_to_head,
@@ -88,7 +89,7 @@ def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -
     return head
 
 
-def find_current(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
+def find_shown(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
     """find_head() for whoever stands behind a text: the id must be the current version's own.
 
     Raises:
@@ -126,7 +127,7 @@ def require_right(actor: Actor, memory: Memory, *, right: str) -> Memory:
     """Return the memory, or raise NotPermitted if the actor lacks the right in its group."""
     if not actor.may(right, memory.group_id):
         raise NotPermitted(
-            f"You may not {right} in the group '{memory.group.slug}'.",
+            f"You may not {right} in {name_group(actor, memory)}.",
             hint=f"Needs scope '{right}' and a role in the group that allows it.",
         )
     return memory

@@ -34,8 +34,8 @@ from memories.lifecycle.target import (
     barred_line,
     change_fields,
     check_not_barred,
-    find_current,
     find_head,
+    find_shown,
     find_version,
     refuse_stale,
     require_person,
@@ -156,7 +156,7 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 @one_change
 def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Confirm a memory, by the id of the text that was read; only a person with the right to curate can."""
-    memory = find_current(actor, id_, right=CURATE)
+    memory = find_shown(actor, id_, right=CURATE)
     require_person(actor, "verify")
     require_state(memory, State.LIVE, verb="verify")
     if memory.trust == Trust.VERIFIED and not doubts_of(memory):
@@ -176,7 +176,7 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
     By the id of the text that was read: a later version is another text.
     """
-    memory = find_current(actor, id_, right=CURATE)
+    memory = find_shown(actor, id_, right=CURATE)
     if memory.trust in (Trust.ACTIVE, Trust.VERIFIED) and doubts_of(memory):
         return _settle_doubt(actor, memory, reason=reason, dry_run=dry_run)
     consequence = gettext("recall returns it")
@@ -322,7 +322,7 @@ def rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
 def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_run: bool) -> ChangeResult:
     # An agent only proposes the pin.
     right = WRITE if pinned and not actor.is_person else CURATE
-    find = find_current if pinned and actor.is_person else find_head
+    find = find_shown if pinned and actor.is_person else find_head
     memory = find(actor, id_, right=right)
     require_state(memory, State.LIVE, verb="pin")
     if memory.pinned == pinned:

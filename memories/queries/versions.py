@@ -8,10 +8,11 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import CharField, Q, Value
+from django.db.models import CharField, F, Q, Value
 
 from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
+from access.models import Group
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.models.short_id import SHORT_ID_CHARS, id_ends_with
@@ -33,6 +34,10 @@ KEYS_AT_ONCE = 500
 URI: Final = "loci://memories/"
 _SHORT_ID: Final = re.compile(rf"[0-9a-f]{{{SHORT_ID_CHARS},31}}")
 MORE_CHARS: Final = 4  # of each id that an ambiguous short one names
+# A row with its successor or the root of its chain in another group, as 0.3.0 allowed.
+IN_TWO_GROUPS: Final = Q(superseded_by__isnull=False) & ~Q(superseded_by__group=F("group")) | Q(
+    root__isnull=False
+) & ~Q(root__group=F("group"))
 
 
 def parse_id(raw: str | UUID, *, field: str = "id") -> UUID:
@@ -126,9 +131,9 @@ def full_id(actor: Actor, raw: str | UUID, *, field: str = "id") -> UUID:
 
 
 def head_of(memory: Memory) -> Memory:
-    """The last successor along `superseded_by`; a row without a successor is its own head.
+    """The last successor along `superseded_by`; a row without a successor is its own head. For writes alone.
 
-    At most three queries for a path of any length. In a cycle, which no verb creates, the row before it closes.
+    Whoever sees the row need not see the head: what is shown comes from head_within(). At most three queries for a path of any length. In a cycle, which no verb creates, the row before it closes.
     """
     if memory.superseded_by_id is None:
         return memory
@@ -137,6 +142,52 @@ def head_of(memory: Memory) -> Memory:
     if successor is None or successor.superseded_by_id is None:
         return successor or memory
     return rows.get(key=path_to_head(successor)[-1])
+
+
+def head_within(memory: Memory, visibility: Visibility) -> Memory | None:
+    """The current version of a memory, for showing it; None if it is outside the Visibility.
+
+    Then a reader learns that the memory is superseded, and neither the id nor the text nor the group of what replaced it:
+    a version may be narrower in scope, and chains of 0.3.0 may lead into another group.
+    """
+    return heads_within([memory], visibility).get(memory.key)
+
+
+def find_current(actor: Actor, id_: str | UUID, *, field: str = "id") -> Memory:
+    """The current version of a memory, found by the id of any version that the actor may see.
+
+    Raises:
+        NotFound: the actor may see no memory of this id, or not its current version.
+    """
+    visible = listed_by(actor, None)
+    memory = head_within(find_memory(actor, id_, visibility=visible, field=field), visible)
+    if memory is None:
+        raise NotFound(
+            "This memory is superseded, and you don't have access to what replaced it.",
+            hint="memory_inspect shows what you may see of it.",
+            field=field,
+        )
+    return memory
+
+
+def name_group(actor: Actor, memory: Memory) -> str:
+    """A memory's group in words, by name only if the actor may see the memory or enter the group."""
+    if actor.may_enter(memory.group_id) or is_visible(memory, listed_by(actor, None)):
+        return f"the group '{memory.group.slug}'"
+    return "the group that it is in now"
+
+
+def check_one_group(old: Memory, new_group: Group, *, field: str) -> None:
+    """Raise Conflict if a memory would be replaced by one of another group. The actor may write in both.
+
+    The versions of a memory are in one group: all who may see one of them may see what became of it, and one group decides.
+    """
+    if old.group_id != new_group.key:
+        raise Conflict(
+            f"{old.id} belongs to the group '{old.group.slug}', and what is to replace it to '{new_group.slug}'.",
+            hint=f"Store it in the group '{old.group.slug}', or have a curator of both groups move one of them first.",
+            field=field,
+        )
 
 
 def find_head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
@@ -198,6 +249,11 @@ def versions_of(memory: Memory) -> list[Memory]:
     root = memory.root_key
     chain = Memory.objects.filter(key=root) | Memory.objects.filter(root=root)
     return list(chain.select_related("group", "thread").order_by("key"))
+
+
+def heads_within(rows: Sequence[Memory], visibility: Visibility) -> dict[int, Memory]:
+    """The current version for each row's key, as head_within() finds one; without those outside the Visibility."""
+    return {key: head for key, head in heads_of(rows).items() if is_visible(head, visibility)}
 
 
 def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:

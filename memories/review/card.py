@@ -20,7 +20,7 @@ from memories.lifecycle.propose import proposal_kinds
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
 from memories.queries.labels import doubts_of
-from memories.queries.versions import find_memory, head_of, heads_of, versions_of
+from memories.queries.versions import find_current, heads_within, versions_of
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
 from memories.review.links import visible_links
@@ -133,11 +133,11 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
     Raises:
         NotFound, NotPermitted: the actor may not see it, or may not decide about it.
     """
-    memory = head_of(find_memory(actor, id_))
+    memory = find_current(actor, id_)
     if not actor.may(CURATE, memory.group_id):
         raise NotPermitted(f"You may not decide about memories of the group '{memory.group.slug}'.")
     links = read_links(actor, memory)
-    beside = compare_linked(memory, links)
+    beside = compare_linked(actor, memory, links)
     if len(beside) < BESIDE:
         beside += find_neighbours(actor, memory, without={one.memory.root_key for one in beside})
     evidence = [
@@ -167,9 +167,9 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     link = visible_links(actor).filter(id=id_).first()
     if link is None:
         raise NotFound("No link of that id, or you don't have access.")
-    heads = heads_of([link.source, link.target])
-    newer, older = (
-        sorted(heads.values(), key=lambda row: -row.key) if len(heads) == 2 else (link.source, link.target)
+    heads = heads_within([link.source, link.target], listed_by(actor, None))
+    newer, older = sorted(
+        (heads.get(end.key, end) for end in (link.source, link.target)), key=lambda row: -row.key
     )
     if not any(actor.may(CURATE, end.group_id) for end in (newer, older)):
         raise NotPermitted(
@@ -309,20 +309,20 @@ def read_links(actor: Actor, memory: Memory) -> list[Link]:
     return [link for link in links if {link.source_id, link.target_id} <= seen]
 
 
-def compare_linked(memory: Memory, links: Sequence[Link]) -> list[ComparedMemory]:
-    """The current versions of the memories that open conflicts and possible duplicates link to this one."""
+def compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[ComparedMemory]:
+    """The current versions, if visible, of the memories that open conflicts and possible duplicates link to this one."""
     others = {
         link.key: link.target if link.source_id == memory.root_key else link.source
         for link in links
         if link.kind in (LinkKind.CONFLICT, LinkKind.DUPLICATE) and link.status == LinkStatus.OPEN
     }
-    heads = heads_of(list({row.key: row for row in others.values()}.values()))
+    heads = heads_within(list({row.key: row for row in others.values()}.values()), listed_by(actor, None))
     found = dict[int, ComparedMemory]()
     for link in links:
         if link.key not in others:
             continue
-        head = heads[others[link.key].key]
-        if head.root_key != memory.root_key:
+        head = heads.get(others[link.key].key)
+        if head is not None and head.root_key != memory.root_key:
             found.setdefault(head.key, compare_by_link(memory, link, head))
     return list(found.values())
 

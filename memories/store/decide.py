@@ -12,7 +12,7 @@ from access.models import Group
 from memories.draft import Draft
 from memories.draft.guarding import held_for_person
 from memories.models import Memory
-from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
+from memories.queries.versions import check_one_group, find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource
 from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
@@ -206,7 +206,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     perhaps superseding another.
 
     Raises:
-        Conflict: a field beside the text repeats a withdrawn text.
+        Conflict: a field beside the text repeats a withdrawn text, or the memory to replace is in another group.
         InvalidInput: a global draft for a private group, or one that would supersede itself.
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.
@@ -251,7 +251,9 @@ def check_rights(actor: Actor, context: WriteContext) -> None:
     """Check the rights to replace a memory and to make it global; raises as decide_draft() does."""
     old = context.replaces
     if old is not None and not actor.may(WRITE, old.group_id):
-        refuse_write(old.group.slug)
+        refuse_write(actor, old)
+    if old is not None:
+        check_one_group(old, context.group, field="supersedes")
     if context.group.private and context.draft.scope == Scope.GLOBAL:
         raise InvalidInput(
             f"The group '{context.group.slug}' is private and takes no global memories.",
@@ -427,7 +429,8 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a person must decide on a new text, or on what it replaces, apart from withdrawn texts; empty if nobody must."""
     if context.former is not None:
         current, named = head_of(context.former), context.replaces
-        is_standing = current.state == State.LIVE and current.trust != Trust.REJECTED
+        is_own = current.group_id == context.group.key
+        is_standing = is_own and current.state == State.LIVE and current.trust != Trust.REJECTED
         if is_standing and (named is None or named.root_key != current.root_key):
             return f"this text was superseded by {current.id}; pass supersedes to make it current again"
     source = context.source

@@ -144,7 +144,9 @@ def _of_source(count: int) -> CompiledQuery[Memory]:
 
 
 def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
-    """Combine a source's row, its head and its chain; a memory of another source is never its current version."""
+    """Combine a source's row, its head and its chain; a memory of another source or group is never its current version."""
+    chain = [version for version in chain if version.group_id == row.group_id]
+    head = head if head.group_id == row.group_id else row
     texts = {version.content_hash: version for version in chain} | {row.content_hash: head}
     if row.state != State.MERGED:
         texts.setdefault(head.content_hash, head)

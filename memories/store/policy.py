@@ -19,6 +19,7 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
+from memories.queries.versions import name_group
 from memories.types import Trust
 
 
@@ -207,10 +208,10 @@ def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:
     return ""
 
 
-def refuse_write(slug: str) -> NoReturn:
-    """Raise NotPermitted for a write into a group."""
+def refuse_write(actor: Actor, memory: Memory) -> NoReturn:
+    """Raise NotPermitted for a write of a memory, with the name of its group if the actor may know it."""
     raise NotPermitted(
-        f"You may not write in the group '{slug}'.",
+        f"You may not write in {name_group(actor, memory)}.",
         hint="Ask an admin of the group for the role contributor, and for a token with the scope 'write'.",
         field="group",
     )

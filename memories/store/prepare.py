@@ -142,7 +142,7 @@ def find_superseded(actor: Actor, draft: Draft) -> Memory | None:
     named = find_memory(actor, draft.supersedes, field="supersedes")
     head = find_head_to_replace(named, field="supersedes")
     if not actor.may(WRITE, head.group_id):
-        refuse_write(head.group.slug)
+        refuse_write(actor, head)
     instead = standing_instead(head)
     if head.state != State.LIVE or instead is not None:
         stands = head.state if head.state != State.LIVE else head.trust

@@ -149,13 +149,15 @@ def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
 def settle_on_approval(actor: Actor, memory: Memory, now: datetime, *, is_done: bool = False) -> list[Link]:
     """Settle the open conflicts that the approval of a memory decides, and return them with their targets loaded.
 
-    `is_done`: only those with what is no longer live, such as what the memory has just superseded.
+    A conflict with a memory of another group stays open: it is not replaced. `is_done`: only those with what is no longer live, such as what the memory has just superseded.
     """
     waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
     links = [
         link
         for link in waiting.select_related("target__group", "target__thread")
-        if ON_APPROVAL in link.evidence and not (is_done and is_another_live(memory, head_of(link.target)))
+        if ON_APPROVAL in link.evidence
+        and (head := head_of(link.target)).group_id == memory.group_id
+        and not (is_done and is_another_live(memory, head))
     ]
     settled = Link.objects.filter(pk__in=[link.pk for link in links])
     settled.update(status=LinkStatus.SETTLED, settled_at=now, settled_by=actor.name)
@@ -248,7 +250,7 @@ def rows_called_off(plan: Memory) -> tuple[Memory, ...]:
         ids = entry.payload.get(CALLED_OFF)
         if ids is not None:
             rows = Memory.objects.select_related("group", "thread").filter(id__in=[UUID(id_) for id_ in ids])
-            return tuple(rows.filter(state=State.LIVE).order_by("key"))
+            return tuple(rows.filter(state=State.LIVE, group=plan.group_id).order_by("key"))
     return ()
 
 

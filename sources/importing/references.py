@@ -8,9 +8,11 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 
 from access.models import ApiToken, Group
-from memories.models import Memory, Thread
+from memories.models import Link, Memory, Thread
 
-MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root"})
+MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root", "superseded_by"})
+
+OTHER_GROUP = "its {column} names a memory of another group"
 
 
 class MissingTarget(ValueError):
@@ -29,6 +31,7 @@ class Targets:
         self._users = {user.get_username(): user for user in User.objects.all()}
         self._tokens = {str(token.id): token for token in ApiToken.objects.all()}
         self._memories: dict[str, Memory] = {}
+        self.brought: set[str] = set()  # ids of memories that the file has as they are here
 
     def fetch_memories(self, records: Sequence[dict[str, Any]], also: Sequence[str] = ()) -> None:
         """Fetch the memories that the records refer to, and those with the ids in `also`, in one query."""
@@ -54,6 +57,22 @@ class Targets:
             case "token":
                 return self._tokens.get(name)
         return _found(self._memories.get(name), f"memory {name}, its {column},")
+
+    def check_group(self, row: Model, record: dict[str, Any]) -> None:
+        """Refuse a chain that leads into another group, and a link to a memory of another group that the file does not have.
+
+        Raises:
+            ValueError: such a reference; the message names its column.
+        """
+        if isinstance(row, Memory):
+            for name in ("root", "superseded_by"):
+                other = self._memories.get(str(record[name]))
+                if other is not None and other.group_id != row.group_id:
+                    raise ValueError(OTHER_GROUP.format(column=name))
+        elif isinstance(row, Link) and row.source.group_id != row.target.group_id:
+            for name in ("source", "target"):
+                if record[name] not in self.brought:
+                    raise ValueError(OTHER_GROUP.format(column=name))
 
     def memory(self, id_: str) -> Memory | None:
         """A memory that fetch_memories() found."""

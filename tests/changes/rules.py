@@ -15,6 +15,7 @@ def rules_are_kept(world: World, step: Step, before: Rows, after: Rows) -> Itera
     """All of them, for a step that was carried out."""
     yield from texts_never_change(step, before, after)
     yield from one_version_counts(step, after)
+    yield from one_group_a_chain(step, after)
     yield from no_conflict_disappears(step, before, after)
     yield from file_is_followed(world, step, after)
     yield from share_is_kept(step, before, after)
@@ -74,6 +75,15 @@ def one_version_counts(step: Step, after: Rows) -> Iterator[Fault]:
     for row in after.memories.values():
         if row["state"] == "compacted" and row["superseded_by_id"] is None:
             yield Fault(f"{step[1]} leaves a compacted memory without its summary", shown_row(row))
+
+
+def one_group_a_chain(step: Step, after: Rows) -> Iterator[Fault]:
+    """A memory's root and its successor are in its own group."""
+    for row in after.memories.values():
+        for column in ("root_id", "superseded_by_id"):
+            other = after.memories.get(row[column])
+            if other is not None and other["group_id"] != row["group_id"]:
+                yield Fault(f"{step[1]} leaves a chain in two groups", shown_row(row))
 
 
 def no_conflict_disappears(step: Step, before: Rows, after: Rows) -> Iterator[Fault]:

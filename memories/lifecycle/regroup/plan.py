@@ -27,7 +27,6 @@ from relations.models import Relation
 
 T = TypeVar("T")
 KEYS_AT_ONCE = 400  # a database limits the number of parameters
-WENT_IN = (State.MERGED, State.SUPERSEDED, State.COMPACTED)
 
 
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
@@ -84,7 +83,7 @@ def leading_to(rows: Collection[Memory]) -> Iterator[Memory]:
     wanted = {(row.key, row.root_key) for row in rows}
     for some in chunks(sorted(wanted), KEYS_AT_ONCE // 2):
         keys, roots = [key for key, _ in some], {root for _, root in some}
-        related = Q(superseded_by__in=keys, state__in=WENT_IN) | Q(root__in=roots) | Q(key__in=roots)
+        related = Q(superseded_by__in=keys) | Q(root__in=roots) | Q(key__in=roots)
         yield from Memory.objects.filter(related, group__in=group).select_related(*RELATED_ROWS)
 
 

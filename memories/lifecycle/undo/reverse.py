@@ -35,7 +35,7 @@ from memories.lifecycle.undo.rows import DELETED, MEMORY, RANKS, STAYS, FormerRo
 from memories.lifecycle.undo.words import describe, operation_of, told
 from memories.models import FindingStatus, Link, Memory, MemoryFinding
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
-from memories.queries.versions import head_of, versions_of
+from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
@@ -44,6 +44,7 @@ from storage.changes import changing, current_change
 
 # Columns that say whether a memory counts and where: a row that another change touched there since was built on.
 DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
+TIES: Final = frozenset({"superseded_by_id", "root_id", "group_id"})  # a chain is in one group
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,8 @@ class _Reversal:
         self._revived_roots: dict[int, Memory] = {}
         self._touched: list[Memory] = []
         self._left_threads: set[int] = set()
+        self._tied: list[int] = []  # keys of memories whose group or place in a chain is put back
+        self._torn: dict[int, UUID] = {}
 
     def hold(self, rows: Sequence[FormerRow]) -> None:
         """Hold the groups of the rows' memories, then read those; find the chains in which an earlier version returns."""
@@ -150,6 +153,8 @@ class _Reversal:
         groups |= {value for row in rows for value in row.values.get("group_id", ()) if row.is_memory}
         hold_groups(groups)
         self.memories = wanted.select_related(*RELATED_ROWS).in_bulk()
+        self._tied = [row.row for row in rows if row.is_memory and not TIES.isdisjoint(row.values)]
+        self._torn = self._find_torn()
         for row in rows:
             memory = self.memories.get(row.row) if row.is_memory else None
             is_live = memory is not None and row.values.get("state", (memory.state, ""))[0] == State.LIVE
@@ -440,7 +445,20 @@ class _Reversal:
     # --- the end
 
     def finish(self) -> None:
-        """Refresh what searches read, mark what was taken back, and log."""
+        """Refresh what searches read, mark what was taken back, and log.
+
+        Raises:
+            Conflict: a chain would be in two groups, since versions joined it after a move.
+        """
+        for key, id_ in self._find_torn().items():
+            if key not in self._torn:
+                raise Conflict(
+                    gettext(
+                        "{id} would be in another group than its other versions, or than what replaced it since."
+                    ).format(id=id_),
+                    hint=gettext("Nothing was changed. Move it with 'move', which takes all of them along."),
+                    field=self.terms.field,
+                )
         refresh_around(self._touched)
         refresh_threads(sorted(self._left_threads))
         taken = [row for row in self._taken if row.last]
@@ -453,6 +471,14 @@ class _Reversal:
             undone_by=None
         )
         audit.append_many(self.actor, self._events)
+
+    def _find_torn(self) -> dict[int, UUID]:
+        """The memories around those that are put back whose chain is in two groups: ids by key."""
+        if not self._tied:
+            return {}
+        keys = self._tied
+        near = Q(key__in=keys) | Q(superseded_by__in=keys) | Q(root__in=keys)
+        return dict(Memory.objects.filter(near & IN_TWO_GROUPS).order_by("key").values_list("key", "id"))
 
     def _own_changes(self, row: FormerRow) -> frozenset[int]:
         return self.terms.besides | {row.change}

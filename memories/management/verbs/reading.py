@@ -76,7 +76,7 @@ def fact_rows(seen: Inspection) -> list[list[str]]:
     memory = seen.memory
     facts = {
         "id": str(memory.id),
-        "current version": "" if seen.head.id == memory.id else str(seen.head.id),
+        "current version": str(seen.head.id) if seen.head is not None and seen.head != memory else "",
         "type": memory.type,
         "group": f"{memory.group.slug} ({memory.scope})",
         "state": f"{memory.state}, {memory.trust}{', pinned' if memory.pinned else ''}: recall {seen.recall_treatment}s it",

@@ -43,7 +43,7 @@ from sources.importing.drafts import check_as_own
 from sources.importing.existing import id_name, natural_name, stored_rows
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
-from sources.importing.references import Targets, is_id
+from sources.importing.references import OTHER_GROUP, Targets, is_id
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
 from sources.importing.restoring.export_lines import ExportLine, evidence_ids, split_records
@@ -175,7 +175,9 @@ class ExportIntake:
     added: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
     faults: list[LineFault] = field(default_factory=list)
-    successors: dict[str, str] = field(default_factory=dict)
+    successors: dict[str, tuple[str, int]] = field(
+        default_factory=dict
+    )  # id and line, by the id of the replaced
     threads: set[int] = field(default_factory=set)
     is_complete: bool = False
     last_line: int = 0
@@ -273,6 +275,7 @@ class ExportIntake:
             return f"{kind.name} {line.record.get('id')} exists here with another {', '.join(differing)}"
         self.unchanged[kind.name] += 1
         if kind is MEMORY:
+            self.targets.brought.add(str(line.record["id"]))
             self._note_successor(line)
         return ""
 
@@ -292,7 +295,7 @@ class ExportIntake:
         """Note a memory's successor, which may be on a later line."""
         successor = line.record.get("superseded_by")
         if is_id(successor):
-            self.successors[line.record["id"]] = str(successor)
+            self.successors[line.record["id"]] = str(successor), line.number
 
     def _add_rows(self, kind: RecordKind, lines: list[ExportLine]) -> list[LineFault]:
         """Insert new rows; return the rejected lines."""
@@ -302,7 +305,9 @@ class ExportIntake:
         faults, built = [], list[tuple[ExportLine, Model]]()
         for line in lines:
             try:
-                built.append((line, build_row(kind, line.record, self.targets)))
+                row = build_row(kind, line.record, self.targets)
+                self.targets.check_group(row, line.record)
+                built.append((line, row))
             except (ValueError, TypeError) as error:
                 faults.append(LineFault(line.number, str(error)))
         if kind is MEMORY:
@@ -348,6 +353,7 @@ class ExportIntake:
                 Group.objects.filter(pk=row.pk).update(updated_at=line.record["updated_at"])
             elif isinstance(row, Memory):
                 pieces += [(row, embedded[at])] if embedded else []
+                self.targets.brought.add(str(row.id))
                 self._note_successor(line)
                 if str(row.id) in self.guard.doubted and row.state == State.LIVE:
                     raise_doubt(self.actor, row, "the export says that it is disputed")
@@ -369,11 +375,16 @@ class ExportIntake:
         return loose
 
     def _link(self, names: list[str]) -> int:
-        rows = {str(r.id): r for r in Memory.objects.filter(id__in=names, superseded_by=None)}
-        successors = Memory.objects.filter(id__in=[self.successors[name] for name in rows])
+        replaced = Memory.objects.filter(id__in=names, superseded_by=None).exclude(state=State.LIVE)
+        rows = {str(r.id): r for r in replaced}
+        successors = Memory.objects.filter(id__in=[self.successors[name][0] for name in rows])
         found = {str(r.id): r for r in successors}
         for name, row in rows.items():
-            row.superseded_by = found.get(self.successors[name])
+            successor, line = self.successors[name]
+            row.superseded_by = found.get(successor)
+            if row.superseded_by is not None and row.superseded_by.group_id != row.group_id:
+                row.superseded_by = None
+                self.faults.append(LineFault(line, OTHER_GROUP.format(column="superseded_by")))
         Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
         return sum(row.superseded_by is None for row in rows.values())
 

@@ -14,7 +14,7 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
-from memories.lifecycle.verbs import forget, merge, purge, restore, retract
+from memories.lifecycle.verbs import forget, merge, move, purge, restore, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.versions import head_of
 from memories.recall import RecallRequest, recall
@@ -203,7 +203,7 @@ def test_only_a_person_who_curates_merges_and_takes_apart(
     assert restore(person(bob), one.id).state == "live"
 
 
-def test_two_groups_take_a_curator_of_both_and_global_memories(
+def test_memories_of_two_groups_are_not_merged(
     alice: User, bob: User, ledger: Group, garden: Group, pair: tuple[Memory, Memory]
 ) -> None:
     Memory.objects.update(scope="global")
@@ -213,6 +213,9 @@ def test_two_groups_take_a_curator_of_both_and_global_memories(
     for first, second in ((far, pair[1]), (pair[1], far)):
         with pytest.raises(NotPermitted, match="You may not curate in the group 'garden'"):
             merge(person(bob), first.id, second.id)
+    with pytest.raises(Conflict, match="move one of them first"):
+        merge(person(alice), far.id, pair[1].id)
+    move(person(alice), far.id, "ledger")
     assert merge(person(alice), far.id, pair[1].id).state == "merged"
 
 

@@ -18,7 +18,7 @@ from access.tokens import operator
 from memories.draft import Draft
 from memories.draft.registry import OLDER_VALUES
 from memories.lifecycle.verbs import forget, purge
-from memories.models import IndexState, Memory, Piece, Tombstone
+from memories.models import IndexState, Link, Memory, Piece, Tombstone
 from memories.search.base import search_index
 from memories.store import store
 from memories.store.threads import refresh_threads
@@ -393,3 +393,61 @@ def test_the_end_of_an_import_lets_others_write_between_threads(
     talk[number(talk, "memory", content="Three.")]["row"] |= {"thread": "bus"}
     assert take(talk).faults == ()
     assert depths == [(1, 1), (1, 1)]
+
+
+def test_no_line_ties_a_chain_to_another_group(lines: Lines, take: Take, alice: User, garden: Group) -> None:
+    """An id of a closed group may be known; a forged line that names it would lead its readers there."""
+    hidden = store(person(alice), Draft("The safe opens with 1234.", group="garden", scope="group")).memory
+    assert hidden is not None
+    old = lines[number(lines, "memory", content="The port is 8081.")]
+    at = len(lines) - 1
+    for forged in ({"root": str(hidden.id)}, {"superseded_by": str(hidden.id)}):
+        line = deepcopy(old)
+        text = f"A forged line with {next(iter(forged))}."
+        line["row"] |= {"id": str(new_id()), "content": text, "root": None, "superseded_by": None} | forged
+        line.pop("pieces", None)
+        lines.insert(at, line)
+    report = take(lines)
+    assert [fault.why for fault in report.faults] == [
+        "its root names a memory of another group",
+        "its superseded_by names a memory of another group",
+    ]
+    assert not Memory.objects.filter(content__startswith="A forged").exists()
+    assert Memory.objects.get(content="The safe opens with 1234.").superseded_by is None
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_chain_of_an_older_store_in_two_groups_comes_in_as_two_memories(lines: Lines, take: Take) -> None:
+    group = deepcopy(lines[number(lines, "group", slug="ledger")])
+    group["row"] |= {"id": str(new_id()), "slug": "garden"}
+    lines.insert(number(lines, "group", slug="ledger"), group)
+    new = lines[number(lines, "memory", content="The port is 9000.")]
+    new["row"] |= {"group": "garden", "root": None}
+    report = take(lines)
+    [fault] = report.faults
+    assert fault.line == number(lines, "memory", content="The port is 8081.") + 1
+    assert fault.why == "its superseded_by names a memory of another group"
+    old = Memory.objects.get(content="The port is 8081.")
+    assert (old.state, old.superseded_by) == ("superseded", None)
+
+
+def test_a_link_leads_to_a_memory_of_another_group_only_if_the_file_has_it(
+    lines: Lines, take: Take, alice: User, garden: Group
+) -> None:
+    hidden = store(person(alice), Draft("The safe opens with 1234.", group="garden", scope="group")).memory
+    assert hidden is not None
+    mine = Memory.objects.get(content="Roses need lime.")
+    row = {
+        "id": str(new_id()), "kind": "conflict", "status": "open", "score": 0.9, "reason": "", "evidence": {},
+        "created_at": "2026-05-01T12:00:00+00:00", "author_name": "", "run": None, "settled_at": None,
+        "settled_by": "", "source": str(mine.id), "target": str(hidden.id),
+    }  # fmt: skip
+    lines.insert(len(lines) - 1, {"kind": "link", "row": row})
+    assert [fault.why for fault in take(lines).faults] == ["its target names a memory of another group"]
+    assert not Link.objects.filter(target=hidden).exists()
+    out = StringIO()
+    export(operator(), out)
+    whole = [json.loads(line) for line in out.getvalue().splitlines()]
+    whole.insert(len(whole) - 1, {"kind": "link", "row": row})
+    assert take(whole).faults == ()
+    assert Link.objects.filter(target=hidden).exists()
