@@ -204,8 +204,9 @@ def test_forgetting_hides_and_restoring_brings_back(owner: Caller) -> None:
 
 def test_a_purge_leaves_nothing_and_certifies_it(owner: Caller) -> None:
     stored = owner.store("My number is 555-0100.")
-    owner.patch(f"/memories/{stored['id']}", {"content": "My number is 555-0199."})
-    done = owner.delete(f"/memories/{stored['id']}?verb=purge&reason=asked")
+    newer = owner.patch(f"/memories/{stored['id']}", {"content": "My number is 555-0199."})["memory"]
+    owner.delete(f"/memories/{stored['id']}?verb=purge&reason=asked", status=409)
+    done = owner.delete(f"/memories/{newer['id']}?verb=purge&reason=asked")
     assert done["certificate"]["memories"] == 2
     assert owner.get(f"/memories/{stored['id']}", status=404)["code"] == "not_found"
     assert Memory.objects.count() == 0

@@ -92,7 +92,7 @@ def test_no_byte_is_left_of_any_version(alice: User, ledger: Group) -> None:
     assert traces_in(before) == TRACES
     assert all(vector in before for vector in vectors)
 
-    done = purge(person(alice), first.id, reason="asked for")
+    done = purge(person(alice), second.id, reason="asked for")
 
     assert done.certificate is not None
     assert {first.id, second.id} <= set(done.certificate.ids)

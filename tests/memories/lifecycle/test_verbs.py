@@ -256,14 +256,14 @@ def test_a_verb_that_finds_its_memory_changed_does_nothing(
     alice: User, memory: Memory, verb: Verb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = kept(person(alice), "Deployments listen on the port 8081.", group="ledger")
-    seen = target.find_head
+    seen = target.find_shown
 
     def find_then_change(*args: Any, **kwargs: Any) -> Memory:
         found = seen(*args, **kwargs)
         Memory.objects.filter(pk=memory.pk).update(trust="verified")
         return found
 
-    monkeypatch.setattr(f"{verb.__module__}.find_head", find_then_change)
+    monkeypatch.setattr(f"{verb.__module__}.find_shown", find_then_change)
     with pytest.raises(Conflict, match="changed by another actor"):
         verb(person(alice), memory.id, other.id)
     assert (fresh(memory).state, fresh(other).confidence) == ("live", 0.7)
