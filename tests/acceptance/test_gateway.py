@@ -45,6 +45,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/store/derived.py": "what rests on a withdrawn memory",
     "memories/lifecycle/purge/__init__.py": "destroying",
     "memories/store/threads.py": "the neighbours' words, which nobody reads",
+    "memories/store/withdrawn/former.py": "former versions are hidden with a quarantined one, and come back with it",
     "memories/recall_log.py": "how often it was recalled",
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",

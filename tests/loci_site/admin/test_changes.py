@@ -97,8 +97,8 @@ def test_a_verb_that_does_not_fit_says_so_and_does_nothing(owner: Client, rememb
 def test_a_verb_on_an_old_version_acts_on_the_one_that_counts(owner: Client, remember: Remember) -> None:
     old = remember("The port is 8081.")
     new = remember("The port is 8443.", supersedes=old.id)
-    assert "8443" in owner.get(page(old, "forget")).content.decode()
-    said(owner, page(old, "forget"), reason="")
+    assert "8443" in owner.get(page(old, "forget"), follow=True).content.decode()
+    said(owner, page(new, "forget"), reason="")
     new.refresh_from_db()
     assert new.state == "forgotten"
 
