@@ -14,7 +14,6 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext
 
-from access.errors import LociError
 from storage.version import DISTRIBUTION
 
 ADDRESS_FILE = "up.address"
@@ -143,11 +142,6 @@ def program_called() -> str:
     if called.exists() and not (found and called.samefile(found)):
         return _shortest(called)
     return called.name
-
-
-def render_error(error: LociError) -> str:
-    """The error as one line of JSON, in the format of the REST API."""
-    return json.dumps(error.as_dict(), ensure_ascii=False)
 
 
 def _shortest(path: Path) -> str:

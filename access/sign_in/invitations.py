@@ -214,7 +214,7 @@ def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Le
         raise Conflict(f"'{user}' is deactivated already.", field="user")
     if successor is not None and (successor.pk == user.pk or not successor.is_active):
         raise InvalidInput(
-            f"'{successor}' cannot take over.", hint="Name somebody else who is active.", field="successor"
+            f"'{successor}' cannot take over.", hint="Name another active person.", field="successor"
         )
     leaving = what_ends(user)
     with transaction.atomic():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -25,7 +25,6 @@ from memories.queries.versions import (
     find_memory,
     head_of,
     name_group,
-    parse_id,
     parse_short_id,
     path_to_head,
     versions_of,
@@ -78,6 +77,10 @@ def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -
     Raises:
         Conflict: the memory was replaced by a summary, which is about others too.
     """
+    return _find_row_and_head(actor, id_, right=right, field=field)[1]
+
+
+def _find_row_and_head(actor: Actor, id_: str | UUID, *, right: str, field: str) -> tuple[Memory, Memory]:
     row = find_memory(actor, id_, field=field)
     head = require_right(actor, head_of(row), right=right)
     if row.state == State.COMPACTED and head.key != row.key:
@@ -86,7 +89,7 @@ def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -
             hint="Retract or forget it, restore it first, or use the summary's id.",
             field=field,
         )
-    return head
+    return row, head
 
 
 def find_shown(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
@@ -95,27 +98,27 @@ def find_shown(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") 
     Raises:
         Conflict: a later version has another text, which the caller may not have seen.
     """
-    head = find_head(actor, id_, right=right, field=field)
-    digits = parse_short_id(id_)
-    is_current = head.id.hex.endswith(digits) if digits else parse_id(id_, field=field) == head.id
-    return head if is_current else refuse_stale(id_, head, field=field)
+    row, head = _find_row_and_head(actor, id_, right=right, field=field)
+    refuse_stale(id_, row, head, field=field)
+    return head
 
 
 def check_shown(actor: Actor, **ids: str | UUID) -> None:
     """Refuse as stale an id, by the name of its argument, whose text is no longer the current one; empty ones are left out."""
     for name, id_ in ids.items():
-        row = find_memory(actor, id_, field=name) if id_ else None
-        if row is not None and (head := head_of(row)).key != row.key:
-            refuse_stale(row.id, head, field=name)
+        if id_:
+            row = find_memory(actor, id_, field=name)
+            refuse_stale(row.id, row, head_of(row), field=name)
 
 
-def refuse_stale(id_: str | UUID, head: Memory, *, field: str = "id") -> NoReturn:
-    """Raise Conflict about an id whose text is no longer the current one."""
-    raise Conflict(
-        f"{id_} is stale: {head.id} has the current text.",
-        hint="Nothing was changed. Look at that version, then decide about it by its own id.",
-        field=field,
-    )
+def refuse_stale(id_: str | UUID, row: Memory, head: Memory, *, field: str = "id") -> None:
+    """Raise Conflict about the id of a row whose text is no longer the current one, that of `head`."""
+    if head.key != row.key:
+        raise Conflict(
+            f"{id_} is stale: {head.id} has the current text.",
+            hint="Nothing was changed. Look at that version, then decide about it by its own id.",
+            field=field,
+        )
 
 
 def find_version(actor: Actor, id_: str | UUID, *, right: str) -> Memory:

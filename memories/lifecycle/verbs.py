@@ -251,8 +251,8 @@ def purge(
     if not dry_run:
         require_whole_id(actor, id_, memory, verb="purge")
     head = head_of(memory)
-    if head.key != memory.key and head.root_key == memory.root_key:
-        refuse_stale(memory.id, head)
+    if head.root_key == memory.root_key:
+        refuse_stale(memory.id, memory, head)
     held_back(actor, Change.PURGE, head)
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)

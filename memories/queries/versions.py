@@ -133,7 +133,8 @@ def full_id(actor: Actor, raw: str | UUID, *, field: str = "id") -> UUID:
 def head_of(memory: Memory) -> Memory:
     """The last successor along `superseded_by`; a row without a successor is its own head. For writes alone.
 
-    Whoever sees the row need not see the head: what is shown comes from head_within(). At most three queries for a path of any length. In a cycle, which no verb creates, the row before it closes.
+    Whoever sees the row need not see the head: what is shown comes from head_within(). At most three queries for a path of
+    any length. In a cycle, which no verb creates, the row before it closes.
     """
     if memory.superseded_by_id is None:
         return memory

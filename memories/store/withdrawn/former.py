@@ -35,16 +35,16 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
     if memory.state != State.LIVE or (memory.trust in WITHDRAWN_TRUSTS and not is_hiding):
         return 0  # a scan quarantines former versions by themselves
     others = [row for row in former_versions(memory) if (row.trust == Trust.QUARANTINED) is not is_hiding]
-    trusts = {row: memory.trust if is_hiding else _trust_before(row, memory) for row in others}
-    trusts = {row: trust for row, trust in trusts.items() if trust}
-    for row, trust in trusts.items():
+    wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
+    changed = [(row, trust) for row, trust in wanted if trust]
+    for row, trust in changed:
         before = snapshot(row)
         Memory.objects.filter(pk=row.pk).update(trust=trust, updated_at=timezone.now())
         row.refresh_from_db()
         payload = {"changes": changes(before, snapshot(row)), HIDDEN_WITH: str(memory.id)}
         audit.append(actor, Operation.TRUST, memory_id=row.id, group=row.group.id, payload=payload)
-    refresh_around(list(trusts))
-    return len(trusts)
+    refresh_around([row for row, _ in changed])
+    return len(changed)
 
 
 def _trust_before(row: Memory, memory: Memory) -> str:
