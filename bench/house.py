@@ -11,7 +11,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -153,14 +153,14 @@ def rows() -> list[tuple[str, str, str]]:
         )
     store, recall = traced["store"], traced["recall"]
     lengths = [length for length, _ in architecture.function_lengths(REPOSITORY)]
-    own, names = own_names()
+    own, names = architecture.own_file_names(REPOSITORY)
     code, tests = lines(architecture.LAYERS), lines(("tests",))
     cycles = architecture.module_cycles(REPOSITORY) + architecture.package_cycles(REPOSITORY)
     return [
         ("files that a store / a recall passes from the MCP tool", "≤ 62 / ≤ 62", f"{store['files']} / {recall['files']}"),
         ("… of them in `memories/store`, and visits to the first", "≤ 12, ≤ 4", f"{store['own']}, {store['visits']}"),
         ("project modules that `loci stats` imports", "≤ 320", imported),
-        ("module-level names used in their own file alone, without `_`", "0", f"{own / names:.0%}"),
+        ("module-level names used in their own file alone, without `_`", "0", f"{len(own) / names:.0%}"),
         ("names that `memories.store` exports", "≤ 12", str(len(exports("memories/store/__init__.py")))),
         ("settings", "≤ 85", settings),
         ("commands at the top level", "≤ 28", str(len(commands()))),
@@ -173,44 +173,6 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 STATS_COMMAND = "stats"
-
-
-def own_names() -> tuple[int, int]:
-    """Module-level functions, classes and constants without `_` that no other file names, and all without `_`."""
-    defined: list[tuple[str, str]] = []
-    named: dict[str, set[str]] = {}
-    for source in architecture.sources(REPOSITORY, folders=(*architecture.LAYERS, *architecture.OTHER_CODE)):
-        for name in names_in(source.tree):
-            named.setdefault(name, set()).add(source.path)
-        if source.path.startswith(architecture.OTHER_CODE):
-            continue
-        defined += [(name, source.path) for name in defined_by(source.tree)]
-    public = [(name, path) for name, path in defined if not name.startswith("_")]
-    return sum(not named.get(name, set()) - {path} for name, path in public), len(public)
-
-
-def defined_by(tree: ast.Module) -> Iterator[str]:
-    """The names that a module defines."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-
-
-def names_in(tree: ast.Module) -> Iterator[str]:
-    """Every name that a file uses, imports or has in a string of its own, as Django's settings have."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield node.name.rpartition(".")[2]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            yield node.value.rpartition(".")[2]
 
 
 def exports(path: str) -> list[str]:
