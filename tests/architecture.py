@@ -255,6 +255,7 @@ def vague_names(root: Path) -> list[str]:
 REGISTERING = re.compile(
     r"admin\.register\b|register\.|\w+\.(?:get|post|patch|put|delete|connect)\b|\w*task\b|receiver\b"
 )
+DOTTED = re.compile(r"\w+(?:\.\w+)+")
 SHOWN_BY_NAME = frozenset({"BaseModel", "AppConfig", "part_of"})
 # Names that Django looks for, and files that are made of such names.
 ASKED_FOR = frozenset({"urlpatterns", "app_name", "register", "application", "Command"})
@@ -268,6 +269,8 @@ def own_file_names(root: Path) -> tuple[list[str], int]:
     for source in everywhere:
         for name in names_in(source.tree):
             users[name].add(source.path)
+        for path in paths_in(source.tree):
+            users[path.rpartition(".")[2]].add(path)
     shown = classes_shown_by_name(everywhere)
     public = [
         (source.path, node, name)
@@ -336,3 +339,10 @@ def names_in(tree: ast.Module) -> Iterator[str]:
             yield node.name.rpartition(".")[2]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
             yield node.value.rpartition(".")[2]
+
+
+def paths_in(tree: ast.Module) -> Iterator[str]:
+    """Dotted paths in strings, by which Django imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and DOTTED.fullmatch(node.value):
+            yield node.value
