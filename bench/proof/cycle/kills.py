@@ -20,7 +20,6 @@ EVENTS = 1_500  # in the store before the first kill
 MORE = 60  # stored anew before each round, so that every cycle has work of every kind
 NEW_DATABASE = 100_000  # bytes written to PostgreSQL's log for a new database
 DAYS = 3  # that each round's clock is ahead of the one before
-SEEDING = "cycle.seed"
 
 
 def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
@@ -33,7 +32,7 @@ def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
         home = open_home(path)
     else:
         home = make_home(path, workshop.database("cycle"))
-        home.ask(SEEDING, "fill", told={"week": 0, "amount": events})
+        fill(home, 0, events)
     work = {"cycle": kill_cycle, "purge": kill_purge, "restore": kill_restore}
     found = workshop.steps(
         {
@@ -47,13 +46,13 @@ def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
 
 def kill_cycle(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     """Kill a cycle while it writes; the next one goes on with the same run, and one more finds nothing."""
-    home.ask(SEEDING, "fill", told={"week": number + 1, "amount": MORE})
+    fill(home, number + 1, MORE)
     now = (datetime.now(UTC) + timedelta(days=DAYS * (number + 1))).isoformat()
     cycle = ("compact", "--json", "--max-share", "1", "--now", now)
     _killed(workshop, home, cycle, f"cycle:{number}", longest_s=1.5)
-    broken = _look(home)
+    broken = look(home)
     ended = json.loads(home.manage(*cycle))
-    whole = _look(home)
+    whole = look(home)
     again = json.loads(home.manage(*cycle))
     faults = _both(broken, whole, "it went on")
     if ended["status"] != "done":
@@ -65,31 +64,30 @@ def kill_cycle(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
 
 def kill_purge(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     """Kill a purge; the memory is there whole or gone, and the next purge makes it gone."""
-    filled = home.ask(SEEDING, "fill", told={"week": 100 + number, "amount": MORE})
-    victim = filled["purgeable"][number]
+    victim = fill(home, 100 + number, MORE)[number]
     purge = ("memory", "purge", victim, "--yes", "--json", "--reason", "proof")
     met = _killed(workshop, home, purge, f"purge:{number}", longest_s=0.1)
-    broken = _look(home, victim)
-    if broken["left"][victim]:
+    broken = look(home, victim)
+    if broken["is_left"]:
         home.manage(*purge)
-    whole = _look(home, victim)
-    faults = _both(broken, whole, "the purge") + (["it is still there"] if whole["left"][victim] else [])
+    whole = look(home, victim)
+    faults = _both(broken, whole, "the purge") + (["it is still there"] if whole["is_left"] else [])
     return {"met": met, "counts": {}, "faults": faults}
 
 
 def kill_restore(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     """Kill a restore of a backup; the store is the old one or the backup's, whole, and the next restore ends well."""
-    before = _look(home)
+    before = look(home)
     file = workshop.folder / "proof.backup"
     file.unlink(missing_ok=True)
     home.manage("backup", "--to", str(file), "--json")
-    home.ask(SEEDING, "fill", told={"week": 200 + number, "amount": MORE})
-    now = _look(home)
+    fill(home, 200 + number, MORE)
+    now = look(home)
     restore = ("restore", str(file), "--yes", "--json")
     met = _killed(workshop, home, restore, f"restore:{number}", longest_s=0.5, begins=_a_new_store)
-    broken = _look(home)
+    broken = look(home)
     home.manage(*restore)
-    whole = _look(home)
+    whole = look(home)
     faults = _both(broken, whole, "the restore")
     if broken["memories"] not in (before["memories"], now["memories"]):
         faults.append(f"{broken['memories']} memories are neither the old nor the restored store")
@@ -98,8 +96,15 @@ def kill_restore(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     return {"met": met, "counts": {}, "faults": faults}
 
 
-def _look(home: Home, *purged: str) -> dict[str, Any]:
-    seen: dict[str, Any] = home.ask(SEEDING, "look", told={"purged": purged})
+def fill(home: Home, week: int, amount: int) -> list[str]:
+    """Store what people say in a week; the ids of what may be purged."""
+    purgeable: list[str] = home.ask("proof.cycle.seed:fill", week=week, amount=amount)
+    return purgeable
+
+
+def look(home: Home, victim: str = "") -> dict[str, Any]:
+    """What is half-done, and whether a memory is there."""
+    seen: dict[str, Any] = home.ask("proof.cycle.seed:look", victim=victim)
     return seen
 
 

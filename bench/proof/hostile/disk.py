@@ -77,7 +77,7 @@ def full_disk(workshop: Workshop, disk: Path) -> tuple[dict[str, Any], list[str]
     fill(disk)
     faults.append(command(home, "up", "--no-model", "--port", str(free_port())))
     (disk / "filler").unlink()
-    seen = home.witness("check", {"sent": [SMALL, large(97)], "acknowledged": {SMALL: kept}})
+    seen = home.witness("check", sent=[SMALL, large(97)], acknowledged={SMALL: kept})
     numbers = {"stores refused on a full disk": len(refused), "memories after": seen["memories"]}
     return numbers, [*filter(None, faults), *seen["faults"]]
 

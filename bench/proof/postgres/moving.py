@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from bench.proof.cycle.kills import fill, look
 from bench.proof.home import VARIABLES_FILE, Home, make_home, open_home, run
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import Workshop
@@ -41,7 +42,7 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     """Fill a store in SQLite, move it twice, killing the first move once; compare all three stores."""
     home = make_home(workshop.folder / "home-move")
     amount = workshop.pick(EVENTS, QUICK_EVENTS)
-    home.ask("cycle.seed", "fill", told={"week": 3, "amount": amount})
+    fill(home, 3, amount)
     # The schema comes from the move itself.
     server.new_database("moved", empty=True)
     variables = server.variables("moved")
@@ -58,13 +59,12 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     third = _digest(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
     faults = [f"moved: {name} are others" for name in first if first[name] != second[name]]
     faults += [f"moved back: {name} are others" for name in fourth if fourth[name] != third[name]]
-    seen = _at(home, {"LOCI_STORAGE_DATABASE": str(file)})
-    look = seen.ask("cycle.seed", "look", told={})
+    seen = look(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
     return {
         "memories": first["memories"][0],
         "killed": was_killed,
         "overlap": [there["overlap"], back["overlap"]],
-        "faults": [*faults, *look["faults"]],
+        "faults": [*faults, *seen["faults"]],
     }
 
 

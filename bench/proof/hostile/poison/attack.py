@@ -1,32 +1,23 @@
-"""Tries tactics against verified facts in the home that LOCI_HOME names, through REST, each in a group of its own.
-
-`python -m bench.proof.hostile.poison.attack`; it reads {"facts", "tactics"} as JSON from stdin and prints counts as JSON.
-"""
+"""Tactics against verified facts, through REST, each in a group of its own; in a process of its own in a home."""
 
 import json
-import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import django
+from django.contrib.auth.models import User
+from django.test import Client
 
-django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
-
-# Only after Django is set up can these be imported.
-from django.contrib.auth.models import User  # noqa: E402
-from django.test import Client  # noqa: E402
-
-from access.actor import Via  # noqa: E402
-from access.groups import create_group  # noqa: E402
-from access.models import Group, Membership, Role  # noqa: E402
-from access.tokens import actor_for_user, create_token, operator  # noqa: E402
-from bench.proof.hostile.poison.tactics import TACTICS, Case, Send, say_something_true  # noqa: E402
-from memories.draft import Draft  # noqa: E402
-from memories.embedding import get_encoder  # noqa: E402
-from memories.lifecycle.verbs import verify  # noqa: E402
-from memories.models import Memory  # noqa: E402
-from memories.store import store  # noqa: E402
-from storage.ids import new_id  # noqa: E402
+from access.actor import Via
+from access.groups import create_group
+from access.models import Group, Membership, Role
+from access.tokens import actor_for_user, create_token, operator
+from bench.proof.hostile.poison.tactics import TACTICS, Case, Send, say_something_true
+from memories.draft import Draft
+from memories.embedding import get_encoder
+from memories.lifecycle.verbs import verify
+from memories.models import Memory
+from memories.store import store
+from storage.ids import new_id
 
 MODEL_WAIT_S = 60
 
@@ -49,11 +40,10 @@ class Outcome:
     lies: tuple[str, ...] = ()
 
 
-def main() -> None:
-    """Try what stdin names."""
-    told = json.load(sys.stdin)
+def attack(names: list[str], facts: list[list[str]]) -> dict[str, Any]:
+    """The Outcome of each of these tactics, by its name."""
     get_encoder(timeout_s=MODEL_WAIT_S)
-    print(json.dumps({name: asdict(tried(name, told["facts"])) for name in told["tactics"]}))
+    return {name: asdict(tried(name, facts)) for name in names}
 
 
 def tried(name: str, facts: list[list[str]]) -> Outcome:
@@ -110,7 +100,3 @@ def _agent(person: str, group: Group, found: Outcome) -> Send:
         return read
 
     return send
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,9 @@
 """Proof: an agent with a write token cannot put its own text before a fact that a person verified."""
 
-import json
-import sys
+from functools import partial
 from typing import Any
 
-from tqdm import tqdm
-
-from bench.proof.home import make_home, open_home, run
+from bench.proof.home import make_home, open_home
 from bench.proof.hostile.poison.tactics import TACTICS
 from bench.proof.proof import REPOSITORY, Finding, Workshop
 
@@ -19,16 +16,12 @@ def prove_poison(workshop: Workshop) -> Finding:
     """Try each tactic in a process of its own, in small all in one; a stopped run goes on with the next."""
     lines = [line.split("\t") for line in FACTS.read_text(encoding="utf-8").splitlines()]
     facts = lines[:: workshop.pick(1, len(lines) // QUICK_FACTS)]
-    found = workshop.done()
     path = workshop.folder / "home-poison"
-    home = open_home(path) if found else make_home(path)
-    command = [sys.executable, "-m", "bench.proof.hostile.poison.attack"]
-    for names in tqdm(workshop.pick([[name] for name in TACTICS], [[*TACTICS]]), desc="poison", unit="run"):
-        if not found.keys() >= {*names}:
-            tried = json.loads(run(command, home.path, sent=json.dumps({"facts": facts, "tactics": names})))
-            for name, outcome in tried.items():
-                workshop.note(name, outcome)
-            found |= tried
+    home = open_home(path) if workshop.done() else make_home(path)
+    attack = partial(home.ask, "proof.hostile.poison.attack:attack", facts=facts)
+    parts = workshop.pick({name: [name] for name in TACTICS}, {"all": [*TACTICS]})
+    steps = workshop.steps({part: partial(attack, names=names) for part, names in parts.items()})
+    found = {name: outcome for step in steps.values() for name, outcome in step.items()}
     return Finding(_numbers(found), tuple(_faults(found)))
 
 
