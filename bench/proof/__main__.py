@@ -17,8 +17,7 @@ from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
-from bench.proof.hostile.poison.prove import prove_poison
-from bench.proof.hostile.prove import prove_hostile
+from bench.proof.hostile.disk import prove_hostile
 from bench.proof.hostile.reads import prove_reads
 from bench.proof.hostile.stolen_disk import prove_encryption
 from bench.proof.postgres.prove import prove_postgres
@@ -27,6 +26,7 @@ from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.suite import (
     DUPLICATES,
     EXTENSION,
+    POISON,
     prove_apart,
     prove_changes,
     prove_lists,
@@ -54,7 +54,7 @@ PROOFS = (
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
     Proof("hostile", "Nobody stops another; a full disk, damaged pages and forged backups do no harm.", prove_hostile),
     Proof("hostile-reads", "Whatever texts one person asks for, another person's recalls go on.", prove_reads),
-    Proof("poison", "An agent with a write token puts no text of its own before a fact that a person verified.", prove_poison),
+    Proof("poison", "An agent with a write token puts no text of its own before a fact that a person verified.", partial(prove_reported, file=POISON)),
     Proof("encryption", "Whoever takes the folder of an encrypted store, in use, killed or backed up, reads no sentence in it.", prove_encryption),
     Proof("agents", "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.", prove_agents),
     Proof("postgres", "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.", prove_postgres),

@@ -30,6 +30,7 @@ APART = {
 WITHDRAWN = "tests/memories/store/test_withdrawn_lists.py"
 VERBS, OUTCOMES = ("reject", "retract", "purge"), ("live", "queued", "refused")
 DUPLICATES = "tests/memories/store/test_near_pairs.py"
+POISON = "tests/memories/recall/test_poison.py"
 EXTENSION = "tests/browser/whole_extension.py"
 CHANGES = "tests/memories/test_changes.py"
 DATABASES = ("sqlite", "postgres")

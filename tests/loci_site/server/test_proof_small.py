@@ -48,8 +48,8 @@ def test_two_commands_at_once_on_one_file_lose_nothing(tmp_path: Path) -> None:
 def test_a_killed_server_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     found = kill_server(Workshop(tmp_path), 0)
     assert found["faults"] == []
-    assert found["in_flight"] > 0
-    assert found["seen"]["memories"] >= found["acknowledged"] > 0
+    assert found["numbers"]["writes in flight at the signal"] > 0
+    assert found["numbers"]["writes acknowledged"] > 0
 
 
 TAMPER = """
@@ -138,6 +138,17 @@ def test_a_stopped_proof_goes_on_and_a_quick_look_does_not_pass_for_the_whole(tm
     assert Workshop(tmp_path, is_quick=True).done() == {}
     Workshop(tmp_path).forget()
     assert Workshop(tmp_path).done() == {}
+
+
+def test_rounds_are_added_up_and_other_steps_told_one_by_one() -> None:
+    found = {
+        "web 0": {"numbers": {"writes": 3}, "faults": []},
+        "web 1": {"numbers": {"writes": 4}, "faults": ["lost one"]},
+        "two sites": {"numbers": {"found": "yes"}, "faults": []},
+    }
+    finding = Finding.of(found)
+    assert finding.numbers == {"web: rounds": 2, "web: writes": 7, "two sites: found": "yes"}
+    assert finding.faults == ("web 1: lost one",)
 
 
 def test_a_ledger_outlives_its_run_and_tells_what_was_not_new(tmp_path: Path) -> None:
