@@ -83,12 +83,12 @@ extra: .venv/.installed-serve ## install what an optional feature needs: make ex
 	@names="$$($(PY) -m bench.scripts.extra "$(NAME)")"; echo "Installing" $$names; $(PIP) install --quiet $$names
 
 bundle: | .venv/bin/python ## write loci.mcpb for desktop clients and server.json for the MCP registry into dist/mcp/
-	@$(PY) -m bench.agents.bundle
+	@$(PY) -m bench.scripts.bundle
 
 # `make proof extension` names a proof.
 ifneq (proof,$(firstword $(MAKECMDGOALS)))
 extension: | .venv/bin/python ## pack the browser extension for Chrome and Firefox into dist/extension/ (npm)
-	@$(PY) -m bench.agents.extension.pack
+	@$(PY) -m bench.scripts.extension
 endif
 
 clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
