@@ -16,7 +16,7 @@ from unfold.admin import TabularInline
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, WordedForm, translated_labels
 from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
@@ -200,32 +200,28 @@ class GroupAdmin(WordedForm, LociAdmin):
         group = self.get_object(request, object_id)
         if not isinstance(group, Group):
             raise NotFound(gettext("There is no such group."), hint=gettext("You may lack access to it."))
-        back = self.url("change", group.id)
         would = purge_left_behind(actor_of(request), group.slug, dry_run=True)
         question = Confirmation(
             title=gettext("Purge what moved memories left in {group}?").format(group=group.slug),
             button=gettext("Purge what stayed behind"),
-            back=back,
+            back=self.url("change", group.id),
             consequences=left_behind_lines(would),
             is_dangerous=True,
         )
-        form = reason_form(request, question)
-        if request.method == "POST" and form.is_valid():
-            done = purge_left_behind(actor_of(request), group.slug, reason=form.cleaned_data["reason"])
+
+        def purge(reason: str) -> str:
+            done = purge_left_behind(actor_of(request), group.slug, reason=reason)
             text = gettext(
                 "Purged in “{group}”: {payloads} contents of the log, {recalls} recalls, {checkpoints} checkpoints."
             )
-            messages.success(
-                request,
-                text.format(
-                    group=group.slug,
-                    payloads=done.log_payloads,
-                    recalls=done.recalls,
-                    checkpoints=done.checkpoints,
-                ),
+            return text.format(
+                group=group.slug,
+                payloads=done.log_payloads,
+                recalls=done.recalls,
+                checkpoints=done.checkpoints,
             )
-            return HttpResponseRedirect(back)
-        return render_confirmation(self, request, question, form)
+
+        return confirm(self, request, question, purge)
 
     @column(gettext_lazy("holds"))
     def held(self, group: Group) -> str:

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
@@ -13,9 +13,8 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin
-from access.errors import LociError
 from access.models import Attempts
 from access.sign_in.lockouts import lift_lock
 
@@ -74,14 +73,12 @@ class LockoutAdmin(LociAdmin):
             consequences=(gettext("the next attempt is allowed at once"), gettext("the count restarts")),
             asks_reason=None,
         )
-        if request.method != "POST":
-            return render_confirmation(self, request, question, reason_form(request, question))
-        try:
+
+        def lift(reason: str) -> str:
             lift_lock(actor_of(request), row)
-            messages.success(request, gettext("{address} can try again.").format(address=row.address))
-        except LociError as error:
-            messages.error(request, str(error))
-        return HttpResponseRedirect(self.url("changelist"))
+            return gettext("{address} can try again.").format(address=row.address)
+
+        return confirm(self, request, question, lift)
 
     @column(gettext_lazy("locked"))
     def what(self, row: Attempts) -> str:

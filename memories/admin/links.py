@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.filters import ChoicesFieldListFilter
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
@@ -14,9 +14,8 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, LociChangeList
-from access.errors import LociError
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
@@ -135,25 +134,18 @@ class LinkAdmin(LociAdmin):
             raise Http404
         link: Link = self.get_or_404(request, object_id)
         status, label, title, meaning = CLOSING[verb]
-        back = self.url("change", link.id)
         question = Confirmation(
             title=str(title),
             button=str(label),
-            back=back,
+            back=self.url("change", link.id),
             consequences=(str(meaning),),
         )
-        form = reason_form(request, question)
-        if request.method != "POST" or not form.is_valid():
-            return render_confirmation(self, request, question, form)
-        try:
-            close_link(actor_of(request), link.id, status=status, reason=form.cleaned_data["reason"])
-        except LociError as refusal:
-            if refusal.status in (403, 404):
-                raise
-            messages.error(request, str(refusal))
-            return HttpResponseRedirect(back)
-        messages.success(request, gettext("The link is {status}.").format(status=in_words(status)))
-        return HttpResponseRedirect(back)
+
+        def close(reason: str) -> str:
+            close_link(actor_of(request), link.id, status=status, reason=reason)
+            return gettext("The link is {status}.").format(status=in_words(status))
+
+        return confirm(self, request, question, close)
 
     @column(gettext_lazy("kind"), ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})
     def what(self, link: Link) -> str:
