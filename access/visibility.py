@@ -69,6 +69,12 @@ class Narrowing:
     include_orphans: bool = False
 
 
+def check_may_read(actor: Actor, group: Group | None = None) -> None:
+    """Raise NotPermitted unless the actor may read in the group, or without one, at all."""
+    if not actor.may(READ, group.key if group else None):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+
+
 def visible_to(
     actor: Actor,
     group: Group | None,
@@ -82,8 +88,7 @@ def visible_to(
     Raises:
         NotPermitted: the actor may not read in the group, or at all.
     """
-    if not actor.may(READ, group.key if group else None):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor, group)
     if group is not None:
         groups: frozenset[int] | None = frozenset({group.key})
     else:

@@ -26,6 +26,7 @@ from access.groups.guarding import admit, check_rules, is_milder_guard, refuse_s
 from access.limits.quota import check_may_limit
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
+from access.visibility import check_may_read
 from storage.compiled_queries import CompiledQuery
 from storage.dialect import hold_until_commit
 
@@ -110,8 +111,7 @@ def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
     group = _BY_SLUG.first(wanted)
     if group is not None and actor.may_enter(group.key):
         return check_access(actor, wanted, group, READ)
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor)
     return UnknownGroup(wanted, f"Nothing is stored yet in '{wanted}'. {tell_who_makes(actor, wanted)}")
 
 

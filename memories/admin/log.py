@@ -24,8 +24,8 @@ from access.audit.chains import OWN, chain_labels, find_row
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.audit.verify import verify_log
-from access.audit_search import without_links
-from access.models import ApiToken, AuditEntry, AuditHead, Group
+from access.audit_search import visible_log, without_links
+from access.models import ApiToken, AuditEntry, AuditHead
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -33,13 +33,6 @@ from memories.queries.visibility import as_q, listed_by
 SUBJECT_PREFIX = "token:"  # of the subject of a row about one token
 OPERATION_LABELS: dict[str, str] = {Operation.STORE: "success", Operation.REFUSE: "danger"}
 OPERATION_LABELS |= {verb.operation: verb.log_color for verb in VERBS.values() if verb.log_color}
-
-
-def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-    """The rows about groups that the actor may enter; a superuser sees all rows."""
-    if actor.all_groups:
-        return rows
-    return rows.filter(group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)))
 
 
 class OperationFilter(admin.SimpleListFilter):
