@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
@@ -14,7 +14,7 @@ from access.errors import LociError, NotFound, NotPermitted
 from access.models import ApiToken, AuditEntry
 from access.visibility import Narrowing
 from memories.browse.inspection import FeedbackCounts, feedback_on
-from memories.entities.statements import visible_keys
+from memories.entities.statements import links_of, with_visible_ends
 from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.lifecycle.propose import proposal_kinds
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
@@ -136,7 +136,8 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
     memory = find_current(actor, id_)
     if not actor.may(CURATE, memory.group_id):
         raise NotPermitted(f"You may not decide about memories of the group '{memory.group.slug}'.")
-    links = read_links(actor, memory)
+    rows = links_of(memory).exclude(status=LinkStatus.DISMISSED).order_by("key")
+    links = with_visible_ends(actor, rows[:MAX_LINKS])
     beside = compare_linked(actor, memory, links)
     if len(beside) < BESIDE:
         beside += find_neighbours(actor, memory, without={one.memory.root_key for one in beside})
@@ -298,15 +299,6 @@ def card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) 
     if memory.trust == Trust.QUARANTINED:
         return CardKind.QUARANTINED
     return CardKind.SENSITIVE if is_sensitive else CardKind.DISPUTED
-
-
-def read_links(actor: Actor, memory: Memory) -> list[Link]:
-    """The memory's links that are not dismissed and whose other end the actor may see."""
-    root = memory.root_key
-    rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    links = list(rows.select_related("source__group", "target__group").order_by("key")[:MAX_LINKS])
-    seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
-    return [link for link in links if {link.source_id, link.target_id} <= seen]
 
 
 def compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[ComparedMemory]:
