@@ -173,10 +173,11 @@ class GroupAdmin(WordedForm, LociAdmin):
             obj.pk, obj.id = made.pk, made.id
             obj.refresh_from_db()
             return
-        wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in EDITABLE_FIELDS}
+        wanted = {name: form.cleaned_data[name] for name in form.changed_data}
+        private = wanted.pop("private", None)
         update_group(actor, obj.slug, GroupChange(**wanted))
-        if "private" in form.changed_data:
-            set_private(actor, obj.slug, private=form.cleaned_data["private"])
+        if private is not None:
+            set_private(actor, obj.slug, private=private)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Set and remove members one by one."""
@@ -264,20 +265,6 @@ WAITING_WRITES = {
     "agents": gettext_lazy("writes by agents"),
     "all": gettext_lazy("everything"),
 }
-EDITABLE_FIELDS = frozenset(
-    {
-        "title",
-        "instructions",
-        "policy",
-        "policy_confidence",
-        "archived",
-        "default_scope",
-        "captures",
-        "guard",
-        "max_memories",
-        "max_bytes",
-    }
-)
 
 
 def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:

@@ -37,8 +37,7 @@ FOREIGN = (
     "It is somebody else's: one of its admins can make you a member. Another name makes a group of your own."
 )
 MAX_CHOICES_SHOWN = 12
-MAX_TITLE_CHARS = 200
-MAX_INSTRUCTIONS_CHARS = 20_000
+_MAX_CHARS = {"title": 200, "instructions": 20_000}
 _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
 
 
@@ -234,6 +233,14 @@ class GroupChange:
     max_bytes: int | None = None
 
 
+# Of a change: the values allowed, what they are called, and what a hint adds.
+_CHOICES = {
+    "policy": (CandidatePolicy.values, "policy", ""),
+    "default_scope": (["", *ScopeRule.values], "rule for scopes", "; empty for the instance's"),
+    "captures": (CaptureRule.values, "rule for captures", ""),
+}
+
+
 def update_group(
     actor: Actor,
     slug: str,
@@ -308,42 +315,26 @@ def refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
 
 def check_change(change: GroupChange) -> None:
     """Raise InvalidInput if a new value is not allowed."""
-    if change.policy is not None and change.policy not in CandidatePolicy.values:
-        raise InvalidInput(
-            f"'{change.policy[:40]}' is not a policy.",
-            hint=f"Use {', '.join(CandidatePolicy.values)}.",
-            field="policy",
-        )
+    for name, (allowed, called, more) in _CHOICES.items():
+        value = getattr(change, name)
+        if value is not None and value not in allowed:
+            raise InvalidInput(
+                f"'{value[:40]}' is not a {called}.",
+                hint=f"Use {', '.join(filter(None, allowed))}{more}.",
+                field=name,
+            )
     if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
         raise InvalidInput("policy_confidence must be between 0 and 1.", field="policy_confidence")
-    if change.default_scope and change.default_scope not in ScopeRule.values:
-        raise InvalidInput(
-            f"'{change.default_scope[:40]}' is not a rule for scopes.",
-            hint=f"Use {', '.join(ScopeRule.values)}; empty for the instance's.",
-            field="default_scope",
-        )
-    if change.captures is not None and change.captures not in CaptureRule.values:
-        raise InvalidInput(
-            f"'{change.captures[:40]}' is not a rule for captures.",
-            hint=f"Use {', '.join(CaptureRule.values)}.",
-            field="captures",
-        )
     check_texts(title=change.title, instructions=change.instructions)
 
 
-def check_texts(*, title: str | None = None, instructions: str | None = None) -> None:
+def check_texts(**texts: str | None) -> None:
     """Raise InvalidInput if a title or instructions are too long or not storable."""
-    if title is not None:
-        refuse_unstorable(title, field="title")
-        if len(title) > MAX_TITLE_CHARS:
-            raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
-    if instructions is not None:
-        refuse_unstorable(instructions, field="instructions")
-        if len(instructions) > MAX_INSTRUCTIONS_CHARS:
-            raise InvalidInput(
-                f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.",
-                field="instructions",
-            )
+    for name, text in texts.items():
+        if text is not None:
+            refuse_unstorable(text, field=name)
+            if len(text) > _MAX_CHARS[name]:
+                raise InvalidInput(f"'{name}' is longer than {_MAX_CHARS[name]:,} characters.", field=name)
 
 
 def as_free_slug(name: str) -> str:

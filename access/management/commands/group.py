@@ -209,23 +209,16 @@ def show(options: dict[str, Any]) -> CommandAnswer:
 def update(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values, all or nothing; a dry run makes the same changes and rolls them back."""
     actor, slug = operator(), options["slug"]
-    change = GroupChange(
-        title=options.get("title"),
-        instructions=read_instructions(options.get("instructions")),
-        policy=options.get("policy"),
-        policy_confidence=options.get("policy_confidence"),
-        archived=YES_NO.get(options.get("archived") or ""),
-        guard=options.get("guard"),
-        max_memories=options.get("max_memories"),
-        max_bytes=options.get("max_bytes"),
-        default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
-        captures=options.get("captures"),
-    )
+    values = {name: options.get(name) for name in CHANGEABLE}
+    private = values.pop("private")
+    values["archived"] = YES_NO.get(values["archived"] or "")
+    values["instructions"] = read_instructions(values["instructions"])
+    values["default_scope"] = "" if values["default_scope"] == INSTANCE else values["default_scope"]
     before = find_group(actor, slug)
     with transaction.atomic():
-        if options.get("private") is not None:
-            set_private(actor, slug, private=YES_NO[options["private"]])
-        after = update_group(actor, slug, change)
+        if private is not None:
+            set_private(actor, slug, private=YES_NO[private])
+        after = update_group(actor, slug, GroupChange(**values))
         transaction.set_rollback(options["dry_run"])
     changed = {name: [getattr(before, name), getattr(after, name)] for name in CHANGEABLE}
     changed = {name: values for name, values in changed.items() if values[0] != values[1]}
