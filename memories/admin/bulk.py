@@ -20,7 +20,7 @@ from access.admin.confirm import ReasonForm
 from access.admin.page import LociAdmin
 from access.audit.collect import collecting_rows
 from access.errors import LociError
-from memories.admin.field_inputs import group_choices
+from memories.admin.forms import group_choices
 from memories.draft import EditDraft
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.regroup.left_behind import find_traces
