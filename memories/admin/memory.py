@@ -20,11 +20,10 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import offer_vouching, show_error
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
-from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter
+from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter, find_by_words
 from memories.admin.forms import DraftForm, EditForm
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
-from memories.admin.search import find_by_words
 from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.statements import find_neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
