@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -15,7 +14,7 @@ from unfold.admin import TabularInline
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, WordedForm, translated_labels
 from access.errors import LociError, NotFound
@@ -63,17 +62,15 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
         """Everybody who may enter the group sees its members."""
         return True
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Admins of the group."""
-        return obj is not None and _administers(request, obj)
-
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Admins of the group."""
         return _administers(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Admins of the group."""
-        return _administers(request, obj)
+    has_delete_permission = has_change_permission
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Admins of the group, once it exists."""
+        return obj is not None and _administers(request, obj)
 
 
 FIELD_WORDS = {
@@ -114,6 +111,7 @@ class GroupAdmin(WordedForm, LociAdmin):
     empty_hint = gettext_lazy(
         "An agent creates a group by storing into it with a token that may create groups; or create one here."
     )
+    own_pages = {"left_behind": ("<path:object_id>/left-behind/", "left_behind_view")}
     inlines = (MemberInline,)
     readonly_fields = ("created_by", "created_at", "updated_at", "moved_away", "held")
     fieldsets = (
@@ -126,10 +124,7 @@ class GroupAdmin(WordedForm, LociAdmin):
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
 
-    @column(gettext_lazy("Name"), ordering="slug")
-    def name(self, group: Group) -> str:
-        """The slug, under the word that people read."""
-        return group.slug
+    name = field_column(gettext_lazy("Name"), "slug")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The groups that the actor may enter, archived ones included so that they can be reopened."""
@@ -187,14 +182,6 @@ class GroupAdmin(WordedForm, LociAdmin):
             remove_member(actor, removed.group, user=removed.user)
         for member in members:
             set_member(actor, member.group, user=member.user, role=member.role)
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and the purge of what moved memories left."""
-        view = self.admin_site.admin_view(self.left_behind_view)
-        return [
-            path("<path:object_id>/left-behind/", view, name="access_group_left_behind"),
-            *super().get_urls(),
-        ]
 
     def left_behind_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what a purge would destroy; on POST, destroy it."""

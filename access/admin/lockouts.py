@@ -1,18 +1,16 @@
 """Admin pages of lock-outs, for superusers: listed and lifted."""
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, field_column
 from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin
 from access.models import Attempts
@@ -35,6 +33,7 @@ class LockoutAdmin(LociAdmin):
     list_name = gettext_lazy("Lock-outs")
     list_hint = gettext_lazy("Each lock ends by itself. Open one to lift it at once.")
     list_display = ("address", "what", "person", "count", "refused_until")
+    own_pages = {"lift": ("<str:object_id>/lift/", "lift_view")}
     empty_hint = gettext_lazy("Nobody is locked out.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -45,14 +44,6 @@ class LockoutAdmin(LociAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Superusers only."""
         return actor_of(request).all_groups
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and the page that lifts a lock."""
-        view = self.admin_site.admin_view(self.lift_view)
-        return [
-            path("<str:object_id>/lift/", view, name="access_attempts_lift"),
-            *super().get_urls(),
-        ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -90,7 +81,4 @@ class LockoutAdmin(LociAdmin):
         """The user whose name was used."""
         return row.user.get_username() if row.user else None
 
-    @column(gettext_lazy("until"), ordering="until")
-    def refused_until(self, row: Attempts) -> datetime | None:
-        """The end of the lock."""
-        return row.until
+    refused_until = field_column(gettext_lazy("until"), "until")

@@ -278,21 +278,11 @@ admin.site.unregister(Group)
 class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
+    def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Superusers only."""
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
-        return self.has_module_permission(request)
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
-        return self.has_module_permission(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
-        return self.has_module_permission(request)
+    has_view_permission = has_add_permission = has_change_permission = has_module_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody."""

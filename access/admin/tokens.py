@@ -23,7 +23,7 @@ from unfold.widgets import (
 from access import SCOPES
 from access.actor import CREATE_GROUP, READ, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import WORD, column, join_list
+from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import show_error
@@ -280,15 +280,8 @@ class TokenAdmin(LociAdmin):
         """The groups that the token is bound to."""
         return describe_reach(token)
 
-    @column(gettext_lazy("last used"), ordering="last_used_at", empty=gettext_lazy("never"))
-    def used(self, token: ApiToken) -> datetime | None:
-        """The time of the last use."""
-        return token.last_used_at
-
-    @column(gettext_lazy("expires"), ordering="expires_at", empty=gettext_lazy("never"))
-    def expiry(self, token: ApiToken) -> datetime | None:
-        """The time at which the token expires."""
-        return token.expires_at
+    used = field_column(gettext_lazy("last used"), "last_used_at", empty=gettext_lazy("never"))
+    expiry = field_column(gettext_lazy("expires"), "expires_at", empty=gettext_lazy("never"))
 
     @column(
         gettext_lazy("state"),

@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -17,7 +16,7 @@ from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, interface_name
+from access.admin.columns import column, field_column, in_words, interface_name
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
 from access.audit.chains import OWN, chain_labels, find_row
@@ -106,6 +105,7 @@ class AuditEntryAdmin(LociAdmin):
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
+    own_pages = {"verify": ("verify/", "verify_view")}
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
     empty_hint = gettext_lazy("Every write is logged here, with the person or agent and the interface.")
@@ -128,14 +128,6 @@ class AuditEntryAdmin(LociAdmin):
         ):
             return None
         return entry
-
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's URLs, and the check of the chain."""
-        verify = self.admin_site.admin_view(self.verify_view)
-        return [
-            path("verify/", verify, name="access_auditentry_verify"),
-            *super().get_urls(),
-        ]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list with the memories of its rows."""
@@ -202,10 +194,7 @@ class AuditEntryAdmin(LociAdmin):
             )
         return HttpResponseRedirect(self.url("changelist"))
 
-    @column(gettext_lazy("operation"), ordering="operation", labels=OPERATION_LABELS)
-    def done(self, entry: AuditEntry) -> str:
-        """The operation."""
-        return entry.operation
+    done = field_column(gettext_lazy("operation"), "operation", labels=OPERATION_LABELS)
 
     @column(gettext_lazy("row"))
     def row(self, entry: AuditEntry) -> str:

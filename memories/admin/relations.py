@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, field_column
 from access.admin.page import LociAdmin, LociChangeList
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
@@ -97,10 +97,7 @@ class RelationAdmin(LociAdmin):
         """The start of the object."""
         return end_text(relation.object)
 
-    @column(gettext_lazy("confidence"), ordering="confidence")
-    def confidence_label(self, relation: Relation) -> str:
-        """The confidence with two decimals."""
-        return f"{relation.confidence:.2f}"
+    confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
 
     @column(gettext_lazy("state"), labels={"current": "success"})
     def state(self, relation: Relation) -> str:

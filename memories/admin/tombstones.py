@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
+from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, LociChangeList
 from memories.admin.filters import GroupFilter
@@ -100,7 +100,6 @@ class TombstoneAdmin(LociAdmin):
         """The first words of the text, if it still exists and the caller may see it."""
         return getattr(mark, "text", "") or "—"
 
-    @column(gettext_lazy("kind"), ordering="kind", labels={"purged": "danger", "retracted": "warning"})
-    def kind_label(self, mark: Tombstone) -> str:
-        """The kind."""
-        return mark.kind
+    kind_label = field_column(
+        gettext_lazy("kind"), "kind", labels={"purged": "danger", "retracted": "warning"}
+    )
