@@ -56,11 +56,22 @@ def find_log_entries(
         InvalidInput: `until` is not after `since`.
     """
     check_may_read(actor)
-    rows = AuditEntry.objects.filter(filter_condition(actor, filters or LogFilter()))
+    chosen = filters or LogFilter()
+    if chosen.since and chosen.until and chosen.until <= chosen.since:
+        raise InvalidInput("'until' is not after 'since'.", field="until")
+    wanted: dict[str, Any] = {
+        "memory_id__in": chosen.memories,
+        "operation": chosen.operation,
+        "run": chosen.run,
+        "at__gte": chosen.since,
+        "at__lt": chosen.until,
+        "group": find_group(actor, chosen.group).id if chosen.group else None,
+    }
+    rows = AuditEntry.objects.filter(**{name: value for name, value in wanted.items() if value})
+    if chosen.actor:
+        rows = rows.filter(Q(actor=chosen.actor) | Q(actor__startswith=f"{chosen.actor}/"))
     rows = visible_log(actor, rows.select_related("payload_row"))
-    if origin is None:
-        return rows
-    return without_links(rows.filter(origin=origin), filters.operation if filters else "")
+    return rows if origin is None else without_links(rows.filter(origin=origin), chosen.operation)
 
 
 def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
@@ -73,25 +84,6 @@ def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry
 def without_links(rows: QuerySet[AuditEntry], operation: str) -> QuerySet[AuditEntry]:
     """The rows without the chain of heads, which grows every minute, unless its operation is asked for."""
     return rows if operation == Operation.HEADS else rows.exclude(chain=HEADS)
-
-
-def filter_condition(actor: Actor, filters: LogFilter) -> Q:
-    """The filters as a condition; raises as find_log_entries() does."""
-    if filters.since and filters.until and filters.until <= filters.since:
-        raise InvalidInput("'until' is not after 'since'.", field="until")
-    wanted: dict[str, Any] = {
-        "memory_id__in": filters.memories,
-        "operation": filters.operation,
-        "run": filters.run,
-        "at__gte": filters.since,
-        "at__lt": filters.until,
-    }
-    condition = Q(**{name: value for name, value in wanted.items() if value})
-    if filters.group:
-        condition &= Q(group=find_group(actor, filters.group).id)
-    if filters.actor:
-        condition &= Q(actor=filters.actor) | Q(actor__startswith=f"{filters.actor}/")
-    return condition
 
 
 def export_log(

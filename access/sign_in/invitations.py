@@ -184,19 +184,14 @@ class Leaving:
 
 def what_ends(user: User) -> Leaving:
     """The person's valid tokens and sessions, and the groups that have no other admin."""
-    return Leaving(
-        tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
-        sessions=len(open_sessions(user, current=None)),
-        sole_admin_of=tuple(groups_only_administered_by(user)),
-    )
-
-
-def groups_only_administered_by(user: User) -> list[Group]:
-    """The groups whose only active admin is this person, by slug."""
     administered = Membership.objects.filter(role=Role.ADMIN, user__is_active=True)
     others = administered.exclude(user=user).values("group")
     own = administered.filter(user=user).exclude(group__in=others)
-    return list(Group.objects.filter(key__in=own.values("group")).order_by("slug"))
+    return Leaving(
+        tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
+        sessions=len(open_sessions(user, current=None)),
+        sole_admin_of=tuple(Group.objects.filter(key__in=own.values("group")).order_by("slug")),
+    )
 
 
 def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Leaving:
@@ -219,18 +214,9 @@ def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Le
     leaving = what_ends(user)
     with transaction.atomic():
         if successor is not None:
-            hand_over(actor, user, successor, leaving)
+            for group in leaving.sole_admin_of:
+                set_member(actor, group, user=successor, role=Role.ADMIN)
+            slugs = [group.slug for group in leaving.sole_admin_of]
+            _log(actor, user, {"action": "hand over", "to": successor.get_username(), "groups": slugs})
         change_person(actor, user, PersonChange(is_active=False))
     return leaving
-
-
-def hand_over(actor: Actor, user: User, successor: User, leaving: Leaving) -> None:
-    """Make the successor admin of the groups that have no other admin."""
-    for group in leaving.sole_admin_of:
-        set_member(actor, group, user=successor, role=Role.ADMIN)
-    payload = {
-        "action": "hand over",
-        "to": successor.get_username(),
-        "groups": [group.slug for group in leaving.sole_admin_of],
-    }
-    audit.append(actor, Operation.PERSON, subject=f"user:{user.get_username()}", payload=payload)

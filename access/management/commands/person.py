@@ -23,7 +23,7 @@ from access.management.command import (
     many,
     option,
 )
-from access.models import ApiToken, Attempts, Group, Role
+from access.models import Attempts, Group, Role
 from access.sign_in.invitations import deactivate as end_account
 from access.sign_in.invitations import invitation_link, name_and_email
 from access.sign_in.lockouts import active_locks, lift_lock
@@ -117,7 +117,6 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
         raise Conflict(
             f"'{user}' is deactivated already.", hint="'loci person activate' reactivates.", field="user"
         )
-    tokens = sum(token.is_valid() for token in ApiToken.objects.filter(user=user))
     successor = find_person(options["hand_over_to"]) if options["hand_over_to"] else None
     with transaction.atomic():
         leaving = end_account(operator(), user, successor=successor)
@@ -126,6 +125,7 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
     if leaving.sole_admin_of and successor is None:
         groups = ", ".join(group.slug for group in leaving.sole_admin_of)
         note = f" Nobody else administers {groups}: --hand-over-to names who does from now on."
+    tokens = leaving.tokens
     revoked = f"{tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
         text = f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once."
