@@ -153,9 +153,9 @@ class AuditEntryAdmin(LociAdmin):
         entry: AuditEntry = self.get_or_404(request, object_id)
         row = getattr(entry, "payload_row", None)
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
-        memory = find_visible_memory(actor_of(request), entry)
+        memories = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id=entry.memory_id)
         title = gettext("Audit row {entry}").format(entry=row_place(entry, chain_labels()))
-        context = {"title": title, "entry": entry, "payload": text, "memory": memory}
+        context = {"title": title, "entry": entry, "payload": text, "memory": memories.first()}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
@@ -214,10 +214,3 @@ class AuditEntryAdmin(LociAdmin):
 def row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:
     """A row's chain and its number there, in the words of `loci audit show`."""
     return f"{labels.get(entry.chain, entry.chain)} {entry.seq}"
-
-
-def find_visible_memory(actor: Actor, entry: AuditEntry) -> Memory | None:
-    """The memory that a row is about, if it still exists and the actor may see it."""
-    if entry.memory_id is None:
-        return None
-    return Memory.objects.filter(as_q(listed_by(actor, None)), id=entry.memory_id).first()

@@ -63,7 +63,10 @@ class RelationAdmin(LociAdmin):
         rows = rows.filter(group__in=visibility.groups)
         # The database checks the ends that are current; the few replaced ones are checked by their current versions.
         seen = Memory.objects.filter(as_q(visibility), superseded_by=None).values("key")
-        replaced = replaced_ends(rows)
+        replaced = {
+            *rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True),
+            *rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True),
+        }
         shown = replaced - hidden_ends(actor, replaced)
         return rows.filter(
             Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
@@ -105,13 +108,6 @@ class RelationAdmin(LociAdmin):
         if relation.retired_at is not None:
             return "retired"
         return "current" if relation.valid_to is None else "ended"
-
-
-def replaced_ends(rows: QuerySet[Relation]) -> set[int]:
-    """The root keys of the ends that another version or memory has replaced."""
-    subjects = rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True)
-    objects = rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True)
-    return {*subjects, *objects}
 
 
 def end_text(end: Memory) -> str:
