@@ -20,9 +20,9 @@ from access.admin.page import LociAdmin, WordedForm, translated_labels
 from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member, set_private
-from access.groups.moving import LeftBehind, has_moved_away, purge_left_behind
 from access.limits.quota import use_of
 from access.models import Group, Membership
+from memories.lifecycle.regroup.left_behind import LeftBehind, has_moved_away, purge_left_behind
 
 
 def _administers(request: HttpRequest, group: Model | None) -> bool:

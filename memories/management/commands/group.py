@@ -12,16 +12,6 @@ from django.db.models import prefetch_related_objects
 from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
 from access.groups.members import remove_member, set_member, set_private
-from access.groups.moving import (
-    LeftBehind,
-    PartFilter,
-    PartMove,
-    ScopeChange,
-    move_memories,
-    move_memories_back,
-    narrow_group,
-    purge_left_behind,
-)
 from access.management.command import (
     DRY_RUN,
     REASON,
@@ -37,6 +27,9 @@ from access.management.command import (
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
+from memories.lifecycle.regroup.left_behind import LeftBehind, purge_left_behind
+from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
+from memories.lifecycle.regroup.narrow import ScopeChange, narrow_group
 
 MAX_STAYING_SHOWN: Final = 20
 
@@ -234,10 +227,8 @@ def update(options: dict[str, Any]) -> CommandAnswer:
 def narrow(options: dict[str, Any]) -> CommandAnswer:
     """Make the global memories the group's own, or take that back."""
     done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
-    staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
-    row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
     stay = [f"  {each.id} stays: {each.why}" for each in done.staying]
-    return CommandAnswer(row | {"dry_run": done.dry_run}, "\n".join([narrowed_line(done), *stay]))
+    return CommandAnswer(ScopeChange.json(done), "\n".join([narrowed_line(done), *stay]))
 
 
 def change_members(options: dict[str, Any]) -> CommandAnswer:
