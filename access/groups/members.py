@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+def read_role(pair: str, form: str, *, field: str, where: str = "", example: str = "") -> tuple[str, str]:
+    """The name and the role in a text of this form, such as GROUP=ROLE. Raises InvalidInput."""
+    name, separator, role = pair.rpartition("=")
+    if not separator or role not in Role.values:
+        raise InvalidInput(
+            f"{where}'{pair[:80]}' is not {form}.",
+            hint=f"Roles are {', '.join(Role.values)}{example and ': '}{example or '.'}",
+            field=field,
+        )
+    return name, role
+
+
 def set_member(actor: Actor, group: Group, *, user: "User", role: str) -> Membership:
     """Add a member or change the role; setting the current role writes nothing. One transaction.
 

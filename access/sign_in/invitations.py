@@ -22,7 +22,7 @@ from access.audit.operations import Operation
 from access.connect import base_url
 from access.errors import Conflict, InvalidInput, LociError
 from access.groups import find_group
-from access.groups.members import set_member
+from access.groups.members import read_role, set_member
 from access.models import ApiToken, Group, Membership, Role
 from access.sign_in.passwords import generated_password
 from access.sign_in.sessions import open_sessions
@@ -160,11 +160,8 @@ def read_row(row: dict[Any, Any], line: int) -> Invitation:
         raise InvalidInput(f"Line {line} does not have as many fields as the first line.", field="csv")
     roles = {}
     for pair in re.split(r"[\s;]+", row.get("groups", "").strip()):
-        slug, separator, role = pair.rpartition("=")
-        if pair and (not separator or role not in Role.values):
-            allowed = ", ".join(Role.values)
-            raise InvalidInput(f"Line {line}: '{pair[:80]}' is not GROUP=ROLE.", hint=f"Roles are {allowed}.", field="csv")  # fmt: skip
         if pair:
+            slug, role = read_role(pair, "GROUP=ROLE", field="csv", where=f"Line {line}: ")
             roles[slug] = role
     return Invitation(row["person"], roles, row.get("curate", "").strip().casefold() in YES)
 

@@ -11,7 +11,7 @@ from django.db.models import prefetch_related_objects
 
 from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
-from access.groups.members import remove_member, set_member, set_private
+from access.groups.members import read_role, remove_member, set_member, set_private
 from access.management.command import (
     DRY_RUN,
     REASON,
@@ -307,13 +307,7 @@ def group_row(group: Group) -> dict[str, Any]:
 
 
 def _user_and_role(pair: str) -> tuple[User, str]:
-    name, separator, role = pair.rpartition("=")
-    if not separator or role not in Role.values:
-        raise InvalidInput(
-            f"'{pair}' is not USER=ROLE.",
-            hint=f"Roles are {', '.join(Role.values)}: --set ann=curator",
-            field="set",
-        )
+    name, role = read_role(pair, "USER=ROLE", field="set", example="--set ann=curator")
     return find_person(name), role
 
 
