@@ -201,7 +201,22 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return answer
 
 
-class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """A list under a heading of its own."""
+
+    list_name: ClassVar[Label] = ""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list under its heading."""
+        answer: HttpResponse = super().changelist_view(
+            request, {"title": self.list_name, **(extra_context or {})}
+        )
+        return answer
+
+
+class LociAdmin(NamedList):
     """A read-only list and page of the rows that the caller may see.
 
     `named_by` is the column used in URLs, `own_pages` are further ones: the name of the URL, its address and its view.
@@ -212,7 +227,6 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     named_by: ClassVar[str] = "id"
     own_pages: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    list_name: ClassVar[Label] = ""
     list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
     empty_hint: ClassVar[Label] = ""
@@ -258,15 +272,6 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list class that links rows by `named_by`."""
         return LociChangeList
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list under its own heading."""
-        answer: HttpResponse = super().changelist_view(
-            request, {"title": self.list_name, **(extra_context or {})}
-        )
-        return answer
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
         """Apply the chosen action to the selected rows."""

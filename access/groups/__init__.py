@@ -186,17 +186,16 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)
         if actor.token_key is not None and not actor.all_groups:
             group.tokens.add(actor.token_key)
-        audit.append(
-            actor,
-            Operation.GROUP,
-            group=group.id,
-            subject=f"group:{slug}",
-            payload={"action": "create", "private": private},
-        )
+        log_group(actor, group, action="create", private=private)
     if actor.user_id is not None:
         # After the commit: the actor may outlive a failed transaction, and another group could get the key.
         actor.roles.setdefault(group.key, Role.ADMIN)
     return group
+
+
+def log_group(actor: Actor, group: Group, **payload: object) -> None:
+    """Log a change of a group in its chain, inside the caller's transaction."""
+    audit.append(actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}", payload=payload)
 
 
 def check_may_be_private(slug: str, *, private: bool) -> None:
@@ -286,13 +285,7 @@ def update_group(
             for name, (_, value) in changed.items():
                 setattr(group, name, value)
             group.save(update_fields=[*changed, "updated_at"])
-            audit.append(
-                actor,
-                Operation.GROUP,
-                group=group.id,
-                subject=f"group:{slug}",
-                payload={"action": "update", "changes": changed, **(details or {})},
-            )
+            log_group(actor, group, action="update", changes=changed, **(details or {}))
     return group
 
 

@@ -8,7 +8,7 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from access.groups import check_may_be_private, find_group
+from access.groups import check_may_be_private, find_group, log_group
 from access.models import Group, Membership, Role
 
 if TYPE_CHECKING:
@@ -101,6 +101,5 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
             )
         group.private = private
         group.save(update_fields=["private", "updated_at"])
-        payload = {"action": "update", "changes": {"private": [not private, private]}}
-        audit.append(actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}", payload=payload)
+        log_group(actor, group, action="update", changes={"private": [not private, private]})
     return group

@@ -16,9 +16,7 @@ from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from access import audit
 from access.actor import Actor
-from access.audit.operations import Operation
 from access.connect import base_url
 from access.errors import Conflict, InvalidInput, LociError
 from access.groups import find_group
@@ -26,7 +24,7 @@ from access.groups.members import read_role, set_member
 from access.models import ApiToken, Group, Membership, Role
 from access.sign_in.passwords import generated_password
 from access.sign_in.sessions import open_sessions
-from access.sign_in.users import PersonChange, add_person, change_person, check_may_manage
+from access.sign_in.users import PersonChange, add_person, change_person, check_may_manage, log_about
 
 MAX_INVITED = 500
 COLUMNS = ("person", "groups", "curate")
@@ -70,7 +68,7 @@ def invite(actor: Actor, invitation: Invitation, *, by_link: bool = True) -> Inv
         user = add_person(actor, name, change, password=password or None)
         for group, role in groups:
             set_member(actor, group, user=user, role=role)
-        _log(actor, user, {"action": "invite", "by_link": by_link})
+        log_about(actor, user, {"action": "invite", "by_link": by_link})
     return Invited(user, link=invitation_link(user) if by_link else "", password=password)
 
 
@@ -106,7 +104,7 @@ def renew_link(actor: Actor, user: User) -> str:
         if not user.has_usable_password():
             user.set_unusable_password()  # another random one: it is part of what the old link proves
             user.save(update_fields=["password"])
-        _log(actor, user, {"action": "link"})
+        log_about(actor, user, {"action": "link"})
     return invitation_link(user)
 
 
@@ -166,10 +164,6 @@ def read_row(row: dict[Any, Any], line: int) -> Invitation:
     return Invitation(row["person"], roles, row.get("curate", "").strip().casefold() in YES)
 
 
-def _log(actor: Actor, user: User, payload: dict[str, Any]) -> None:
-    audit.append(actor, Operation.PERSON, subject=f"user:{user.get_username()}", payload=payload)
-
-
 @dataclass(frozen=True)
 class Leaving:
     """What ends when the person is deactivated, and what can be handed over."""
@@ -214,6 +208,6 @@ def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Le
             for group in leaving.sole_admin_of:
                 set_member(actor, group, user=successor, role=Role.ADMIN)
             slugs = [group.slug for group in leaving.sole_admin_of]
-            _log(actor, user, {"action": "hand over", "to": successor.get_username(), "groups": slugs})
+            log_about(actor, user, {"action": "hand over", "to": successor.get_username(), "groups": slugs})
         change_person(actor, user, PersonChange(is_active=False))
     return leaving

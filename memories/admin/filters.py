@@ -1,6 +1,6 @@
 """Filters of the list of memories beyond its own columns, and its search through the keyword index."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import F, QuerySet, TextField, Value
@@ -22,19 +22,27 @@ from memories.search.base import search_index
 from memories.search.query_terms import match_for
 
 
-class GroupFilter(admin.SimpleListFilter):
+class ColumnFilter(admin.SimpleListFilter):
+    """A filter by one value of a column, which has the filter's name unless `column` names another."""
+
+    column: ClassVar[str] = ""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows with the chosen value."""
+        column = self.column or str(self.parameter_name)
+        return queryset.filter(**{column: self.value()}) if self.value() else queryset
+
+
+class GroupFilter(ColumnFilter):
     """Filter by a group that the caller may enter; no other name is shown."""
 
     title = "group"
     parameter_name = "group"
+    column = "group__slug"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The names of the groups."""
         return [(group.slug, group.slug) for group in entered_groups(actor_of(request))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen group."""
-        return queryset.filter(group__slug=self.value()) if self.value() else queryset
 
 
 class DoubtFilter(admin.SimpleListFilter):

@@ -25,6 +25,7 @@ from access.audit.retention import link_heads
 from access.audit.verify import verify_log
 from access.audit_search import visible_log, without_links
 from access.models import ApiToken, AuditEntry, AuditHead
+from memories.admin.filters import ColumnFilter
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -34,7 +35,7 @@ OPERATION_LABELS: dict[str, str] = {Operation.STORE: "success", Operation.REFUSE
 OPERATION_LABELS |= {verb.operation: verb.log_color for verb in VERBS.values() if verb.log_color}
 
 
-class OperationFilter(admin.SimpleListFilter):
+class OperationFilter(ColumnFilter):
     """Filter by operation; the vocabulary is fixed, so no table is read for the choices."""
 
     title = "operation"
@@ -44,12 +45,8 @@ class OperationFilter(admin.SimpleListFilter):
         """The operations."""
         return [(operation.value, in_words(operation.value)) for operation in Operation]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen operation."""
-        return queryset.filter(operation=self.value()) if self.value() else queryset
 
-
-class ViaFilter(admin.SimpleListFilter):
+class ViaFilter(ColumnFilter):
     """Filter by the interface that was used."""
 
     title = "via"
@@ -58,10 +55,6 @@ class ViaFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The interfaces."""
         return [(via.value, interface_name(via.value)) for via in Via]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen interface."""
-        return queryset.filter(via=self.value()) if self.value() else queryset
 
 
 class LogChangeList(LociChangeList):

@@ -22,7 +22,7 @@ from access.sign_in.client_address import address_of
 from access.sign_in.login import BACKEND, log_success
 from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.sso.mapping import read_rules, wanted_roles
-from access.sign_in.users import PersonChange, add_person, change_person
+from access.sign_in.users import PersonChange, add_person, change_person, log_about
 
 log = logging.getLogger(__name__)
 ASK = "Ask an admin of Loci."
@@ -124,8 +124,7 @@ def link_identity(user: User, visitor: Visitor) -> None:
             issuer=visitor.issuer, subject=visitor.subject, defaults={"user": user}
         )
         if is_new:
-            payload = {"action": "identity", "issuer": visitor.issuer}
-            audit.append(sign_in_actor(visitor), Operation.PERSON, subject=f"user:{user}", payload=payload)
+            log_about(sign_in_actor(visitor), user, {"action": "identity", "issuer": visitor.issuer})
 
 
 def apply_groups(user: User, visitor: Visitor) -> None:

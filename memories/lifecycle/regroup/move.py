@@ -18,7 +18,7 @@ from access.audit import AuditEvent
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted, refuse_unstorable
-from access.groups import check_access, find_group
+from access.groups import check_access, find_group, log_group
 from access.groups.locks import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group
@@ -316,10 +316,7 @@ def log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo:
     """Log the move as a whole in both groups' chains."""
     payload = {"action": "move-memories", "from": source.slug, "to": target.slug, "memories": moved}
     for group in (source, target):
-        audit.append(
-            actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}",
-            payload=payload | {"undo": is_undo},
-        )  # fmt: skip
+        log_group(actor, group, **payload, undo=is_undo)
 
 
 @one_change

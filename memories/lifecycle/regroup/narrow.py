@@ -14,7 +14,7 @@ from access.answers import Answer, ShownAs
 from access.audit import AuditEvent, Operation
 from access.audit.collect import one_change
 from access.errors import Conflict
-from access.groups import find_group
+from access.groups import find_group, log_group
 from access.models import AuditEntry, Group
 from memories.lifecycle.regroup.plan import StayingMemory
 from memories.lifecycle.undo.reverse import Terms, reverse
@@ -61,10 +61,7 @@ def narrow_group(actor: Actor, slug: str, *, undo: bool = False, dry_run: bool =
             )
         changed, staying = widen_back(actor, group) if undo else narrow_memories(actor, group)
         if changed:
-            payload = {"action": "narrow", "undo": undo, "memories": changed, "staying": len(staying)}
-            audit.append(
-                actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}", payload=payload
-            )
+            log_group(actor, group, action="narrow", undo=undo, memories=changed, staying=len(staying))
         transaction.set_rollback(dry_run)
     return ScopeChange(group.slug, changed, staying, undo, dry_run)
 
