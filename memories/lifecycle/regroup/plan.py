@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
+from uuid import UUID
 
 from django.db.models import Q
 from django.utils.translation import gettext, pgettext
 
 from access.additions import additions
+from access.answers import Answer
 from access.errors import LociError
-from access.groups.moving import StayingMemory
 from access.models import Group
 from memories.draft import Draft
 from memories.draft.guarding import TEXTS, guard_draft, stored_door
@@ -31,6 +32,14 @@ KEYS_AT_ONCE = 400  # a database limits the number of parameters
 
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
+
+
+@dataclass(frozen=True)
+class StayingMemory(Answer):
+    """A memory whose scope stays as it is, and why."""
+
+    id: UUID
+    why: str
 
 
 @dataclass
