@@ -3,7 +3,7 @@
 The first mark is of its fold: the same text in other case, width or white space. The second is of its letters and
 digits alone: the same text in other dress. The third keeps capitals, so that mW is not refused because of MW.
 
-How far a withdrawn text reaches is one table for reject, retract and purge. A candidate that repeats a memory which counts
+A withdrawn text reaches as far whether it was rejected, retracted or purged. A candidate that repeats a memory which counts
 is rejected without a tombstone: recall would leave out the right memory too.
 """
 
@@ -48,65 +48,20 @@ _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
 )
 
 
-class Place(Enum):
-    """Where a withdrawn text is said again."""
-
-    OWN = "in the group that withdrew it, with either scope"
-    ELSEWHERE_GROUP = "in another group, for that group"
-    ELSEWHERE_GLOBAL = "in another group, for all groups"
-
-
-# By the withdrawn text's scope: does it bar the same text there?
-BARS: Final[dict[Scope, dict[Place, bool]]] = {
-    Scope.GROUP: {Place.OWN: True, Place.ELSEWHERE_GROUP: False, Place.ELSEWHERE_GLOBAL: False},
-    Scope.GLOBAL: {Place.OWN: True, Place.ELSEWHERE_GROUP: False, Place.ELSEWHERE_GLOBAL: True},
-}
-
-
 class Likeness(Enum):
-    """How a text is like a withdrawn one."""
+    """How the marks find a text like a withdrawn one. What its vectors find near waits too: see near.py."""
 
     EXACT = "the same text, whatever its case, width or white space"
     DRESS = "the same letters and digits in other dress"
     INSIDE = "the same letters and digits as a statement in a longer text, which does not take it back"
-    NEAR = "nearly the same meaning, and no word that makes it another fact"
-
-
-class Effect(Enum):
-    """What becomes of a text that a withdrawn one bars."""
-
-    REFUSED = "refused"
-    QUEUED = "waits for a curator"
-    STORED = "stored"
-
-
-# By what was done to the withdrawn text. Of a purged text only its marks are left, so nothing can be near it.
-EFFECTS: Final[dict[TombstoneKind, dict[Likeness, Effect]]] = {
-    TombstoneKind.REJECTED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
-        Likeness.NEAR: Effect.QUEUED,
-    },
-    TombstoneKind.RETRACTED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
-        Likeness.NEAR: Effect.QUEUED,
-    },
-    TombstoneKind.PURGED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
-        Likeness.NEAR: Effect.STORED,
-    },
-}  # fmt: skip
-
-
-def place_of(*, is_own: bool, scope: str) -> Place:
-    """The place of a text: in the withdrawing group (`is_own`), or elsewhere with this scope."""
-    if is_own:
-        return Place.OWN
-    return Place.ELSEWHERE_GLOBAL if scope == Scope.GLOBAL else Place.ELSEWHERE_GROUP
 
 
 def bars(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
-    """True if a withdrawn text of this scope bars the same text there."""
-    return BARS[Scope(withdrawn_scope)][place_of(is_own=is_own, scope=scope)]
+    """True if a withdrawn text of this scope bars the same text in the group that withdrew it (`is_own`), or elsewhere.
+
+    Its own group has it with neither scope; a global text that was withdrawn is global in no group.
+    """
+    return is_own or withdrawn_scope == scope == Scope.GLOBAL
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone | None:
