@@ -5,15 +5,14 @@ from typing import Final
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from memories.lifecycle.move_references import move_references
 from memories.models import FindingStatus, Memory, MemoryFinding
 from memories.models.link import ON_APPROVAL
-from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import has_begun
+from memories.store.rows import change_row
 from memories.store.supersede import (
     point_to_successor,
     replace_memory,
@@ -86,9 +85,6 @@ def join_chain(actor: Actor, old: Memory, memory: Memory) -> None:
     if root == old.root_key:
         return
     for number, row in enumerate(chain, start=1):
-        before = snapshot(row)
-        Memory.objects.filter(pk=row.pk).update(root=old.root_key, version=old.version + number)
-        row.refresh_from_db()
-        payload = {"changes": changes(before, snapshot(row))}
-        audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
+        values = {"root": old.root_key, "version": old.version + number}
+        change_row(actor, Operation.SUPERSEDE, row, values)
     move_references(root, old.root_key, joins=True)

@@ -34,7 +34,8 @@ from memories.store.for_review import link_neighbours, link_successor, settle_re
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
 from memories.store.policy import COUNTED, Change, held_back, refuse_write
-from memories.store.supersede import changed_meanwhile, move_ends, rows_called_off
+from memories.store.rows import change_row, changed_meanwhile
+from memories.store.supersede import move_ends, rows_called_off
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import (
     LABELS,
@@ -249,17 +250,12 @@ def change_in_place(
     actor: Actor, memory: Memory, draft: Draft, differing: Collection[str], *, reason: str
 ) -> EditResult:
     """Write fields other than the text, type and time; inside the transaction."""
-    before = snapshot(memory)
-    values = {name: getattr(draft, name) for name in differing} | {"updated_at": timezone.now()}
+    values: dict[str, Any] = {name: getattr(draft, name) for name in differing}
     if "tags" in values:
         values["tags"] = list(draft.tags)
-    update_if_unchanged(memory, values)
-    memory.refresh_from_db()
-    refresh_around([memory])  # tags are searched as words
+    seen = {"state": State.LIVE, "updated_at": memory.updated_at}
+    changed = change_row(actor, Operation.EDIT, memory, values, seen=seen, reason=reason)
     record_findings([(memory, draft.findings)])
-    changed = changes(before, snapshot(memory))
-    payload = {"changes": changed, "reason": reason}
-    audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)
     return EditResult(EditOutcome.CHANGED, memory, None, changed)
 
 
@@ -278,9 +274,10 @@ def write_version(
     if doubt.holds(old):
         return queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
-    update_if_unchanged(
-        old, {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
-    )
+    seen = Memory.objects.filter(pk=old.pk, state=State.LIVE, updated_at=old.updated_at)
+    values = {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
+    if seen.update(**values) != 1:
+        raise changed_meanwhile(old)
     new = insert_version(actor, prepared, old.group, trust=trust_after_edit(actor, old), after=old, now=now)
     copy_carried_fields(old, new, valid_from=draft.valid_from)
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
@@ -383,10 +380,3 @@ def refuse_barred(actor: Actor, group: Group, scope: str, text: str) -> None:
     withdrawn = find_withdrawn(group, scope, text)
     if withdrawn is not None and withdrawn.is_refused:
         raise Conflict(upper_first(withdrawn.describe(actor)), field="content")
-
-
-def update_if_unchanged(memory: Memory, values: dict[str, Any]) -> None:
-    """Write fields by compare-and-set: raise Conflict if the row is no longer the one that was decided about."""
-    seen = Memory.objects.filter(pk=memory.pk, state=State.LIVE, updated_at=memory.updated_at)
-    if seen.update(**values) != 1:
-        raise changed_meanwhile(memory)

@@ -31,8 +31,8 @@ from memories.queries.versions import (
 )
 from memories.store.derived import DerivedChanges
 from memories.store.for_review import settle_doubts
+from memories.store.rows import changed_meanwhile
 from memories.store.supersede import (
-    changed_meanwhile,
     follow_withdrawal,
     is_withdrawn,
     is_withdrawn_now,

@@ -5,16 +5,13 @@ What an edit appended to a harmful text does not make the text before it harmles
 
 from typing import Final
 
-from django.utils import timezone
-
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry
 from memories.models import Memory
-from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import versions_of
-from memories.store.threads import refresh_around
+from memories.store.rows import change_row
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 
 HIDDEN_WITH: Final = "hidden_with"  # in the log: the id of the version whose quarantine hid this one
@@ -38,12 +35,7 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
     wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
     changed = [(row, trust) for row, trust in wanted if trust]
     for row, trust in changed:
-        before = snapshot(row)
-        Memory.objects.filter(pk=row.pk).update(trust=trust, updated_at=timezone.now())
-        row.refresh_from_db()
-        payload = {"changes": changes(before, snapshot(row)), HIDDEN_WITH: str(memory.id)}
-        audit.append(actor, Operation.TRUST, memory_id=row.id, group=row.group.id, payload=payload)
-    refresh_around([row for row, _ in changed])
+        change_row(actor, Operation.TRUST, row, {"trust": trust}, **{HIDDEN_WITH: str(memory.id)})
     return len(changed)
 
 
