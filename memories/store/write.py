@@ -27,37 +27,26 @@ from memories.draft.default_scope import default_scope, rule_of
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.decide import (
-    Activate,
     AwaitProbe,
     Decision,
     Insert,
     KeepWording,
     LinkNeighbours,
-    LinkSuccessor,
     Log,
     Outcome,
-    PointToSuccessor,
     Reinforce,
-    ReleaseSource,
-    RetireLapsed,
-    Supersede,
+    RowWrite,
     Write,
     WriteContext,
     decide_draft,
 )
 from memories.store.existing import Existing, StoredSource, find_sources
-from memories.store.for_review import link_neighbours, link_successor
+from memories.store.for_review import link_neighbours
 from memories.store.neighbours import ComparedText, Neighbour, NextStep, compare_all
 from memories.store.pieces import insert_pieces, one_index_state, read_index_state
 from memories.store.prepare import PreparedDraft
 from memories.store.rows import add_names, new_row, record_findings, reinforce, set_previous_version
-from memories.store.supersede import (
-    activate_candidate,
-    point_to_successor,
-    release_source,
-    replace_memory,
-    retire_lapsed,
-)
+from memories.store.supersede import replace_memory, retire_lapsed
 from memories.store.threads import (
     append_to_threads,
     context_of,
@@ -262,11 +251,8 @@ def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbou
 def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
     """The texts of the live memories that writes add, and of those that they retire."""
     gained = [each.row for each in writes if isinstance(each, Insert) and each.row.state == State.LIVE]
-    lost = [
-        each.old if isinstance(each, Supersede) else each.memory
-        for each in writes
-        if isinstance(each, Supersede | RetireLapsed)
-    ]
+    retiring = (replace_memory, retire_lapsed)
+    lost = [each.rows[0] for each in writes if isinstance(each, RowWrite) and each.do in retiring]
     return [row.content for row in gained], [row.content for row in lost]
 
 
@@ -311,18 +297,8 @@ class Executor:
                 self._events.append(stored_events([write])[0])
             case KeepWording():
                 self._wordings.append(write)
-            case RetireLapsed():
-                retire_lapsed(self._actor, write.memory)
-            case ReleaseSource():
-                release_source(self._actor, write.row)
-            case PointToSuccessor():
-                point_to_successor(self._actor, write.old, write.new)
-            case Activate():
-                activate_candidate(self._actor, write.memory)
-            case Supersede():
-                replace_memory(self._actor, write.old, write.new)
-            case LinkSuccessor():
-                link_successor(self._actor, write.candidate, write.old, operation=Operation.SUPERSEDE)
+            case RowWrite():
+                write.do(self._actor, *write.rows)
             case LinkNeighbours():
                 link_neighbours(self._actor, write.memory, write.neighbours, has_links=write.has_links)
             case AwaitProbe():
