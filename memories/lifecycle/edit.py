@@ -33,7 +33,7 @@ from memories.store.derived import withdraw_replaced
 from memories.store.for_review import link_neighbours, link_successor, settle_replaced
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
-from memories.store.policy import COUNTED, Change, held_back, refuse_write
+from memories.store.policy import Change, held_back, refuse_write
 from memories.store.rows import change_row, changed_meanwhile
 from memories.store.supersede import move_ends, rows_called_off
 from memories.store.threads import refresh_around
@@ -44,7 +44,7 @@ from memories.store.withdrawn.marks import (
     refuse_withdrawn_reason,
 )
 from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
-from memories.types import State, Trust
+from memories.types import VISIBLE_TRUSTS, State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
 TIMES: Final = frozenset({"valid_from", "valid_to"})  # a new version with the same text
@@ -134,7 +134,7 @@ class EditDoubt:
 
         A memory that recall does not return may get any text, since a person decides about it anyway.
         """
-        return bool(self.guard or self.policy) or (bool(self.withdrawn) and old.trust in COUNTED)
+        return bool(self.guard or self.policy) or (bool(self.withdrawn) and old.trust in VISIBLE_TRUSTS)
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
     restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
     if prepared.is_probed(old.group.key):
         return EditDoubt(restated, policy, restates)
-    awaits = "" if restated or policy or old.trust not in COUNTED else trust_after_edit(actor, old)
+    awaits = "" if restated or policy or old.trust not in VISIBLE_TRUSTS else trust_after_edit(actor, old)
     return EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
 
 

@@ -31,9 +31,8 @@ from memories.queries.versions import check_one_group
 from memories.store.derived import DerivedChanges
 from memories.store.policy import Change
 from memories.store.rows import change_row
-from memories.types import Scope, State, Trust
+from memories.types import VISIBLE_TRUSTS, Scope, State, Trust
 
-COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)
 # An undo subtracts the merged one's recalls instead of restoring the former number.
 UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
 
@@ -121,7 +120,7 @@ def check_pair(source: Memory, into: Memory) -> None:
             hint="Change the type of one first.",
             field="into",
         )
-    if source.trust not in (*COUNTS, Trust.CANDIDATE) or into.trust not in COUNTS:
+    if source.trust not in (*VISIBLE_TRUSTS, Trust.CANDIDATE) or into.trust not in VISIBLE_TRUSTS:
         raise Conflict(
             f"{source.id} is {source.trust} and {into.id} is {into.trust}; a rejected or quarantined memory "
             "cannot be merged, and nothing can be merged into a candidate.",

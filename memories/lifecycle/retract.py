@@ -46,12 +46,11 @@ from memories.store.policy import Change, log_of_chain
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
-from memories.types import Scope, State, Trust
+from memories.types import VISIBLE_TRUSTS, Scope, State
 
 # In these states an id means that row; in any other it means the current version.
 HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
 LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
-COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)
 
 
 @dataclass(frozen=True)
@@ -261,7 +260,7 @@ def check_retraction_successor(actor: Actor, memory: Memory, successor: Memory) 
     require_state(successor, State.LIVE, verb="retract with this successor")
     if successor.key == memory.key or successor.root_key == memory.root_key:
         raise Conflict("A memory cannot succeed itself.", hint="Name another one.", field="successor")
-    if successor.trust not in COUNTS:
+    if successor.trust not in VISIBLE_TRUSTS:
         raise Conflict(
             f"{successor.id} is {successor.trust}: recall would find nothing in its place.",
             hint="Approve it first, or retract without a successor.",

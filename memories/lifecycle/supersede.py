@@ -19,7 +19,7 @@ from memories.queries.visibility import has_begun
 from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import Change
 from memories.store.supersede import bring_plan_forward, valid_time_end
-from memories.types import Scope, State, Trust, Type
+from memories.types import VISIBLE_TRUSTS, Scope, State, Type
 
 
 @one_change
@@ -82,7 +82,7 @@ def check_successor(old: Memory, by: Memory) -> None:
         raise Conflict("Both ids lead to the same memory.", hint="Nothing was changed.", field="by")
     if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
         raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
-    if by.trust not in (Trust.ACTIVE, Trust.VERIFIED):
+    if by.trust not in VISIBLE_TRUSTS:
         raise Conflict(
             f"{by.id} is {by.trust}; a successor must be active or verified.",
             hint="Approve it first.",

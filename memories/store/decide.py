@@ -382,7 +382,7 @@ def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
     for neighbour in context.neighbours:
         memory = neighbour.memory
         is_own = memory.group_id == context.group.key and memory.scope == context.draft.scope
-        is_trusted = memory.state == State.LIVE and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+        is_trusted = memory.state == State.LIVE and memory.trust in VISIBLE_TRUSTS
         if neighbour.restates and is_trusted and is_own:
             return neighbour
     return None

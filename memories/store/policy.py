@@ -20,7 +20,7 @@ from memories.models import Memory
 from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
 from memories.queries.versions import name_group
-from memories.types import Trust
+from memories.types import VISIBLE_TRUSTS, Trust
 
 
 class Treatment(StrEnum):
@@ -101,8 +101,6 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
 }
 # Changes that put another text over a memory.
 _OVER: Final = frozenset({Change.SUPERSEDE, Change.EDIT, Change.RESTORE_VERSION})
-# A policy holds back changes of memories that recall returns; a candidate that nobody has approved may be withdrawn.
-COUNTED: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,8 @@ def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: fl
     if rule.plain is not NOW:
         return Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
     why = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
-    if not why or rule.held is NOW or memory.trust not in COUNTED:
+    # Of memories that recall returns: a candidate that nobody has approved may be withdrawn.
+    if not why or rule.held is NOW or memory.trust not in VISIBLE_TRUSTS:
         return Verdict(NOW)
     # A curator's edit of a disputed memory decides about it.
     return Verdict(NOW) if kind is ActorKind.CURATOR and doubts_of(memory) else Verdict(rule.held, why)

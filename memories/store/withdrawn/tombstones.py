@@ -35,12 +35,11 @@ from memories.models.text_lookup import has_text, newest
 from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.withdrawn.former import former_versions
-from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
-COUNTING: Final = (Trust.ACTIVE, Trust.VERIFIED)
 MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
 _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
@@ -254,7 +253,7 @@ def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | No
 def find_counting_same(memory: Memory) -> Memory | None:
     """A live, active or verified memory of the same group that has this text, exactly or in other dress."""
     others = Memory.objects.filter(
-        group=memory.group_id, state=State.LIVE, trust__in=COUNTING
+        group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
     ).exclude(key=memory.key)  # fmt: skip
     exact = newest(others.filter(has_text(memory.content_hash, memory.fold_hash)))
     bare = undressed(memory.content)
@@ -270,7 +269,7 @@ def likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
         return others.order_by("key").iterator()
     visibility = Visibility(
         groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
-        trusts=frozenset(COUNTING), now=timezone.now(),
+        trusts=frozenset(VISIBLE_TRUSTS), now=timezone.now(),
     )  # fmt: skip
     near = [hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=MAX_NEAR)]
     ends = linked_roots(memory)
