@@ -1,9 +1,10 @@
 """The decision on one draft: pure, from what is stored to a list of writes."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit import AuditEvent
@@ -165,6 +166,12 @@ class Decision:
     writes: tuple[Write, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     superseded: Memory | None = None
+
+    def with_effect(self, effects: Mapping[UUID, str]) -> "Decision":
+        """The decision as it was carried out: `why` ends with the effect on a reinforced memory, by its id, and the note."""
+        memory = self.memory if self.outcome == Outcome.REINFORCED else None
+        effect = effects.get(memory.id, "") if memory is not None else ""
+        return replace(self, why="; ".join(filter(None, (self.why, effect, self.note))), note="")
 
 
 def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
