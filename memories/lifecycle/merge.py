@@ -15,8 +15,8 @@ from access.errors import Conflict
 from access.groups.locks import hold_groups
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED
+from memories.lifecycle.approve import move_references
 from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit
-from memories.lifecycle.move_references import move_references
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,

@@ -10,7 +10,7 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from memories.lifecycle.move_references import move_references
+from memories.lifecycle.approve import move_references
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,

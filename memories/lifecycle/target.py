@@ -41,9 +41,9 @@ from memories.store.supersede import (
     rows_called_off,
 )
 from memories.store.threads import refresh_around
-from memories.store.withdrawn.former import follow_quarantine
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
+from memories.store.withdrawn.tombstones import follow_quarantine
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."

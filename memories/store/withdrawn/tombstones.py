@@ -5,6 +5,9 @@ digits alone: the same text in other dress. The third keeps capitals, so that mW
 
 A withdrawn text reaches as far whether it was rejected, retracted or purged. A candidate that repeats a memory which counts
 is rejected without a tombstone: recall would leave out the right memory too.
+
+A quarantine holds for the fact: the former versions are hidden with the current one, and come back with it. What an edit
+appended to a harmful text does not make the text before it harmless.
 """
 
 import hashlib
@@ -23,22 +26,26 @@ from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import Unavailable
-from access.models import Group
+from access.models import AuditEntry, Group
 from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.dress import has_letters_or_digits, spelling, undressed
 from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
 from memories.models.link import REVIEWED_KINDS
 from memories.models.text_lookup import has_text, newest
+from memories.queries.versions import versions_of
 from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
-from memories.store.withdrawn.former import former_versions
+from memories.store.rows import change_row
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
+HIDDEN_WITH: Final = "hidden_with"  # in the log: the id of the version whose quarantine hid this one
 _KEY_FILES = "tombstone-*.key"
 MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
@@ -248,6 +255,38 @@ def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | No
         is_own = mark is not None and (row is memory or mark.memory_id == row.id)
         if mark is not None and is_own and mark.kind == TombstoneKind.REJECTED and mark.lifted_at is None:
             lift(actor, mark)
+
+
+def former_versions(memory: Memory) -> list[Memory]:
+    """The versions of a memory that are not live, in its group."""
+    rows = versions_of(memory)
+    return [row for row in rows if row.state != State.LIVE and row.group_id == memory.group_id]
+
+
+def follow_quarantine(actor: Actor, memory: Memory) -> int:
+    """Hide the former versions of what has just been quarantined, or bring back those that were hidden with it.
+
+    In the caller's transaction; returns how many changed.
+    """
+    is_hiding = memory.trust == Trust.QUARANTINED
+    if memory.state != State.LIVE or (memory.trust in WITHDRAWN_TRUSTS and not is_hiding):
+        return 0  # a scan quarantines former versions by themselves
+    others = [row for row in former_versions(memory) if (row.trust == Trust.QUARANTINED) is not is_hiding]
+    wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
+    changed = [(row, trust) for row, trust in wanted if trust]
+    for row, trust in changed:
+        change_row(actor, Operation.TRUST, row, {"trust": trust}, **{HIDDEN_WITH: str(memory.id)})
+    return len(changed)
+
+
+def _trust_before(row: Memory, memory: Memory) -> str:
+    """The trust that a version had before it was hidden with this one; empty if it was quarantined by itself."""
+    entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=row.id, operation=Operation.TRUST)
+    last = entries.select_related("payload_row").order_by("-key").first()
+    if last is None or last.payload.get(HIDDEN_WITH) != str(memory.id):
+        return ""
+    before, after = last.payload["changes"]["trust"]
+    return str(before) if after == Trust.QUARANTINED else ""
 
 
 def find_counting_same(memory: Memory) -> Memory | None:
