@@ -18,8 +18,17 @@ from access.errors import Conflict, InvalidInput
 from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
 from access.models import Group
-from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
-from memories.draft.guarding import guard_draft, held_for_person
+from memories.draft import (
+    EDITED,
+    STORED,
+    Draft,
+    EditDraft,
+    check_draft,
+    clean_reason,
+    edited_names,
+    guard_draft,
+    held_for_person,
+)
 from memories.draft.kinds import check_ahead
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS

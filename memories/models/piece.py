@@ -51,7 +51,7 @@ class IndexState(models.Model):
     """A named value of the instance: `model` is the id of the model whose vectors are searched.
 
     `withdrawn` and `withdrawn KEY` are the stamps of withdrawn texts, of global ones and of a group's (withdrawn.sql).
-    `default_scope` is the rule for scopes of a store that is older than the setting (memories/draft/default_scope.py).
+    `default_scope` is the rule for scopes of a store that is older than the setting (memories/draft/__init__.py).
     """
 
     name = models.CharField(max_length=40, primary_key=True)

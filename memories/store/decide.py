@@ -11,8 +11,7 @@ from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.guarding import held_for_person
+from memories.draft import Draft, held_for_person
 from memories.models import Memory
 from memories.queries.versions import check_one_group, find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource

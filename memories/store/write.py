@@ -22,8 +22,7 @@ from access.groups.guarding import count_kinds
 from access.groups.locks import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.default_scope import default_scope, rule_of
+from memories.draft import Draft, default_scope, rule_of
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.decide import (

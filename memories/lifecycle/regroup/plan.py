@@ -15,8 +15,7 @@ from access.additions import additions
 from access.errors import LociError
 from access.groups.moving import StayingMemory
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.guarding import TEXTS, guard_draft, stored_door
+from memories.draft import TEXTS, Draft, guard_draft, stored_door
 from memories.models import Link, LinkStatus, Memory, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with_any
