@@ -19,12 +19,12 @@ from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
 from memories.queries.visibility import has_begun, is_outlasting
 from memories.types import State, Trust, Type
+from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
-MOVED_AT_ONCE = 400  # sources in one query
 _OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 # Needed for the partial index of sources, which leaves out rows without one. A literal: with a bound value SQLite
 # checks each time whether the index fits, and prepares the statement again.
@@ -92,9 +92,8 @@ def find_moved_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[int, Group]:
     if not groups or not MovedSource.objects.filter(group__in=groups).exists():
         return {}
     moved: dict[SourceKey, Group] = {}
-    refs = sorted({draft.source_ref for _, draft in drafts if draft.source_ref})
-    for at in range(0, len(refs), MOVED_AT_ONCE):
-        rows = MovedSource.objects.filter(group__in=groups, source_ref__in=refs[at : at + MOVED_AT_ONCE])
+    for refs in batches(sorted({draft.source_ref for _, draft in drafts if draft.source_ref})):
+        rows = MovedSource.objects.filter(group__in=groups, source_ref__in=refs)
         moved |= {(row.group_id, row.source, row.source_ref): row.to for row in rows.select_related("to")}
     found = {
         place: to
