@@ -1,6 +1,7 @@
 """Merging two memories into one: both stay as history, and the merge logs every move so that it can be undone."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -68,10 +69,7 @@ def merge(
         require_whole_id(actor, into_id, into, verb="merge", field="into")
     check_pair(source, into)
     ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
-
-    def run(dry_run: bool) -> ChangeResult:
-        return carry_out_merge(actor, source, into, ready, reason=reason, dry_run=dry_run)
-
+    run = partial(carry_out_merge, actor, source, into, ready, reason=reason)
     arguments = {"into": str(into.id)} | ({"content": content} if content else {})
     return change_or_propose(
         actor, Change.MERGE, source, run, reason=reason, dry_run=dry_run, arguments=arguments

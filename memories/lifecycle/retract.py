@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import CURATE, WRITE, Actor, Via
+from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
@@ -43,7 +44,7 @@ from memories.queries.versions import find_memory, find_named, head_of, parse_sh
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
 from memories.store.for_review import link_successor
-from memories.store.policy import Change, log_of_chain
+from memories.store.policy import Change, is_by_agent, log_of
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
@@ -100,16 +101,11 @@ def retract(
         return confirm_retraction(actor, retracted, reason=reason, dry_run=dry_run)
     memory = find_retractable(actor, id_)
     ready = prepare_successor(actor, memory, successor)
-
-    def run(dry_run: bool, *, is_decided: bool = is_decided) -> ChangeResult:
-        return carry_out_retraction(
-            actor, memory, ready, reason=reason, dry_run=dry_run, is_decided=is_decided
-        )
-
+    run = partial(carry_out_retraction, actor, memory, ready, reason=reason)
     return change_or_propose(
-        actor, Change.RETRACT, memory, run, reason=reason, dry_run=dry_run,
+        actor, Change.RETRACT, memory, partial(run, is_decided=is_decided), reason=reason, dry_run=dry_run,
         arguments={"successor": str(successor)} if successor else {},
-        reached=lambda: rows_withdrawn_with(memory), preview=lambda: run(True, is_decided=True),
+        reached=lambda: rows_withdrawn_with(memory), preview=partial(run, dry_run=True, is_decided=True),
     )  # fmt: skip
 
 
@@ -118,9 +114,8 @@ def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
     memory = head_of(find_memory(actor, id_))
     if memory.state != State.RETRACTED or not (actor.is_person and actor.may(CURATE, memory.group_id)):
         return None
-    last = log_of_chain(memory, Operation.RETRACT).filter(memory_id=memory.id).first()
-    is_by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
-    return memory if is_by_agent else None
+    last = log_of(memory, Operation.RETRACT).first()
+    return memory if last is not None and is_by_agent(last) else None
 
 
 def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:

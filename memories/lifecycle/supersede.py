@@ -1,6 +1,7 @@
 """Superseding one memory by another: the old one was true until now and stays as history."""
 
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from django.utils import timezone
@@ -48,10 +49,7 @@ def supersede(
     check_successor(old, by, field="by")
     if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
         raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
-
-    def run(dry_run: bool) -> ChangeResult:
-        return carry_out_supersede(actor, old, by, reason=reason, dry_run=dry_run)
-
+    run = partial(carry_out_supersede, actor, old, by, reason=reason)
     return change_or_propose(
         actor, Change.SUPERSEDE, old, run, reason=reason, dry_run=dry_run, arguments={"by": str(by.id)},
         confidence=by.confidence,

@@ -6,6 +6,7 @@ its entry.
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -97,12 +98,8 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
         else find_head(actor, id_, right=WRITE)
     )
     require_state(memory, State.LIVE, State.COMPACTED, verb="forget")
-
-    def run(dry_run: bool) -> ChangeResult:
-        return _forget(actor, memory, reason=reason, dry_run=dry_run)
-
     return change_or_propose(
-        actor, Change.FORGET, memory, run, reason=reason, dry_run=dry_run,
+        actor, Change.FORGET, memory, partial(_forget, actor, memory, reason=reason), reason=reason, dry_run=dry_run,
         reached=lambda: list(find_reach(memory, [memory]).summaries),
     )  # fmt: skip
 
@@ -333,12 +330,7 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_ru
         if pinned
         else gettext("decay and cleanup treat it like any other memory")
     )
-
-    def run(dry_run: bool) -> ChangeResult:
-        return change_fields(
-            actor, memory, operation, {"pinned": pinned}, (consequence,), reason=reason, dry_run=dry_run
-        )
-
+    run = partial(change_fields, actor, memory, operation, {"pinned": pinned}, (consequence,), reason=reason)
     change = Change.PIN if pinned else Change.UNPIN
     return change_or_propose(actor, change, memory, run, reason=reason, dry_run=dry_run)
 

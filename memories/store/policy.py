@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NoReturn
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
@@ -19,7 +19,7 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
-from memories.queries.versions import name_group
+from memories.queries.versions import name_group, versions_of
 from memories.types import VISIBLE_TRUSTS, Trust
 
 
@@ -178,18 +178,23 @@ def own_protection(memory: Memory) -> str:
 
 def was_pinned_by_person(memory: Memory) -> bool:
     """True if a person pinned a memory, or if the log does not tell."""
-    last = log_of_chain(memory, Operation.PIN, Operation.UNPIN).first()
-    by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
-    return not (by_agent and last is not None and last.operation == Operation.PIN)
-
-
-def log_of_chain(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:
-    """The rows of this store's log about any version of a memory, newest first."""
-    chain = Memory.objects.filter(Q(root=memory.root_key) | Q(key=memory.root_key)).values_list(
-        "id", flat=True
+    ids = [version.id for version in versions_of(memory)]
+    pins = AuditEntry.objects.filter(
+        origin=audit.OWN, memory_id__in=ids, operation__in=[Operation.PIN, Operation.UNPIN]
     )
-    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=list(chain), operation__in=operations)
-    return rows.order_by("-key")
+    last = pins.order_by("-key").first()
+    return last is None or last.operation != Operation.PIN or not is_by_agent(last)
+
+
+def is_by_agent(entry: AuditEntry) -> bool:
+    """True if an agent or a job made a row of the log, not a person."""
+    return entry.token is not None or entry.via in (Via.MCP, Via.JOB)
+
+
+def log_of(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:
+    """The rows of this store's log about this version of a memory, newest first, with their payloads."""
+    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory.id, operation__in=operations)
+    return rows.select_related("payload_row").order_by("-key")
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:

@@ -14,7 +14,6 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.audit_search import payload_changes
 from access.errors import Conflict
-from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
@@ -23,7 +22,7 @@ from memories.queries.versions import head_of
 from memories.queries.visibility import has_begun
 from memories.store.derived import withdraw_replaced
 from memories.store.for_review import settle_doubts
-from memories.store.policy import protection
+from memories.store.policy import log_of, protection
 from memories.store.rows import change_row
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
@@ -196,11 +195,7 @@ def rows_called_off(plan: Memory) -> tuple[Memory, ...]:
     """What counts on because the plan was withdrawn, as far as it is still live."""
     if not is_withdrawn_now(plan):
         return ()
-    entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=plan.id).select_related("payload_row")
-    withdrawn = entries.filter(
-        operation__in=[Operation.RETRACT, Operation.FORGET, Operation.TRUST, Operation.RUN]
-    )
-    for entry in withdrawn.order_by("-key"):
+    for entry in log_of(plan, Operation.RETRACT, Operation.FORGET, Operation.TRUST, Operation.RUN):
         ids = entry.payload.get(CALLED_OFF)
         if ids is not None:
             rows = Memory.objects.select_related("group", "thread").filter(id__in=[UUID(id_) for id_ in ids])
@@ -216,10 +211,9 @@ def standing_instead(memory: Memory) -> Memory | None:
 
 def was_called_off_after(memory: Memory, moment: datetime) -> bool:
     """True if a plan to replace the memory was withdrawn after this moment."""
-    entries = AuditEntry.objects.filter(
-        origin=audit.OWN, memory_id=memory.id, operation=Operation.SUPERSEDE, at__gte=moment
+    return any(
+        "plan" in entry.payload for entry in log_of(memory, Operation.SUPERSEDE).filter(at__gte=moment)
     )
-    return any("plan" in entry.payload for entry in entries.select_related("payload_row"))
 
 
 def follow_withdrawal(actor: Actor, memory: Memory) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -236,8 +230,7 @@ def is_withdrawn_now(memory: Memory) -> bool:
 
 def former_end(row: Memory) -> dict[str, Any]:
     """The end of a memory's valid time before a plan was to replace it; none if the log does not tell."""
-    entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=row.id, operation=Operation.SUPERSEDE)
-    for entry in entries.select_related("payload_row").order_by("-key"):
+    for entry in log_of(row, Operation.SUPERSEDE):
         payload = entry.payload
         if "by" not in payload:
             continue

@@ -26,11 +26,10 @@ from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Unavailable
-from access.models import AuditEntry, Group
+from access.models import Group
 from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.dress import has_letters_or_digits, spelling, undressed
@@ -40,6 +39,7 @@ from memories.models.text_lookup import has_text, newest
 from memories.queries.versions import versions_of
 from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
+from memories.store.policy import log_of
 from memories.store.rows import change_row
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
@@ -281,8 +281,7 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
 
 def _trust_before(row: Memory, memory: Memory) -> str:
     """The trust that a version had before it was hidden with this one; empty if it was quarantined by itself."""
-    entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=row.id, operation=Operation.TRUST)
-    last = entries.select_related("payload_row").order_by("-key").first()
+    last = log_of(row, Operation.TRUST).first()
     if last is None or last.payload.get(HIDDEN_WITH) != str(memory.id):
         return ""
     before, after = last.payload["changes"]["trust"]
