@@ -51,7 +51,9 @@ def link(
     return found
 
 
-def link_successor(actor: Actor, candidate: Memory, old: Memory, *, operation: Operation) -> None:
+def link_successor(
+    actor: Actor, candidate: Memory, old: Memory, *, operation: Operation = Operation.SUPERSEDE
+) -> None:
     """Record that a candidate will replace `old` once approved, by this operation (supersede or edit).
 
     An existing conflict link between the two takes this meaning and is reopened. Raises Conflict if as many of this

@@ -23,7 +23,6 @@ from memories.language.dress.markup import Quotes
 from memories.lifecycle.purge import WAL_IS_HELD, Because, Why, destroy
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.purge.targets import PurgeTargets, texts_of
-from memories.lifecycle.regroup.plan import chunks
 from memories.lifecycle.target import require_person
 from memories.models import Checkpoint, Memory
 from memories.queries.snapshot import RELATED_ROWS
@@ -31,6 +30,7 @@ from memories.queries.versions import parse_id
 from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
 from memories.store.places import find_copies
+from storage.bulk import batches
 from storage.changes import keeping_nothing
 from storage.dialect import dialect
 
@@ -115,7 +115,7 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
     ids = {id_ for id_ in left.values_list("memory_id", flat=True) if id_ is not None}
     found = [
         row
-        for some in chunks(ids)
+        for some in batches(ids)
         for row in Memory.objects.filter(id__in=some).exclude(group=group).select_related(*RELATED_ROWS)
     ]
     mine = [row for row in found if actor.may(CURATE, row.group_id)]
@@ -165,7 +165,7 @@ def find_traces(rows: Sequence[Memory], group: Group) -> MoveTraces:
     """What names the rows, or quotes their texts, in a group; reads its whole recall log."""
     ids, keys = [row.id for row in rows], {row.key for row in rows}
     log_rows = sum(
-        AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in chunks(ids)
+        AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in batches(ids)
     )
     recalls = len(find_recalls(keys, group=group)[0])
     texts = tuple(dict.fromkeys((*(row.content for row in rows), *map(str, ids))))

@@ -24,7 +24,7 @@ from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group
 from memories.draft import check_choice, check_tags, clean_reason
 from memories.lifecycle.regroup.left_behind import find_traces
-from memories.lifecycle.regroup.plan import MovePlan, StayingMemory, chunks, families_of, plan_move
+from memories.lifecycle.regroup.plan import MovePlan, StayingMemory, families_of, plan_move
 from memories.lifecycle.target import ChangeResult, find_head, require_person
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
@@ -36,6 +36,7 @@ from memories.store.threads import filter_tokens, find_or_create_threads, refres
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import Scope, State, Type
 from relations.models import EntityAlias, Relation
+from storage.bulk import batches
 from storage.changes import changing
 from storage.ids import new_id
 
@@ -45,7 +46,6 @@ TO = "to"  # the argument that errors name
 FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
 UNDONE = "the move was undone"
 MAX_SOURCES = 100  # of a filter
-BATCH_ROWS = 500
 Place = tuple[Thread, int | None]  # a thread of the target, and the position there
 
 
@@ -375,14 +375,14 @@ def carry_out_move(
     GroupRoom().take(plan.target, [row.content for row in rows if row.state == State.LIVE])
     old_threads = {row.thread_id for row in rows if row.thread_id is not None}
     places = new_places(rows, plan.target)
-    for at in range(0, len(rows), BATCH_ROWS):
-        write_rows(actor, rows[at : at + BATCH_ROWS], plan, places, reason=reason)
-    for some in chunks(roots):
+    for batch in batches(rows):
+        write_rows(actor, batch, plan, places, reason=reason)
+    for some in batches(roots):
         EntityAlias.objects.filter(memory__in=some, group=plan.source).update(group=plan.target)
-    for keys in chunks(plan.relations):
+    for keys in batches(plan.relations):
         move_relations(keys, plan)
     waiting = Proposal.objects.filter(status=ProposalStatus.WAITING, group=plan.source)
-    for keys in chunks([row.pk for row in rows]):
+    for keys in batches([row.pk for row in rows]):
         waiting.filter(memory__in=keys).update(group=plan.target)
     record_sources(rows, plan.source, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
@@ -474,7 +474,7 @@ def move_relations(keys: Sequence[int], plan: MovePlan) -> None:
 def record_sources(rows: Sequence[Memory], source: Group, target: Group) -> None:
     """Record where later imports of these sources find their memories; one record for each former group."""
     named = {(row.source, row.source_ref) for row in rows if row.source_ref}
-    for some in chunks(sorted(named)):
+    for some in batches(sorted(named)):
         refs = [ref for _, ref in some]
         records = MovedSource.objects.filter(source_ref__in=refs)
         mine = [row for row in records if (row.source, row.source_ref) in named]

@@ -23,8 +23,8 @@ from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store.threads import filter_tokens, refresh_around
 from memories.types import Scope, State, Type
+from storage.bulk import batches
 
-BATCH_ROWS = 500
 UNDONE = "the group was made global again"
 Staying = dict[int, StayingMemory]
 
@@ -134,8 +134,7 @@ def staying_twins(group: Group, rows: Sequence[Memory], *, scope: str) -> Stayin
 def change_scopes(actor: Actor, group: Group, rows: Sequence[Memory], *, scope: str) -> None:
     """Set the scope of rows, refresh what searches read of them, and log each."""
     now = timezone.now()
-    for at in range(0, len(rows), BATCH_ROWS):
-        batch = rows[at : at + BATCH_ROWS]
+    for batch in batches(rows):
         events = [
             AuditEvent(Operation.NARROW, row.id, group.id, payload={"changes": {
                 "scope": [row.scope, scope], "updated_at": [as_json(row.updated_at), as_json(now)],
