@@ -15,10 +15,10 @@ from access.models import AuditEntry
 from memories.lifecycle.undo.large import in_parts
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
 from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
-from sources.importing.relations import UNDO_SUBJECT, is_undone
 from storage.changes import changing, new_change
 from storage.ids import new_id
 
+UNDO_SUBJECT: Final = "undo:"  # of the log row of an undone import, before its run's id
 REASON: Final = "the import was undone"
 WRITES: Final = (
     Operation.STORE,
@@ -90,6 +90,12 @@ def undo_import(
             audit.append(undoing, Operation.IMPORT, subject=f"{UNDO_SUBJECT}{id_}", payload=payload)
     kept = [KeptWrite(each.id, each.why) for each in done.kept]
     return UndoneImport(id_, done.hidden, done.restored, kept)
+
+
+def is_undone(run: str) -> bool:
+    """True if an import was undone."""
+    rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.IMPORT)
+    return bool(run) and rows.filter(subject=f"{UNDO_SUBJECT}{run}").exists()
 
 
 def _parse_run(run: str | UUID) -> UUID:
