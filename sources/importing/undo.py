@@ -1,14 +1,15 @@
 """Undo of a whole import, by the run id of its report: what it wrote is hidden, unless it was built on since."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 
 from access import audit
 from access.actor import WRITE, Actor
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry
@@ -30,26 +31,21 @@ WRITES: Final = (
 
 
 @dataclass(frozen=True)
-class KeptWrite:
+class KeptWrite(Answer):
     """Something that an undo left as it is, and why."""
 
     id: str
     why: str
 
 
-@dataclass
-class UndoneImport:
+@dataclass(frozen=True)
+class UndoneImport(Answer):
     """What an undo took back: rows that the import had made, rows that it had changed, and those that it left."""
 
     run: UUID
-    hidden: int = 0
-    restored: int = 0
-    kept: list[KeptWrite] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        kept = [{"id": each.id, "why": each.why} for each in self.kept]
-        return {"run": str(self.run), "hidden": self.hidden, "restored": self.restored, "kept": kept}
+    hidden: int
+    restored: int
+    kept: tuple[KeptWrite, ...]
 
     def as_text(self) -> str:
         """One or more lines."""
@@ -88,7 +84,7 @@ def undo_import(
         with transaction.atomic():
             payload = {"hidden": done.hidden, "restored": done.restored, "kept": len(done.kept)}
             audit.append(undoing, Operation.IMPORT, subject=f"{UNDO_SUBJECT}{id_}", payload=payload)
-    kept = [KeptWrite(each.id, each.why) for each in done.kept]
+    kept = tuple(KeptWrite(each.id, each.why) for each in done.kept)
     return UndoneImport(id_, done.hidden, done.restored, kept)
 
 

@@ -229,13 +229,13 @@ class ExportIntake:
             with transaction.atomic():
                 refresh_threads([thread])
         return RestoreReport(
-            self.origin,
-            dict(+self.added),
-            dict(+self.unchanged),
-            tuple(self.faults),
-            loose,
-            self.chain.purged,
-            missing_keys(),
+            origin=self.origin,
+            added=dict(+self.added),
+            unchanged=dict(+self.unchanged),
+            faults=tuple(self.faults),
+            loose=loose,
+            purged_payloads=self.chain.purged,
+            missing_keys=missing_keys(),
         )
 
     def _log_import(self) -> None:
