@@ -37,6 +37,12 @@ class RawLine:
     why: str = ""
     nul_in: str = ""
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """The columns of a line of an export."""
+        found: dict[str, Any] = self.value["row"]
+        return found
+
 
 def open_file(path: Path) -> BinaryIO:
     """An import file, opened for reading.
