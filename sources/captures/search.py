@@ -38,24 +38,7 @@ class PanelQuery:
 
 
 @dataclass(frozen=True)
-class PanelItem:
-    """A conversation found by title, a turn of one, or another memory."""
-
-    kind: str
-    id: str
-    title: str
-    platform: str
-    url: str
-    thread: str
-    group: str
-    at: datetime
-    excerpt: Excerpt
-    how: str
-    trust: str = ""
-    type: str = ""
-
-
-class PanelItemOut(Answer):
+class PanelItem(Answer):
     """A conversation found by its title, a turn of one, or a memory of another origin.
 
     `excerpt` is a line of the text, `marks` the ranges of characters in it that match.
@@ -68,13 +51,13 @@ class PanelItemOut(Answer):
     url: str
     thread: str
     group: str
-    date: Annotated[Day, ShownAs("at")]
-    excerpt: Annotated[str, ShownAs("excerpt.text")]
-    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
+    at: Annotated[Day, ShownAs(name="date")]
+    excerpt: str
+    marks: tuple[tuple[int, int], ...]
     how: str
-    trust: str
-    type: str
-    untrusted: Untrusted
+    trust: str = ""
+    type: str = ""
+    untrusted: Untrusted = True
 
 
 def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
@@ -113,12 +96,15 @@ def _find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     rows = rows.filter(group__slug=asked.group) if asked.group else rows
     rows = rows.filter(active_at__gte=asked.after) if asked.after else rows
     rows = rows.filter(active_at__lt=asked.before) if asked.before else rows
+    titled = [
+        (row, excerpt_of(row.title, wanted)) for row in rows.order_by("-active_at", "-key")[:MAX_TITLES]
+    ]
     return [
         PanelItem(
             "conversation", str(row.id), row.title, row.platform, row.url, row.name, row.group.slug,
-            row.active_at or row.created_at, excerpt_of(row.title, wanted), "title",
+            row.active_at or row.created_at, found.text, found.marks, "title",
         )
-        for row in rows.order_by("-active_at", "-key")[:MAX_TITLES]
+        for row, found in titled
     ]  # fmt: skip
 
 
@@ -156,7 +142,8 @@ def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
         thread=thread_name(memory),
         group=memory.group.slug,
         at=memory.moment,
-        excerpt=excerpt,
+        excerpt=excerpt.text,
+        marks=excerpt.marks,
         how=how,
         trust=memory.trust,
         type=memory.type,

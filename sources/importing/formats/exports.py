@@ -24,8 +24,8 @@ from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import State
 from relations.models import Relation, RelationEvidence
-from sources.exporting.instance_name import instance_id
-from sources.exporting.vectors import carried_pieces
+from sources.exporting import instance_id
+from sources.exporting.carried import carried_pieces
 from sources.format import (
     FORMAT,
     GROUP,
