@@ -26,11 +26,11 @@ from sources.artifacts.chunking import CountTokens, split_file
 from sources.artifacts.guarding import guard_chunks
 from sources.artifacts.proofs import adopt_sources
 from sources.artifacts.purged import without_purged
+from sources.artifacts.reading.documents import Unreadable
 from sources.artifacts.reading.files import (
     MAX_DOCUMENT_BYTES,
     FileRules,
     FoundFile,
-    Unreadable,
     check_path,
     kind_of,
     read_text,

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sources.artifacts.chunking.blocks import Block, blocks_of
-from sources.artifacts.reading.file_text import FileText
+from sources.artifacts.chunking.blocks import Block, FileText, blocks_of
 from sources.models import FileKind
 
 MAX_TOKENS: Final = 220  # of a chunk; path and heading are embedded with it, and all fit 254
