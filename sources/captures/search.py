@@ -4,16 +4,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from django.db.models import QuerySet
-
 from access.actor import READ, Actor
 from access.answers import Answer, Day, ShownAs, Untrusted
 from access.errors import NotPermitted
 from access.visibility import Narrowing
 from memories.browse.suggest import MAX_LIMIT, Excerpt, excerpt_of, suggest
 from memories.language.cleaning import clean_line
-from memories.models import Memory, Thread
+from memories.models import Memory
 from memories.search.query_terms import words
+from memories.sessions.conversations import readable
 from memories.types import State
 from sources.captures.keep import PLATFORM, SentConversation, check_name
 
@@ -79,7 +78,6 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
         actor, typed, group=asked.group, limit=min(asked.limit, MAX_LIMIT), by_meaning=asked.by_meaning,
         narrowing=narrowing, states=LIVE,
     )  # fmt: skip
-    # After suggest(), which refuses a group that is none.
     titled = [] if asked.by_meaning else _find_by_title(actor, replace(asked, query=typed))
     items = [*titled, *(_item_of(each.memory, each.excerpt, each.how) for each in found)]
     return items[: asked.limit]
@@ -89,11 +87,10 @@ def _find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     wanted = words(asked.query)[:MAX_WORDS]
     if not wanted:
         return []
-    rows = _readable_threads(actor).exclude(title="").select_related("group")
+    rows = readable(actor, asked.group).exclude(title="").select_related("group")
     for word in wanted:
         rows = rows.filter(title__icontains=word)
     rows = rows.filter(platform=asked.platform) if asked.platform else rows
-    rows = rows.filter(group__slug=asked.group) if asked.group else rows
     rows = rows.filter(active_at__gte=asked.after) if asked.after else rows
     rows = rows.filter(active_at__lt=asked.before) if asked.before else rows
     titled = [
@@ -120,13 +117,6 @@ def find_related(
     found = suggest(actor, asked, limit=MAX_LIMIT, by_meaning=True, states=LIVE)
     others = [each for each in found if thread_name(each.memory) != sent.thread]
     return [_item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
-
-
-def _readable_threads(actor: Actor) -> QuerySet[Thread]:
-    rows = Thread.objects.filter(deleted_at=None)
-    if actor.all_groups:
-        return rows
-    return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
 
 
 def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
