@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -72,12 +72,15 @@ class SentConversation:
         return f"browser:{self.platform}"
 
 
+Settled = Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
+
+
 @dataclass(frozen=True)
 class KeptTurn(Answer):
     """What became of a turn. All are settled: none needs to be sent again."""
 
     id: str
-    outcome: Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
+    outcome: Settled
     why: str
 
 
@@ -156,14 +159,15 @@ def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kep
     group = thread.group if thread is not None else find_or_create_inbox(writer, user)
     kept = partial(KeptConversation, sent.platform, sent.id, sent.thread, group.slug)
     if thread is not None and thread.deleted_at is not None:
-        return kept(tuple(KeptTurn(each.id, Outcome.REFUSED.value, DELETED) for each in sent.turns))
+        return kept(tuple(KeptTurn(each.id, "refused", DELETED) for each in sent.turns))
     known = set(_captured(user, sent).values_list("turn", flat=True))
     result = store_many(writer, [_draft_of(sent, turn, group) for turn in sent.turns])
     why = {refusal.index: refusal.why for refusal in result.refused}
     turns = []
     for at, (turn, outcome) in enumerate(zip(sent.turns, result.outcomes, strict=True)):
         is_changed = outcome == Outcome.CREATED and turn.id in known
-        turns.append(KeptTurn(turn.id, CHANGED if is_changed else outcome.value, why.get(at, "")))
+        settled = cast(Settled, CHANGED if is_changed else outcome)
+        turns.append(KeptTurn(turn.id, settled, why.get(at, "")))
     pairs = zip(sent.turns, result.ids, strict=True)
     _note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
     _describe_thread(user, sent, group)
