@@ -12,9 +12,8 @@ from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.audit.retention import drop_log
-from access.errors import NotPermitted
 from access.models import AuditEntry, RowChange
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
@@ -123,8 +122,7 @@ def enforce_retention(
         NotPermitted: the actor does not administer all groups.
         Conflict: the audit log is broken within the rows to drop; the steps before it are done.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may destroy expired data.")
+    require_admin_of_all(actor, "destroy expired data")
     if dry_run:
         return replace(run_on_copy(lambda: _enforce(actor, now, report, is_trial=True)), dry_run=True)
     return _enforce(actor, now, report)

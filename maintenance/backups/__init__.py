@@ -10,10 +10,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
-from access.errors import InvalidInput, NotPermitted, Unavailable
+from access.errors import InvalidInput, Unavailable
 from access.groups.fingerprints import fingerprint_key
 from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
 from maintenance.backups.copies import copies
@@ -96,10 +96,7 @@ def backup_job(actor: Actor) -> str:
 
 def require_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor administers all groups."""
-    if not actor.is_admin_of_all:
-        raise NotPermitted(
-            "Only an admin of all groups may back up and restore.", hint="Run the command on the server."
-        )
+    require_admin_of_all(actor, "back up and restore", hint="Run the command on the server.")
 
 
 def check_target(to: Path) -> None:

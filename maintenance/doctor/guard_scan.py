@@ -13,10 +13,10 @@ from uuid import UUID
 from django.db import transaction
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.additions import additions
 from access.audit.operations import Operation
-from access.errors import NotFound, NotPermitted
+from access.errors import NotFound
 from access.groups.guarding import find_all, policy_of
 from guard import Door, GuardTreatment, Policy
 from guard.policy import STRICTNESS
@@ -82,8 +82,7 @@ def scan_stored(
     Raises:
         NotPermitted: the actor does not administer all groups.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may scan what is stored.")
+    require_admin_of_all(actor, "scan what is stored")
     scan, last = (ScanReport(new_id(), dry_run=True), 0) if dry_run else read_cursor()
     with changing(change_of(scan.id)):
         return scan_from(actor, scan, last, dry_run=dry_run, report=report)
@@ -223,8 +222,7 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
         NotPermitted: the actor does not administer all groups.
         NotFound: no scan of that id found anything.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may undo a scan.")
+    require_admin_of_all(actor, "undo a scan")
     scan = parse_id(id_)
     change = change_of(scan)
     rows, done = rows_of([change]), Reversed()

@@ -12,9 +12,9 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.audit.operations import Operation
-from access.errors import NotPermitted, Unavailable
+from access.errors import Unavailable
 from maintenance.backups import Progress, ignore_progress
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
@@ -68,7 +68,7 @@ class EmbeddedCount:
 
 def plan_reembed(actor: Actor) -> ReembedPlan:
     """What a re-embed would do; read-only."""
-    require_admin(actor)
+    require_admin_of_all(actor, "re-embed the memories")
     target = configured_model_id()
     return ReembedPlan(indexed_model(), target, Memory.objects.count(), lacking(target).count())
 
@@ -83,7 +83,7 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
         ModelUnavailable: the model is not installed; nothing was changed.
         Unavailable: memories were stored faster than they could be embedded; what was embedded stays.
     """
-    require_admin(actor)
+    require_admin_of_all(actor, "re-embed the memories")
     report = progress or ignore_progress
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     target, before = encoder.model_id, indexed_model()
@@ -171,9 +171,3 @@ def delete_old_pieces(model: str, report: Progress) -> int:
             done += len(keys)
             report("deleting old vectors", min(done, total), total)
     return done
-
-
-def require_admin(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor administers all groups."""
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may re-embed the memories.")
