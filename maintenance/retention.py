@@ -26,6 +26,7 @@ from memories.search.schema import begin_purge, end_purge
 from memories.types import State
 from storage.changes import new_change
 from storage.postgresql.months import drop_month, is_parted, make_months, old_months
+from storage.progress import Progress, ignore_progress
 
 BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
 BATCH_MEMORIES = 200  # examined together
@@ -42,8 +43,6 @@ CHANGES_SEEN = "changes_seen"  # in index_state: the newest change of a day ago,
 KEEPING = (State.LIVE, State.RETRACTED)
 ENDED = (RunStatus.DONE, RunStatus.FAILED, RunStatus.STOPPED, RunStatus.UNDONE)
 EXPIRED = "expired"  # in a run's cursor: when its changes were destroyed; undo checks for it
-
-Report = Callable[[str, int, int], object]
 
 
 @dataclass
@@ -96,7 +95,7 @@ class RetentionPass:
     now: datetime
     limits: Any  # settings.LOCI.maintenance
     is_trial: bool
-    report: Report
+    report: Progress
 
     def before(self, days: float) -> datetime:
         """The moment `days` ago."""
@@ -108,7 +107,7 @@ def enforce_retention(
     *,
     now: datetime | None = None,
     dry_run: bool = False,
-    report: Report = lambda step, done, total: None,
+    report: Progress = ignore_progress,
 ) -> RetentionReport:
     """Destroy expired data: changes of old runs, forgotten memories, recalls, index changes, log rows.
 
@@ -129,7 +128,7 @@ def enforce_retention(
 
 
 def _enforce(
-    actor: Actor, now: datetime | None, report: Report, *, is_trial: bool = False
+    actor: Actor, now: datetime | None, report: Progress, *, is_trial: bool = False
 ) -> RetentionReport:
     clock = now or timezone.now()
     trusted = clock if now is not None else min(clock, last_run(clock) + MAX_STEP)

@@ -1,6 +1,5 @@
 """Backups: a complete, verified copy of the store in one file, made while the store is in use."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,7 @@ from maintenance.backups.open_copy import (
     use_copy,
 )
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
-
-Progress = Callable[[str, int, int], None]  # step, done, total
+from storage.progress import Progress, ignore_progress
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class BackupResult:
 
 
 def make_backup(
-    actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress | None = None
+    actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress = ignore_progress
 ) -> BackupResult:
     """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
@@ -72,7 +70,7 @@ def make_backup(
     with backup_lock():
         link_heads(actor)  # the end of the chain of heads then stands for the whole log
         target = to or new_path(label, timezone.now())
-        made = write_backup(target, progress or ignore_progress)
+        made = write_backup(target, progress)
         rotated = [] if to else rotate(label, keep=settings.LOCI.maintenance.backups_kept)
     audit.append(
         actor,
@@ -155,7 +153,3 @@ def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], 
             hint="Run 'loci doctor'.",
         )
     return ids, warning
-
-
-def ignore_progress(_step: str, _done: int, _total: int) -> None:
-    """Progress callback that does nothing."""

@@ -20,7 +20,7 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
 from access.models import AuditHead
-from maintenance.backups import Progress, ignore_progress, require_admin, write_backup
+from maintenance.backups import require_admin, write_backup
 from maintenance.backups.archive import (
     BackupManifest,
     read_ids,
@@ -53,6 +53,7 @@ from memories.models import Memory
 from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault
 from storage.home import GUARD_KEY
+from storage.progress import Progress, ignore_progress
 
 GUARD_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
@@ -150,7 +151,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     )
 
 
-def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = None) -> RestoreResult:
+def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_progress) -> RestoreResult:
     """Replace the store by a backup.
 
     1. check the manifest, every hash and the database, and migrate it; all on a copy
@@ -163,10 +164,9 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
         InvalidInput: the file is not a Loci backup, is damaged, or comes from a later version; nothing was changed.
         Conflict: another process has the store open; nothing was changed.
     """
-    report = progress or ignore_progress
     manifest = check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
-        report("checking", 0, 4)
+        progress("checking", 0, 4)
         unpack(archive, folder)
         copy = folder / copies().part
         with explain_database_errors(archive), use_copy(copy):
@@ -180,9 +180,9 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
                 stack.enter_context(copies().exclusive_access())
             except DatabaseError as error:
                 raise Conflict(f"Nothing was restored: {error}.", hint=STOP_OTHERS) from error
-            restored = exchange_store(actor, archive, copy, report)
+            restored = exchange_store(actor, archive, copy, progress)
         rotate(BEFORE_RESTORE, keep=settings.LOCI.maintenance.backups_kept)
-    report("done", 4, 4)
+    progress("done", 4, 4)
     return RestoreResult(
         archive,
         manifest,

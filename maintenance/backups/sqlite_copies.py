@@ -18,7 +18,7 @@ from memories.search.schema import own_names
 from storage.encryption import database_key
 from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
-from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, wiping
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, wiping
 
 
 class SqliteCopies:
@@ -131,7 +131,7 @@ def match_encryption(path: Path) -> None:
     encrypted = path.with_name(f".{path.name}.encrypted")
     with connections[DEFAULT_DB_ALIAS].wrap_database_errors, wiping(path):
         try:
-            copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+            copy_with_key(path, encrypted, old=None, new=key)
         except CopyDiffers as error:
             raise DatabaseError(f"the encrypted copy is faulty: {error}") from error
         encrypted.replace(path)

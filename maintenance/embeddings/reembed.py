@@ -15,11 +15,11 @@ from access import audit
 from access.actor import Actor, require_admin_of_all
 from access.audit.operations import Operation
 from access.errors import Unavailable
-from maintenance.backups import Progress, ignore_progress
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store.pieces import claim_index, embed_passages, indexed_model, passage_of, piece_rows
+from storage.progress import Progress, ignore_progress
 
 EMBED_BATCH = 64  # memories; the encoder sorts them by length and runs eight at a time
 WRITE_BATCH = 16  # memories per transaction: the longest that other writers wait
@@ -73,7 +73,7 @@ def plan_reembed(actor: Actor) -> ReembedPlan:
     return ReembedPlan(indexed_model(), target, Memory.objects.count(), lacking(target).count())
 
 
-def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
+def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedResult:
     """Embed every memory with the configured model, switch the index, and delete the old vectors.
 
     A search never compares vectors of two models: it uses the old ones before the switch and the new ones after it.
@@ -84,20 +84,19 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
         Unavailable: memories were stored faster than they could be embedded; what was embedded stays.
     """
     require_admin_of_all(actor, "re-embed the memories")
-    report = progress or ignore_progress
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     target, before = encoder.model_id, indexed_model()
     with transaction.atomic():
         claim_index(target)
-    total = embed_lacking(encoder, report)
+    total = embed_lacking(encoder, progress)
     switched = False
     if before not in ("", target):
         for _ in range(MAX_ROUNDS):
             newest = Memory.objects.aggregate(newest=Max("key"))["newest"] or 0
-            total += embed_lacking(encoder, report)
+            total += embed_lacking(encoder, progress)
             is_complete = partial(_is_complete, target, after=newest)
             if search_index().switch_model(
-                target, is_complete=is_complete, progress=partial(report, "indexing")
+                target, is_complete=is_complete, progress=partial(progress, "indexing")
             ):
                 switched = True
                 break
@@ -107,8 +106,8 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
                 hint="Run 'loci model reembed' again at a quieter time.",
             )
     # A writer that was embedding during the switch may have stored vectors of the old model.
-    total += embed_lacking(encoder, report)
-    deleted = delete_old_pieces(target, report)
+    total += embed_lacking(encoder, progress)
+    deleted = delete_old_pieces(target, progress)
     if total.memories or switched or deleted:
         payload = {"action": "reembed", "before": before, "model": target, "memories": total.memories}
         audit.append(actor, Operation.RUN, subject="reembed", payload=payload)

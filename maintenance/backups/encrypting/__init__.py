@@ -18,7 +18,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, Unavailable
-from maintenance.backups import Progress, require_admin
+from maintenance.backups import require_admin
 from maintenance.backups.archive import DAMAGED, DATABASE, sync_folder
 from maintenance.backups.copies import copies
 from maintenance.backups.encrypting.archives import reencrypt_archive
@@ -30,6 +30,7 @@ from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.pages import is_plain
 from storage.encryption.sealing import replace_sealing
 from storage.home import UPLOADS
+from storage.progress import Progress
 from storage.sqlite.dialect import database_files
 from storage.sqlite.reencrypt import (
     REPLACED_SUFFIX,

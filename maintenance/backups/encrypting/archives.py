@@ -15,7 +15,7 @@ from maintenance.backups.archive import (
 )
 from storage.encryption import DatabaseKey
 from storage.encryption.sealing import key_that_unseals, seal, unseal
-from storage.sqlite.reencrypt import copy_with_key, finish_wiping, ignore_progress
+from storage.sqlite.reencrypt import copy_with_key, finish_wiping
 
 
 def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:
@@ -37,7 +37,7 @@ def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new:
             out.writelines(blocks_of(source, store))
         if sha256_of(before) != manifest["sha256"][store]:
             raise ValueError("damaged: its database has another hash")
-        copy_with_key(before, after, old=own, new=new, progress=ignore_progress)
+        copy_with_key(before, after, old=own, new=new)
         finish_wiping(before)
         manifest["sha256"][store], manifest["database_bytes"] = sha256_of(after), after.stat().st_size
         small = {
