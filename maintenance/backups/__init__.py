@@ -29,9 +29,7 @@ from maintenance.backups.open_copy import (
     describe_store,
     key_files,
     memory_ids,
-    snapshot_of_store,
     table_counts,
-    use_copy,
 )
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 from storage.progress import Progress, ignore_progress
@@ -113,7 +111,7 @@ def write_backup(target: Path, progress: Progress) -> BackupResult:
     """Copy, verify and pack the store; the caller holds the backup lock."""
     with work_folder() as folder:
         copy = folder / copies().part
-        with snapshot_of_store() as store:
+        with copies().snapshot() as store:
             manifest = describe_store()
             store.copy_to(copy, progress=partial(progress, "copying"))
         progress("verifying", 0, 1)
@@ -135,7 +133,7 @@ def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], 
 
     Raises Unavailable if they differ or the copy is damaged.
     """
-    with use_copy(copy):
+    with copies().use(copy):
         faults = copies().faults(is_quick=False)
         counts = table_counts()
         faults += [

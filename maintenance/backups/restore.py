@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -25,9 +25,9 @@ from maintenance.backups.archive import (
     BackupManifest,
     read_ids,
     read_manifest,
-    sync_folder,
     unpack,
     unusable,
+    write_atomically,
 )
 from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_withdrawals
 from maintenance.backups.copies import copies
@@ -46,7 +46,6 @@ from maintenance.backups.open_copy import (
     memories_by_group,
     migrate_copy,
     pending_migrations,
-    use_copy,
 )
 from maintenance.backups.purge import purged_ids
 from memories.models import Memory
@@ -91,8 +90,8 @@ class RestoreResult:
 
     path: Path
     manifest: BackupManifest
-    before: Path | None
-    migrated: tuple[str, ...] = ()
+    migrated: tuple[str, ...]
+    before: Path | None = None
     carried: CarriedOver = field(default_factory=CarriedOver)
     warning: str = ""
 
@@ -116,7 +115,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     manifest = check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
-        with explain_database_errors(archive), use_copy(folder / copies().part):
+        with explain_database_errors(archive), copies().use(folder / copies().part):
             check_integrity(archive)
             check_origin(archive, manifest)
             migrations = tuple(pending_migrations())
@@ -169,7 +168,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_p
         progress("checking", 0, 4)
         unpack(archive, folder)
         copy = folder / copies().part
-        with explain_database_errors(archive), use_copy(copy):
+        with explain_database_errors(archive), copies().use(copy):
             check_integrity(archive)
             check_origin(archive, manifest)
             migrated = migrate_copy()
@@ -180,31 +179,15 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_p
                 stack.enter_context(copies().exclusive_access())
             except DatabaseError as error:
                 raise Conflict(f"Nothing was restored: {error}.", hint=STOP_OTHERS) from error
-            restored = exchange_store(actor, archive, copy, progress)
+            done = exchange_store(actor, RestoreResult(archive, manifest, tuple(migrated)), copy, progress)
         rotate(BEFORE_RESTORE, keep=settings.LOCI.maintenance.backups_kept)
     progress("done", 4, 4)
-    return RestoreResult(
-        archive,
-        manifest,
-        before=restored.before,
-        migrated=tuple(migrated),
-        carried=restored.carried,
-        warning=restored.warning,
-    )
+    return done
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """Where the previous store is kept, and what was carried over from it."""
-
-    before: Path | None
-    carried: CarriedOver
-    warning: str = ""
-
-
-def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) -> Exchange:
+def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progress) -> RestoreResult:
     """Keep the present store, carry withdrawals over, swap; the caller has exclusive access."""
-    present, warning = present_state(), ""
+    present, archive, warning = present_state(), done.path, ""
     before: Path | None = None
     withdrawals, replaced = Withdrawals(), dict[str, list[int | str]]()
     report("keeping the present store", 1, 4)
@@ -219,7 +202,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
             " returned"
         )
     report("carrying over what was withdrawn since", 2, 4)
-    with explain_database_errors(archive), use_copy(copy):
+    with explain_database_errors(archive), copies().use(copy):
         carried = carry_over(actor, withdrawals)
         audit.append(
             actor,
@@ -248,7 +231,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
     # Killed in between, the restore has to be repeated for the guard to recognise the secrets that are masked in it.
     if guard is not None:
         write_key(GUARD_KEY, guard)
-    return Exchange(before, carried, warning)
+    return replace(done, before=before, carried=carried, warning=warning)
 
 
 def check_archive(actor: Actor, archive: Path) -> BackupManifest:
@@ -346,8 +329,5 @@ def write_key(name: str, key: bytes) -> None:
     """Write a whole key file into LOCI_HOME with mode 0600, instead of one of the same name."""
     folder = Path(settings.LOCI.home) / "keys"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = folder / f".{name}.part"
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with write_atomically(folder / name) as file:
         file.write(key)
-    draft.replace(folder / name)
-    sync_folder(folder)

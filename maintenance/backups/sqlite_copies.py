@@ -1,6 +1,5 @@
 """Copies of a store on SQLite: files."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -13,12 +12,13 @@ from django.utils import timezone
 from access.errors import Unavailable
 from access.models import Group
 from maintenance.backups.archive import DATABASE, sync_folder
+from maintenance.backups.copies import connected_to
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
 from storage.encryption import database_key
 from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
-from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, wiping
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, sync, wiping
 
 
 class SqliteCopies:
@@ -32,7 +32,7 @@ class SqliteCopies:
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
         """A connection that reads the store as of now; it never takes the write lock."""
-        with connect_to(database_path(), mode="DEFERRED") as reader, transaction.atomic():
+        with connected_to(str(database_path()), transaction_mode="DEFERRED") as reader, transaction.atomic():
             # The snapshot is taken by the first read, not by BEGIN.
             Group.objects.exists()
             yield reader
@@ -44,7 +44,7 @@ class SqliteCopies:
         Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
         """
         match_encryption(path)
-        with connect_to(path, mode="IMMEDIATE") as copy:
+        with connected_to(str(path), transaction_mode="IMMEDIATE") as copy:
             copy.is_private_copy = True
             yield
 
@@ -103,9 +103,7 @@ class SqliteCopies:
         ready = database.with_name(f".{database.name}.restored")
         ready.unlink(missing_ok=True)
         shutil.move(copy, ready)  # a rename, unless the database is on another disk than the backups
-        handle = os.open(ready, os.O_RDWR)
-        os.fsync(handle)
-        os.close(handle)
+        sync(ready)
         if is_readable:
             with connection.cursor() as cursor:
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -140,22 +138,6 @@ def match_encryption(path: Path) -> None:
 def database_path() -> Path:
     """Path of the store's database file."""
     return Path(str(connection.settings_dict["NAME"]))
-
-
-@contextmanager
-def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
-    """Replace this thread's default connection by one to the SQLite file `path` during the block."""
-    before = connections[DEFAULT_DB_ALIAS]
-    replacement: Any = before.copy()
-    replacement.settings_dict["NAME"] = str(path)
-    replacement.settings_dict["OPTIONS"] = {**replacement.settings_dict["OPTIONS"], "transaction_mode": mode}
-    # Connections are thread-local, so other threads are not affected.
-    connections[DEFAULT_DB_ALIAS] = replacement
-    try:
-        yield replacement
-    finally:
-        connections[DEFAULT_DB_ALIAS] = before
-        replacement.close()
 
 
 COPIES = SqliteCopies()

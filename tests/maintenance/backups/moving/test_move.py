@@ -22,9 +22,9 @@ from access.models import Group
 from access.tokens import operator
 from loci_site.config.databases import sqlite_settings
 from loci_site.management.commands.store import read_target
+from maintenance.backups.copies import connected_to
 from maintenance.backups.moving import Target, check_target, move_store, preview_move, tables
 from maintenance.backups.moving.tables import TARGET, differing_tables, models, target_of
-from maintenance.backups.postgresql_copies import connect_to
 from maintenance.backups.server_tools import create_database, drop_databases
 from memories.draft import Draft, EditDraft
 from memories.lifecycle.edit import edit
@@ -124,7 +124,7 @@ class TestThereAndBack:
         around.pop("DATABASE_URL", None)
         back = json.loads(run(["store", "move", "--to", target, "--json"], around))
         assert back["overlap"] == 1.0
-        with connect_to(OTHER):
+        with connected_to(OTHER):
             assert is_log_whole()
             assert search_index().find_errors() == []
             # New rows get keys after the copied ones, and what was withdrawn stays withdrawn.
