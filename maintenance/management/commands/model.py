@@ -1,14 +1,13 @@
 """`manage.py model`: install the embedding model, show its state, verify it."""
 
-import dataclasses
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from tqdm import tqdm
 
 from access.management.command import CommandAnswer, CommandVerb, flag, option
+from maintenance.management.progress import StepBar
 from maintenance.management.verbs.reembed import REEMBED
 from memories.embedding.install import (
     PARTIAL_FOLDER,
@@ -47,19 +46,19 @@ def find_folder(options: dict[str, Any]) -> ModelFolder:
 
 def reported(report: Report) -> CommandAnswer:
     """A report as JSON, and in one sentence."""
-    return CommandAnswer(dataclasses.asdict(report), describe_report(report))
+    return CommandAnswer(report, describe_report(report))
 
 
 def install(options: dict[str, Any]) -> CommandAnswer:
     """Install the model."""
     folder = find_folder(options)
-    with ProgressBar() as bar:
+    with StepBar("model", unit="B", unit_scale=True) as bar:
         report = install_model(
             folder,
             find_sources(folder, options["source"]),
             precision=options["precision"] or settings.LOCI.embedding.precision,
             force=options["force"],
-            progress=bar.show,
+            progress=partial(bar.show, "fetching"),
         )
     return reported(report)
 
@@ -70,35 +69,6 @@ def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
     if chosen is not None:
         return [FolderSource(chosen.expanduser())]
     return list(default_sources(folder.path.parent / PARTIAL_FOLDER, hub=settings.LOCI.embedding.hub))
-
-
-class ProgressBar:
-    """A progress bar on stderr, one per file, only on a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: tqdm[Any] | None = None
-
-    def __enter__(self) -> "ProgressBar":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def show(self, done_bytes: int, total: int | None) -> None:
-        """Show the progress of the current file; fewer bytes than before mean a new file."""
-        if self._bar is None or done_bytes < self._bar.n:
-            self.__exit__()
-            self._bar = tqdm(
-                total=total,
-                unit="B",
-                unit_scale=True,
-                desc="model",
-                file=sys.stderr,
-                disable=None,
-                leave=False,
-            )
-        self._bar.update(done_bytes - self._bar.n)
 
 
 def describe_report(report: Report) -> str:

@@ -1,6 +1,5 @@
 """`loci model reembed`: embed all memories with the configured model and window while Loci is in use."""
 
-from dataclasses import asdict
 from typing import Any, Final
 
 from access.management.command import DRY_RUN, CommandAnswer, CommandVerb
@@ -13,10 +12,10 @@ def embed_all(options: dict[str, Any]) -> CommandAnswer:
     """Show the plan, or carry it out."""
     if options["dry_run"]:
         plan = plan_reembed(operator())
-        return CommandAnswer({**asdict(plan), "is_done": plan.is_done}, plan_text(plan))
+        return CommandAnswer({**vars(plan), "is_done": plan.is_done}, plan_text(plan))
     with StepBar("reembed") as bar:
         done = reembed(operator(), progress=bar.show)
-    return CommandAnswer(asdict(done), done_text(done))
+    return CommandAnswer(done, done_text(done))
 
 
 def plan_text(plan: ReembedPlan) -> str:
