@@ -1,4 +1,4 @@
-"""`manage.py model`: install the embedding model, show its state, verify it."""
+"""`manage.py model`: install the embedding model, show its state, verify it; embed all memories anew."""
 
 from functools import partial
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from access.management.command import CommandAnswer, CommandVerb, flag, option
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
+from access.tokens import operator
+from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
-from maintenance.management.verbs.reembed import REEMBED
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -89,6 +90,34 @@ def describe_report(report: Report) -> str:
     return f"{shown} ({', '.join(details)})" if details else shown
 
 
+def embed_all(options: dict[str, Any]) -> CommandAnswer:
+    """Show the plan, or carry it out."""
+    if options["dry_run"]:
+        plan = plan_reembed(operator())
+        return CommandAnswer({**vars(plan), "is_done": plan.is_done}, plan_text(plan))
+    with StepBar("reembed") as bar:
+        done = reembed(operator(), progress=bar.show)
+    return CommandAnswer(done, done_text(done))
+
+
+def plan_text(plan: ReembedPlan) -> str:
+    """The plan in words."""
+    if plan.is_done:
+        return f"Nothing to do: the index holds {plan.target} vectors of all {plan.memories} memories."
+    return (
+        f"{plan.lacking} of {plan.memories} memories would be embedded with {plan.target}; "
+        f"the index holds {plan.indexed or 'nothing yet'}."
+    )
+
+
+def done_text(done: ReembedResult) -> str:
+    """The result in words."""
+    if not (done.memories or done.switched or done.pieces_deleted):
+        return f"Nothing to do: the index holds {done.model} vectors."
+    switched = f" The index was switched from {done.before}." if done.switched else ""
+    return f"Embedded {done.memories} memories ({done.pieces} pieces) with {done.model}.{switched}"
+
+
 DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
 PRECISION: Final = "arithmetic precision and weight format; default: the setting"
 
@@ -114,7 +143,9 @@ class Command(FaceCommand):
             lambda options: reported(verify_model(find_folder(options))),
             "recompute hashes, compare vectors with the reference", (DEST,),
         ),
-        "reembed": REEMBED,
+        "reembed": CommandVerb(
+            embed_all, "embed all memories with the configured model and window while Loci is in use", (DRY_RUN,)
+        ),
     }  # fmt: skip
 
     def count_recalls(self) -> None:
