@@ -165,7 +165,7 @@ def expire_run_changes(this_pass: RetentionPass) -> StepReport:
     step = StepReport("runs")
     before = this_pass.before(this_pass.limits.runs_days)
     old = RowChange.objects.filter(change__lt=new_change(before.timestamp()))
-    _destroy_in_batches(step, "row changes", old)
+    _destroy_rows(this_pass, step, "row changes", old)
     ended = Coalesce("finished_at", "started_at")
     runs = Run.objects.annotate(ended=ended).filter(status__in=ENDED, ended__lt=before)
     for run in runs.exclude(cursor__has_key=EXPIRED).order_by("key"):
@@ -313,22 +313,15 @@ def expire_log(this_pass: RetentionPass) -> StepReport:
 
 
 def _destroy_rows(this_pass: RetentionPass, step: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
-    total = rows.count()
-    _destroy_in_batches(step, name, rows, on_done=lambda done: this_pass.report(step.step, done, total))
-    return step
-
-
-def _destroy_in_batches(
-    step: StepReport, name: str, rows: QuerySet[Any], on_done: Callable[[int], object] = lambda done: None
-) -> None:
     """Delete the rows, one transaction per batch; no other row may refer to them."""
-    done = 0
+    total, done = rows.count(), 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH_ROWS]):
         began = time.perf_counter()
         deleted = rows.model._base_manager.filter(pk__in=keys).delete()[0]
         step.add({name: deleted}, took_s=time.perf_counter() - began)
         done += len(keys)
-        on_done(done)
+        this_pass.report(step.step, done, total)
+    return step
 
 
 # Runs first: memories that only they could restore are then releasable.

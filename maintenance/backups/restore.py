@@ -5,6 +5,7 @@ A process killed at any point leaves either the old store or the new one, comple
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -121,27 +122,23 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = present_state()
-    purged, present_counts, lost_by_group = frozenset[UUID](), dict[str, int](), dict[str, int]()
-    seen = 0
+    purged, now, lost, seen = frozenset[UUID](), dict[str, int](), Counter[str](), 0
     if present == "readable":
-        purged, present_counts = purged_ids(), memories_by_group()
+        purged, now = purged_ids(), memories_by_group()
         rows = Memory.objects.order_by().values_list("id", "group__slug")
         for id_, slug in rows.iterator(chunk_size=5000):
             seen += id_ in ids
-            if id_ not in ids:
-                lost_by_group[slug] = lost_by_group.get(slug, 0) + 1
+            lost[slug] += id_ not in ids
     groups = tuple(
-        GroupDifference(
-            slug, manifest.groups.get(slug, 0), present_counts.get(slug, 0), lost_by_group.get(slug, 0)
-        )
-        for slug in sorted({*manifest.groups, *present_counts})
+        GroupDifference(slug, manifest.groups.get(slug, 0), now.get(slug, 0), lost[slug])
+        for slug in sorted({*manifest.groups, *now})
     )
     return RestorePreview(
         path=archive,
         size_bytes=archive.stat().st_size,
         manifest=manifest,
         groups=groups,
-        lost=sum(lost_by_group.values()),
+        lost=lost.total(),
         returned=len(ids) - seen,
         purged_again=len(ids & purged),
         migrations=migrations,

@@ -15,6 +15,7 @@ from maintenance.backups.archive import DATABASE, sync_folder
 from maintenance.backups.copies import connected_to
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
+from storage.compiled_queries import fetch
 from storage.encryption import database_key
 from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
@@ -62,20 +63,18 @@ class SqliteCopies:
 
         `is_quick` skips comparing the indexes with their tables, which takes most of the time.
         """
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check")
-            results = [str(row[0]) for row in cursor.fetchall()]
-            cursor.execute("PRAGMA foreign_key_check")
-            broken = cursor.fetchall()
+        results = [
+            str(text) for (text,) in fetch("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check", [])
+        ]
+        broken = fetch("PRAGMA foreign_key_check", [])
         faults = [] if results == ["ok"] else results[:3]
         return faults + ([f"{len(broken)} rows refer to missing rows"] if broken else [])
 
     def foreign_code(self) -> list[str]:
         """Names of triggers and views that Loci does not make: they would run at any write or read."""
         own = own_names(connection.vendor)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')")
-            return sorted(name for (name,) in cursor.fetchall() if name not in own)
+        names = fetch("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')", [])
+        return sorted(name for (name,) in names if name not in own)
 
     def is_there(self) -> bool:
         """True if the file exists and is not empty."""

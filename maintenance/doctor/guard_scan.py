@@ -85,31 +85,26 @@ def scan_stored(
     require_admin_of_all(actor, "scan what is stored")
     scan, last = (ScanReport(new_id(), dry_run=True), 0) if dry_run else read_cursor()
     with changing(change_of(scan.id)):
-        return scan_from(actor, scan, last, dry_run=dry_run, report=report)
-
-
-def scan_from(actor: Actor, scan: ScanReport, last: int, *, dry_run: bool, report: Report) -> ScanReport:
-    """Look at what comes after a memory's key, then at checkpoints and what other packages hold."""
-    rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
-    total = rows.filter(key__gt=last).count() + scan.looked_at
-    while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
-        last = batch[-1].key
-        with transaction.atomic():
-            scan_batch(actor, batch, scan)
-            scan.looked_at += len(batch)
-            if not dry_run:
-                write_cursor(scan, last)
-        report(scan.looked_at, total)
-    scan_checkpoints(scan)
-    for scan_others in additions("scans"):
-        found = scan_others(actor, dry_run)
-        scan.kinds += found
-        scan.held_elsewhere += found.total()
-    if not dry_run:
-        with transaction.atomic():
-            IndexState.objects.filter(name=CURSOR).delete()
-            payload = scan.as_json() | {"action": "scan"}
-            audit.append(actor, Operation.GUARD, subject=f"scan:{scan.id}", payload=payload)
+        rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
+        total = rows.filter(key__gt=last).count() + scan.looked_at
+        while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
+            last = batch[-1].key
+            with transaction.atomic():
+                scan_batch(actor, batch, scan)
+                scan.looked_at += len(batch)
+                if not dry_run:
+                    write_cursor(scan, last)
+            report(scan.looked_at, total)
+        scan_checkpoints(scan)
+        for scan_others in additions("scans"):
+            found = scan_others(actor, dry_run)
+            scan.kinds += found
+            scan.held_elsewhere += found.total()
+        if not dry_run:
+            with transaction.atomic():
+                IndexState.objects.filter(name=CURSOR).delete()
+                payload = scan.as_json() | {"action": "scan"}
+                audit.append(actor, Operation.GUARD, subject=f"scan:{scan.id}", payload=payload)
     return scan
 
 
