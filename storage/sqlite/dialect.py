@@ -13,6 +13,8 @@ from typing import Any
 
 from django.db import connection
 
+from storage.compiled_queries import fetch
+
 CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
 _POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
@@ -99,9 +101,7 @@ class _SqliteDialect:
 
     def rule_names(self, table: str) -> set[str]:
         """The names of a table's indexes and named constraints."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
-            rows = cursor.fetchall()
+        rows = fetch("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
         return {name for kind, name, _ in rows if kind == "index"} | {
             name for kind, _, sql in rows if kind == "table" for name in CONSTRAINT.findall(sql)
         }

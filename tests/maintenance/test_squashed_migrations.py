@@ -8,7 +8,7 @@ import pytest
 
 from storage.encryption import database_key
 from storage.sqlite.base import connect_to_copy
-from storage.sqlite.reencrypt import copy_with_key, ignore_progress
+from storage.sqlite.reencrypt import copy_with_key
 from tests.fixtures.kept_store import FIXTURES, STORE
 from tests.fresh_homes import DATABASE, with_tables
 from tests.loci_site.server.running import free_port
@@ -29,7 +29,7 @@ def home_of(tmp_path: Path) -> Home:
             archive.extractall(home)
         if key := database_key():
             plain = (home / DATABASE).rename(home / "plain.db")
-            copy_with_key(plain, home / DATABASE, old=None, new=key, progress=ignore_progress)
+            copy_with_key(plain, home / DATABASE, old=None, new=key)
             plain.unlink()
         (home / "keys").chmod(0o700)
         return home

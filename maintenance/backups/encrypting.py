@@ -4,7 +4,9 @@ The settings name the key that holds afterwards (for decrypting: before). Each f
 and only then takes its place, so a process killed at any point leaves every file whole, and the same command goes on.
 """
 
+import json
 import shutil
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,18 +20,28 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, Unavailable
-from maintenance.backups import Progress, require_admin
-from maintenance.backups.archive import DAMAGED, DATABASE, sync_folder
+from maintenance.backups import require_admin
+from maintenance.backups.archive import (
+    DAMAGED,
+    DATABASE,
+    LEVEL,
+    MANIFEST,
+    STORES,
+    blocks_of,
+    sha256_of,
+    sync_folder,
+    write_atomically,
+)
 from maintenance.backups.copies import copies
-from maintenance.backups.encrypting.archives import reencrypt_archive
 from maintenance.backups.folder import backup_lock, backup_paths, backups_folder, work_folder
 from maintenance.backups.open_copy import pending_migrations
 from maintenance.backups.restore import STOP_OTHERS
 from maintenance.backups.sqlite_copies import database_path
 from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.pages import is_plain
-from storage.encryption.sealing import replace_sealing
+from storage.encryption.sealing import key_that_unseals, replace_sealing, seal, unseal
 from storage.home import UPLOADS
+from storage.progress import Progress
 from storage.sqlite.dialect import database_files
 from storage.sqlite.reencrypt import (
     REPLACED_SUFFIX,
@@ -197,6 +209,44 @@ def change_backups(keys: Keys, progress: Progress) -> tuple[tuple[str, ...], tup
             left.append(f"backups/{path.name}: {error}")
     progress("backups", len(paths), len(paths))
     return tuple(changed), tuple(left)
+
+
+def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:
+    """Rewrite a backup for the new key, or plain; False if it is already. `folder` is an empty one to work in.
+
+    Raises:
+        ValueError: it takes a third key, is damaged, or was made on PostgreSQL; it stays as it is.
+    """
+    with zipfile.ZipFile(path) as source:
+        own = key_that_unseals(source.read(MANIFEST), old, new)
+        if (own and own.id) == (new and new.id):
+            return False
+        manifest = json.loads(unseal(source.read(MANIFEST), own))
+        [store] = STORES.intersection(source.namelist())
+        if store != DATABASE:
+            raise ValueError("made on PostgreSQL, whose dumps are not encrypted here")
+        before, after = folder / "before.db", folder / DATABASE
+        with before.open("wb") as out:
+            out.writelines(blocks_of(source, store))
+        if sha256_of(before) != manifest["sha256"][store]:
+            raise ValueError("damaged: its database has another hash")
+        copy_with_key(before, after, old=own, new=new)
+        finish_wiping(before)
+        manifest["sha256"][store], manifest["database_bytes"] = sha256_of(after), after.stat().st_size
+        small = {
+            name: unseal(source.read(name), own)
+            for name in source.namelist()
+            if name not in (store, MANIFEST)
+        }
+    with (
+        write_atomically(path) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as out,
+    ):
+        out.writestr(MANIFEST, seal(json.dumps(manifest, indent=1).encode(), new))
+        for name, content in small.items():
+            out.writestr(name, seal(content, new))
+        out.write(after, store)
+    return True
 
 
 def change_uploads(keys: Keys) -> tuple[int, tuple[str, ...]]:
