@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from access.actor import Actor, Via
 from access.answers import Answer, ShownAs
@@ -128,12 +128,6 @@ class RelatedIn(Body):
     limit: Limit = DEFAULT_LIMIT
 
 
-class RemovedQuery(BaseModel):
-    """The `until` of the last answer; without it, everything."""
-
-    since: Timestamp | None = None
-
-
 class RemovedIn(Body):
     """The `until` of the last answer; null asks for everything."""
 
@@ -243,7 +237,7 @@ def find_related_memories(request: HttpRequest, body: RelatedIn) -> HttpResponse
 
 
 @router.get("/captures/removed", response=responses(RemovedTurns))
-def read_removed_captures(request: HttpRequest, params: Query[RemovedQuery]) -> HttpResponse:
+def read_removed_captures(request: HttpRequest, params: Query[RemovedIn]) -> HttpResponse:
     """As the POST, for programs without an Origin."""
     return answer(RemovedTurns.json(list_removed(actor_of(request), params.since)))
 
