@@ -4,7 +4,6 @@ from django.apps import AppConfig
 class HooksConfig(AppConfig):
     name = "loci_site.hooks"
     label = "hooks"
-    default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Hooks"
     adds = {
         "places": ("loci_site.hooks.sessions.HOOK_PLACES",),
