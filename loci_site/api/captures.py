@@ -115,10 +115,6 @@ class PanelIn(Body):
     limit: Limit = DEFAULT_LIMIT
     by_meaning: bool = Field(False, description="By meaning alone; suits a pause in typing.")
 
-    def asked(self) -> PanelQuery:
-        """The question for the service."""
-        return PanelQuery(**self.model_dump())
-
 
 class RelatedIn(Body):
     """The open conversation, and what was said last in it."""
@@ -223,9 +219,8 @@ def remember_captured_selection(request: HttpRequest, body: SelectionIn) -> Http
 @router.post("/captures/search", response=responses(list_of(PanelItemOut)))
 def search_captures(request: HttpRequest, body: PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
-    return answer(
-        {"items": [PanelItemOut.json(each) for each in search_panel(actor_of(request), body.asked())]}
-    )
+    found = search_panel(actor_of(request), PanelQuery(**body.model_dump()))
+    return answer({"items": [PanelItemOut.json(each) for each in found]})
 
 
 @router.post("/captures/related", response=responses(list_of(PanelItemOut)))

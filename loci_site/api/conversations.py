@@ -41,10 +41,6 @@ class ConversationsQuery(PageQuery):
     after: Timestamp | None = None
     before: Timestamp | None = None
 
-    def wanted(self) -> ConversationFilter:
-        """The filters for the service."""
-        return ConversationFilter(self.group, self.platform, self.tag, self.q, self.after, self.before)
-
 
 class ChangeConversationIn(Body):
     """The fields to change; absent fields stay as they are."""
@@ -76,7 +72,10 @@ class ChangedConversationOut(Answer):
 def list_all_conversations(request: HttpRequest, params: Query[ConversationsQuery]) -> HttpResponse:
     """List conversations, newest first: threads with turns, in one group or all that the caller may read."""
     actor = actor_of(request)
-    page = list_conversations(actor, params.wanted(), cursor=params.cursor, limit=params.limit)
+    wanted = ConversationFilter(
+        params.group, params.platform, params.tag, params.q, params.after, params.before
+    )
+    page = list_conversations(actor, wanted, cursor=params.cursor, limit=params.limit)
     return answer(
         {"items": [ConversationOut.json(each) for each in with_counts(actor, page.rows)], "next": page.next}
     )

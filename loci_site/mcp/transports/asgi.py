@@ -62,26 +62,20 @@ async def serve_or_pass(scope: Scope, receive: Receive, send: Send, *, rest: App
 
 
 def _is_ordinary(scope: Scope, headers: Headers) -> bool:
-    """Whether Django has nothing to decide about a request; cheap checks first."""
+    """Whether Django has nothing to decide about a request; cheap checks first.
+
+    Django serves clients that announce no length, and judges the host behind a proxy that names it.
+    """
     if scope["method"] != "POST" or b"origin" in headers or b"authorization" not in headers:
         return False
     if len(headers) != len(scope["headers"]):  # one of them came twice
         return False
-    return _is_short(headers) and _is_allowed_host(headers)
-
-
-def _is_short(headers: Headers) -> bool:
-    """Whether the announced body is small enough; Django handles clients that announce no length."""
     length = headers.get(b"content-length", b"")
-    return length.isdigit() and int(length) <= settings.LOCI.server.max_body_bytes
-
-
-def _is_allowed_host(headers: Headers) -> bool:
-    """Whether Django's get_host() would allow the host; behind a proxy that names it, Django decides."""
-    if settings.USE_X_FORWARDED_HOST:
+    if not length.isdigit() or int(length) > settings.LOCI.server.max_body_bytes:
         return False
     domain, _ = split_domain_port(headers.get(b"host", b"").decode("latin-1"))
-    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+    is_known = bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+    return is_known and not settings.USE_X_FORWARDED_HOST
 
 
 async def _caller(headers: Headers) -> Actor | None:
