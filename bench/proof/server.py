@@ -19,6 +19,7 @@ from bench.proof.proof import REPOSITORY, ProofError, wait_until
 START_S = 180  # beside writers, on a busy machine
 STOP_S = 30
 LOOK_S = 0.5
+IDLE_SHARE = 0.05  # of a core
 STARTED_MS = 500  # of CPU time, which a process takes before it answers
 # Words of a log that no proof may bring about.
 BAD_WORDS = ("Traceback (most recent call last)", "database is locked", " ERROR ", " CRITICAL ")
@@ -175,13 +176,14 @@ def web_processes(up: int) -> list[int]:
     try:
         children = psutil.Process(up).children()
         pids = [child.pid for child in children if "loci_site.server.web" in " ".join(child.cmdline())]
-        before = [cpu_ms(pid) for pid in pids]
+        before, began = [cpu_ms(pid) for pid in pids], time.monotonic()
         time.sleep(LOOK_S)
         spent = [cpu_ms(pid) - ms for pid, ms in zip(pids, before, strict=True)]
+        idle_ms = IDLE_SHARE * 1000 * (time.monotonic() - began)  # on a busy machine a look takes longer
     except psutil.NoSuchProcess:  # one of them ended meanwhile
         return []
     rows = zip(pids, before, spent, strict=True)
-    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < LOOK_S * 50]
+    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < idle_ms]
 
 
 def both_web_processes(server: Server) -> list[int]:
