@@ -96,6 +96,10 @@ class Actor:
         role = self.roles.get(group_key)
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
+    def decides(self, group_key: int) -> bool:
+        """Whether the actor is a person who may curate the group: what it writes there waits for nobody else."""
+        return self.is_person and self.may(CURATE, group_key)
+
     @property
     def door(self) -> Door:
         """Where a text of this caller comes in, unless it is from outside."""

@@ -20,7 +20,7 @@ from access.errors import NotFound
 from access.groups.guarding import find_all, policy_of
 from guard import Door, GuardTreatment, Policy
 from guard.policy import STRICTNESS
-from memories.draft.guarding import stored_door
+from memories.draft import stored_door
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.large import in_parts
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse

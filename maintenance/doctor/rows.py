@@ -14,7 +14,7 @@ from access.audit.verify import verify_log
 from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
 from maintenance.embeddings.backfill import owed_pieces
-from memories.draft.default_scope import describe_kept_rule, instance_rule
+from memories.draft import describe_kept_rule, instance_rule
 from memories.embedding import model_status
 from memories.models import Link, Memory, Piece
 from memories.queries.versions import IN_TWO_GROUPS

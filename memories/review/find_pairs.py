@@ -43,11 +43,6 @@ class FoundPair:
     evidence: dict[str, str]
 
 
-def find_pairs_of(memory: Memory, *, now: datetime | None = None) -> list[FoundPair]:
-    """The pairs that find_pairs() finds for one memory."""
-    return find_pairs([memory], now=now)
-
-
 def find_pairs(memories: Sequence[Memory], *, now: datetime | None = None) -> list[FoundPair]:
     """Possible duplicates and conflicts of live memories, nearest first for each; writes nothing.
 

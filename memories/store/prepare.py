@@ -9,8 +9,7 @@ from access.actor import WRITE, Actor
 from access.errors import Conflict, InvalidInput, LociError, NotPermitted
 from access.groups import find_group_to_write, wanted_slug
 from access.models import Group
-from memories.draft import Draft, check_draft
-from memories.draft.guarding import guard_draft
+from memories.draft import Draft, check_draft, guard_draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory

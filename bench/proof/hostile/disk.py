@@ -1,4 +1,4 @@
-"""A full disk under a running server, damaged pages, and forged backups."""
+"""Proof: nobody stops another; a full disk under a running server, damaged pages and forged backups do no harm."""
 
 import os
 import shutil
@@ -6,12 +6,14 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.proof.client import Answer, Client
 from bench.proof.home import Home, make_home
 from bench.proof.hostile.forge import FORGERIES, forgeries
+from bench.proof.hostile.load import prove_load
 from bench.proof.proof import Finding, Workshop
 from bench.proof.server import free_port, running
 
@@ -21,6 +23,14 @@ GROUP = "harbour"
 SMALL = "The harbour service listens on port 8443."
 COMMAND_S = 120
 PAGE_BYTES = 4096
+
+
+def prove_hostile(workshop: Workshop) -> Finding:
+    """Every part in a home of its own; a stopped run goes on with the part that it was in."""
+    found: dict[str, Any] = workshop.steps(
+        {"load": lambda: asdict(prove_load(workshop)), "disk": lambda: asdict(prove_disk(workshop))}
+    )
+    return Finding.of(found, {name: n for part in found.values() for name, n in part["numbers"].items()})
 
 
 def prove_disk(workshop: Workshop) -> Finding:
@@ -77,7 +87,7 @@ def full_disk(workshop: Workshop, disk: Path) -> tuple[dict[str, Any], list[str]
     fill(disk)
     faults.append(command(home, "up", "--no-model", "--port", str(free_port())))
     (disk / "filler").unlink()
-    seen = home.witness("check", {"sent": [SMALL, large(97)], "acknowledged": {SMALL: kept}})
+    seen = home.witness("check", sent=[SMALL, large(97)], acknowledged={SMALL: kept})
     numbers = {"stores refused on a full disk": len(refused), "memories after": seen["memories"]}
     return numbers, [*filter(None, faults), *seen["faults"]]
 

@@ -81,7 +81,7 @@ class Asker:
 def asking(home: Home, log: Path, least_s: float, variables: dict[str, str] | None = None) -> Iterator[Asker]:
     """One person's client on a running `up`, the facts of its questions stored."""
     with running(home, log, supervised=True, variables=variables or {}) as server:
-        other = home.witness("token", {"name": "hostile"})["secret"]
+        other = home.witness("token", name="hostile")["secret"]
         with Client(server.port, home.secret, timeout_s=CALL_S) as client:
             for fact in FACTS:
                 client.store(fact, GROUP).must(200, 201)

@@ -22,8 +22,9 @@ from memories.models import (
     Tombstone,
 )
 from memories.recall_log import pack_hits, unpack_hits
-from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace, batches_of
+from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from relations.models import EntityAlias, Relation
+from storage.bulk import batches
 
 MAX_THREAD_CHARS: Final = 200
 MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
@@ -59,7 +60,7 @@ def purge_kept_payloads(doomed: PurgedTexts) -> int:
         return 0
     rows = PAYLOADS.rows(doomed).filter(entry__operation__in=KEPT)
     about = rows.filter(pk__in=[pk for pk, *_ in doomed.quotes.rows(rows, "payload")])
-    return sum(about.filter(entry__memory_id__in=some).delete()[0] for some in batches_of(doomed.ids))
+    return sum(about.filter(entry__memory_id__in=some).delete()[0] for some in batches(doomed.ids))
 
 
 def purge_found_recalls(doomed: PurgedTexts) -> int:
@@ -68,7 +69,7 @@ def purge_found_recalls(doomed: PurgedTexts) -> int:
     A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed.
     """
     keys, blanked = set(doomed.keys), 0
-    for some in batches_of(doomed.recalls):
+    for some in batches(doomed.recalls):
         rows = RecallLog.objects.filter(pk__in=some).exclude(query=REDACTION)
         if doomed.within is None:
             blanked += rows.update(query=REDACTION)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.scripts import npm
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "extension"
 TARGET = ROOT / "dist" / "extension"
 LEFT_OUT = shutil.ignore_patterns("package*.json", "node_modules", "manifest.json")

@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -15,15 +14,15 @@ from unfold.admin import TabularInline
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.columns import column, field_column, in_words
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, WordedForm, translated_labels
 from access.errors import LociError, NotFound
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member, set_private
-from access.groups.moving import LeftBehind, has_moved_away, purge_left_behind
 from access.limits.quota import use_of
 from access.models import Group, Membership
+from memories.lifecycle.regroup.left_behind import LeftBehind, has_moved_away, purge_left_behind
 
 
 def _administers(request: HttpRequest, group: Model | None) -> bool:
@@ -63,17 +62,15 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
         """Everybody who may enter the group sees its members."""
         return True
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Admins of the group."""
-        return obj is not None and _administers(request, obj)
-
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Admins of the group."""
         return _administers(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Admins of the group."""
-        return _administers(request, obj)
+    has_delete_permission = has_change_permission
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Admins of the group, once it exists."""
+        return obj is not None and _administers(request, obj)
 
 
 FIELD_WORDS = {
@@ -114,6 +111,7 @@ class GroupAdmin(WordedForm, LociAdmin):
     empty_hint = gettext_lazy(
         "An agent creates a group by storing into it with a token that may create groups; or create one here."
     )
+    own_pages = {"left_behind": ("<path:object_id>/left-behind/", "left_behind_view")}
     inlines = (MemberInline,)
     readonly_fields = ("created_by", "created_at", "updated_at", "moved_away", "held")
     fieldsets = (
@@ -126,10 +124,7 @@ class GroupAdmin(WordedForm, LociAdmin):
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
 
-    @column(gettext_lazy("Name"), ordering="slug")
-    def name(self, group: Group) -> str:
-        """The slug, under the word that people read."""
-        return group.slug
+    name = field_column(gettext_lazy("Name"), "slug")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The groups that the actor may enter, archived ones included so that they can be reopened."""
@@ -173,10 +168,11 @@ class GroupAdmin(WordedForm, LociAdmin):
             obj.pk, obj.id = made.pk, made.id
             obj.refresh_from_db()
             return
-        wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in EDITABLE_FIELDS}
+        wanted = {name: form.cleaned_data[name] for name in form.changed_data}
+        private = wanted.pop("private", None)
         update_group(actor, obj.slug, GroupChange(**wanted))
-        if "private" in form.changed_data:
-            set_private(actor, obj.slug, private=form.cleaned_data["private"])
+        if private is not None:
+            set_private(actor, obj.slug, private=private)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Set and remove members one by one."""
@@ -187,45 +183,33 @@ class GroupAdmin(WordedForm, LociAdmin):
         for member in members:
             set_member(actor, member.group, user=member.user, role=member.role)
 
-    def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and the purge of what moved memories left."""
-        view = self.admin_site.admin_view(self.left_behind_view)
-        return [
-            path("<path:object_id>/left-behind/", view, name="access_group_left_behind"),
-            *super().get_urls(),
-        ]
-
     def left_behind_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what a purge would destroy; on POST, destroy it."""
         group = self.get_object(request, object_id)
         if not isinstance(group, Group):
             raise NotFound(gettext("There is no such group."), hint=gettext("You may lack access to it."))
-        back = self.url("change", group.id)
         would = purge_left_behind(actor_of(request), group.slug, dry_run=True)
         question = Confirmation(
             title=gettext("Purge what moved memories left in {group}?").format(group=group.slug),
             button=gettext("Purge what stayed behind"),
-            back=back,
+            back=self.url("change", group.id),
             consequences=left_behind_lines(would),
             is_dangerous=True,
         )
-        form = reason_form(request, question)
-        if request.method == "POST" and form.is_valid():
-            done = purge_left_behind(actor_of(request), group.slug, reason=form.cleaned_data["reason"])
+
+        def purge(reason: str) -> str:
+            done = purge_left_behind(actor_of(request), group.slug, reason=reason)
             text = gettext(
                 "Purged in “{group}”: {payloads} contents of the log, {recalls} recalls, {checkpoints} checkpoints."
             )
-            messages.success(
-                request,
-                text.format(
-                    group=group.slug,
-                    payloads=done.log_payloads,
-                    recalls=done.recalls,
-                    checkpoints=done.checkpoints,
-                ),
+            return text.format(
+                group=group.slug,
+                payloads=done.log_payloads,
+                recalls=done.recalls,
+                checkpoints=done.checkpoints,
             )
-            return HttpResponseRedirect(back)
-        return render_confirmation(self, request, question, form)
+
+        return confirm(self, request, question, purge)
 
     @column(gettext_lazy("holds"))
     def held(self, group: Group) -> str:
@@ -268,20 +252,6 @@ WAITING_WRITES = {
     "agents": gettext_lazy("writes by agents"),
     "all": gettext_lazy("everything"),
 }
-EDITABLE_FIELDS = frozenset(
-    {
-        "title",
-        "instructions",
-        "policy",
-        "policy_confidence",
-        "archived",
-        "default_scope",
-        "captures",
-        "guard",
-        "max_memories",
-        "max_bytes",
-    }
-)
 
 
 def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:

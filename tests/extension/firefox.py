@@ -3,17 +3,14 @@
 import json
 import shutil
 import socket
-import statistics
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.agents.extension.bench import Bench, took_ms
 from bench.proof.proof import ProofError, wait_until
 from bench.proof.server import free_port, is_open
 
@@ -88,14 +85,17 @@ class Firefox:
         return answer["value"]
 
 
+def firefox_program() -> str | None:
+    """The browser's path; None where there is none."""
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
 @contextmanager
 def firefox(profile: Path, package: Path, replicas_port: int) -> Iterator[Firefox]:
-    """A Firefox with the extension, in a fresh profile; https goes to the replicas, whatever the host."""
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        raise FileNotFoundError("no Firefox was found; on Debian: apt-get install firefox-esr")
-    shutil.rmtree(profile, ignore_errors=True)
-    profile.mkdir(parents=True)
+    """A Firefox with the extension, in a new profile; https goes to the replicas, whatever the host."""
+    program = firefox_program()
+    assert program is not None
+    profile.mkdir()
     port = free_port()
     with tunnel(replicas_port) as proxy:
         settings = {
@@ -165,59 +165,3 @@ def pump(source: socket.socket, sink: socket.socket) -> None:
         while data := source.recv(65536):
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
-
-
-def prove_firefox(at: Bench, package: Path, letters: tuple[str, ...]) -> None:
-    """The run in Firefox, whose faults are the proof's; without a Firefox it says so."""
-    try:
-        run_in_firefox(at, package, letters)
-    except AssertionError as error:
-        at.faults.append(str(error))
-    except FileNotFoundError:
-        at.numbers["Firefox"] = "not on this machine"
-
-
-def run_in_firefox(at: Bench, package: Path, letters: tuple[str, ...]) -> None:
-    """Pair, read both sites, and find what was said: the same source in the other browser."""
-    with firefox(at.folder / "firefox", package, at.replicas.port) as browser:
-        browser.go(f"{PAGES}/options.html")
-        shown = "return !document.getElementById('pair').hidden"
-        wait(lambda: bool(browser.run(shown)), "Firefox shows no form for the code")
-        browser.fill("#address", at.url)
-        browser.fill("#code", at.code())
-        browser.click("#pair button")
-        wait(lambda: browser.ask("status")["isPaired"], "Firefox is not paired")
-        for site, path in (("claude.ai", "chat"), ("chatgpt.com", "c")):
-            browser.ask("switch-site", platform=site, isOn=True)
-            said = [f"What does {site} know of the cellar?", f"The cellar of {site} has a dry shelf."]
-            talk = at.replicas.talk(site, *said, title="The cellar")
-            browser.go(f"https://{site}/{path}/{talk.id}")
-            wait(
-                lambda: bool(browser.run("return document.querySelector('#turns > *') !== null")),
-                f"Firefox shows nothing of {site}",
-            )
-            time.sleep(2.5)  # the page has come to rest
-            browser.go(f"{PAGES}/options.html")
-            browser.ask("send-now")
-            wait(
-                lambda talk=talk, said=said: texts_of(at, talk.id) == said,  # type: ignore[misc]
-                f"Firefox: the server has not the turns of {site}",
-            )
-        found = browser.ask("search", query="dry shelf")
-        at.check("dry shelf" in json.dumps(found), "Firefox finds nothing of what it has sent")
-        took = [took_ms(browser.ask, "search", query=each) for each in letters * 5]
-    at.numbers["Firefox"] = browser.version
-    at.numbers["search from the extension in Firefox, ms (median)"] = round(statistics.median(took), 1)
-
-
-def texts_of(at: Bench, id_: str) -> list[str]:
-    """The texts of a conversation's turns on the server."""
-    return [each["content"].partition(": ")[2] for each in at.turns(id_)]
-
-
-def wait(is_so: Any, fault: str) -> None:
-    """Wait until it is so."""
-    try:
-        wait_until(is_so, fault, seconds=WAIT_S, every_s=0.1)
-    except ProofError as error:
-        raise AssertionError(fault) from error

@@ -11,17 +11,7 @@ from django.db.models import prefetch_related_objects
 
 from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
-from access.groups.members import remove_member, set_member, set_private
-from access.groups.moving import (
-    LeftBehind,
-    PartFilter,
-    PartMove,
-    ScopeChange,
-    move_memories,
-    move_memories_back,
-    narrow_group,
-    purge_left_behind,
-)
+from access.groups.members import read_role, remove_member, set_member, set_private
 from access.management.command import (
     DRY_RUN,
     REASON,
@@ -37,6 +27,9 @@ from access.management.command import (
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
+from memories.lifecycle.regroup.left_behind import LeftBehind, purge_left_behind
+from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
+from memories.lifecycle.regroup.narrow import ScopeChange, narrow_group
 
 MAX_STAYING_SHOWN: Final = 20
 
@@ -209,23 +202,16 @@ def show(options: dict[str, Any]) -> CommandAnswer:
 def update(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values, all or nothing; a dry run makes the same changes and rolls them back."""
     actor, slug = operator(), options["slug"]
-    change = GroupChange(
-        title=options.get("title"),
-        instructions=read_instructions(options.get("instructions")),
-        policy=options.get("policy"),
-        policy_confidence=options.get("policy_confidence"),
-        archived=YES_NO.get(options.get("archived") or ""),
-        guard=options.get("guard"),
-        max_memories=options.get("max_memories"),
-        max_bytes=options.get("max_bytes"),
-        default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
-        captures=options.get("captures"),
-    )
+    values = {name: options.get(name) for name in CHANGEABLE}
+    private = values.pop("private")
+    values["archived"] = YES_NO.get(values["archived"] or "")
+    values["instructions"] = read_instructions(values["instructions"])
+    values["default_scope"] = "" if values["default_scope"] == INSTANCE else values["default_scope"]
     before = find_group(actor, slug)
     with transaction.atomic():
-        if options.get("private") is not None:
-            set_private(actor, slug, private=YES_NO[options["private"]])
-        after = update_group(actor, slug, change)
+        if private is not None:
+            set_private(actor, slug, private=YES_NO[private])
+        after = update_group(actor, slug, GroupChange(**values))
         transaction.set_rollback(options["dry_run"])
     changed = {name: [getattr(before, name), getattr(after, name)] for name in CHANGEABLE}
     changed = {name: values for name, values in changed.items() if values[0] != values[1]}
@@ -241,10 +227,8 @@ def update(options: dict[str, Any]) -> CommandAnswer:
 def narrow(options: dict[str, Any]) -> CommandAnswer:
     """Make the global memories the group's own, or take that back."""
     done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
-    staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
-    row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
     stay = [f"  {each.id} stays: {each.why}" for each in done.staying]
-    return CommandAnswer(row | {"dry_run": done.dry_run}, "\n".join([narrowed_line(done), *stay]))
+    return CommandAnswer(ScopeChange.json(done), "\n".join([narrowed_line(done), *stay]))
 
 
 def change_members(options: dict[str, Any]) -> CommandAnswer:
@@ -323,13 +307,7 @@ def group_row(group: Group) -> dict[str, Any]:
 
 
 def _user_and_role(pair: str) -> tuple[User, str]:
-    name, separator, role = pair.rpartition("=")
-    if not separator or role not in Role.values:
-        raise InvalidInput(
-            f"'{pair}' is not USER=ROLE.",
-            hint=f"Roles are {', '.join(Role.values)}: --set ann=curator",
-            field="set",
-        )
+    name, role = read_role(pair, "USER=ROLE", field="set", example="--set ann=curator")
     return find_person(name), role
 
 

@@ -1,15 +1,37 @@
-"""Vectors in an export, so that an import need not embed again."""
+"""What a line of an export carries beside its row: its seal, and the vectors of its text.
+
+A seal proves to the store that wrote the line that its text passed the guard here. With vectors an import need not embed.
+"""
 
 import base64
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from memories.embedding import DIMENSIONS, Window, configured_model_id
 from memories.models import Piece
 from memories.store.pieces import EmbeddedText
+from storage.canonical_json import canonical_json
 
+SEAL: Final = "checked"
+_SALT: Final = "loci.guard.export"
+# What a seal covers: the texts, and what says how they are treated.
+_SEALED: Final = (
+    "id", "content", "trust", "outside", "tags", "metadata", "source", "slug", "guard", "group", "title", "instructions",
+)  # fmt: skip
 UNIT_TOLERANCE = 1e-3  # allowed difference of a vector's length from 1
+
+
+def seal_of(kind: str, record: dict[str, Any]) -> str:
+    """The seal of a row's record; only this store's key makes it."""
+    covered = canonical_json([kind, *(record.get(name) for name in _SEALED)])
+    return salted_hmac(_SALT, covered, algorithm="sha256").hexdigest()
+
+
+def has_seal(kind: str, record: dict[str, Any], seal: Any) -> bool:
+    """True if this store wrote the line, and nobody changed it."""
+    return isinstance(seal, str) and constant_time_compare(seal, seal_of(kind, record))
 
 
 def piece_record(piece: Piece) -> dict[str, Any]:

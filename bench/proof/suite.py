@@ -1,10 +1,12 @@
-"""Proofs that run files of the suite with more cases or examples than `make test`: lists, properties, apart, withdrawn."""
+"""Proofs that run files of the suite with more cases, examples or histories than `make test`."""
 
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bench.proof.proof import Finding, ProofError, Workshop, run_tests
@@ -27,6 +29,13 @@ APART = {
 }
 WITHDRAWN = "tests/memories/store/test_withdrawn_lists.py"
 VERBS, OUTCOMES = ("reject", "retract", "purge"), ("live", "queued", "refused")
+DUPLICATES = "tests/memories/store/test_near_pairs.py"
+POISON = "tests/memories/recall/test_poison.py"
+EXTENSION = "tests/browser/whole_extension.py"
+CHANGES = "tests/memories/test_changes.py"
+DATABASES = ("sqlite", "postgres")
+HISTORIES, AT_ONCE = 10_000, 250
+PAIR_AT_LEAST = 20  # of each two verbs that agents carry out after each other
 _PASSED = re.compile(r"(\d+) passed")
 _CASES = re.compile(r"- (\d+) passing\b")
 
@@ -35,8 +44,7 @@ def prove_lists(workshop: Workshop) -> Finding:
     """Run each file with its whole list, or with `--quick` as `make test` does."""
 
     def run(file: str) -> dict[str, Any]:
-        is_whole = str(int(not workshop.is_quick))
-        holds, said = run_tests(file, LOCI_TEST_WHOLE=is_whole, LOCI_TEST_NO_SKIP="1")
+        holds, said = run_tests(file, **_size(workshop))
         passed = _PASSED.search(said)
         if not passed:
             raise ProofError(f"{file} could not be run:\n{said[-2000:]}")
@@ -81,14 +89,8 @@ def tried(file: str, *, seed: int, times: int) -> dict[str, Any]:
 
 def prove_withdrawn(workshop: Workshop) -> Finding:
     """Try both lists with every verb and face, or with `--quick` the sample of `make test`."""
-    report = workshop.folder / "withdrawn.jsonl"
-    report.unlink(missing_ok=True)
-    sample = {"LOCI_TEST_WITHDRAWN_SAMPLE": "1"} if workshop.is_quick else {}
-    holds, said = run_tests(WITHDRAWN, LOCI_TEST_WITHDRAWN_REPORT=str(report), **sample)
-    if not report.exists():
-        raise ProofError(f"{WITHDRAWN} could not be run:\n{said[-2000:]}")
-    found = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
-    counts = {part["name"]: part["counts"] for part in found}
+    lines, faults = _reported(workshop, WITHDRAWN)
+    counts = {part["name"]: part["counts"] for part in lines}
     numbers: dict[str, Any] = {
         f"{name}, {verb}: live, waiting, refused": ", ".join(
             f"{own.get(f'{verb}: {outcome}', 0):,}" for outcome in OUTCOMES
@@ -96,7 +98,7 @@ def prove_withdrawn(workshop: Workshop) -> Finding:
         for name, own in counts.items()
         for verb in VERBS
     }
-    return Finding(numbers | share_queued(counts), () if holds else (said[-3000:],))
+    return Finding(numbers | share_queued(counts), faults)
 
 
 def share_queued(counts: dict[str, dict[str, int]]) -> dict[str, Any]:
@@ -115,3 +117,78 @@ def share_queued(counts: dict[str, dict[str, int]]) -> dict[str, Any]:
         queued = sum(count for name, count in own if name.endswith("queued"))
         shares[label] = f"{queued / sum(count for _, count in own):.1%}"
     return shares
+
+
+def prove_reported(workshop: Workshop, file: str) -> Finding:
+    """Run a file with its whole list, or with `--quick` as `make test` does; the numbers are those that it reports."""
+    lines, faults = _reported(workshop, file)
+    return Finding({name: number for line in lines for name, number in line.items()}, faults)
+
+
+def _reported(workshop: Workshop, file: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """What the tests of a file wrote into their report, a JSON object a line, and what failed."""
+    report = workshop.folder / "report.jsonl"
+    report.unlink(missing_ok=True)
+    holds, said = run_tests(file, LOCI_TEST_REPORT=str(report), **_size(workshop))
+    if not report.exists():
+        raise ProofError(f"{file} could not be run:\n{said[-2000:]}")
+    lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
+    return lines, () if holds else (said[-3000:],)
+
+
+def _size(workshop: Workshop) -> dict[str, str]:
+    return {"LOCI_TEST_WHOLE": str(int(not workshop.is_quick)), "LOCI_TEST_NO_SKIP": "1"}
+
+
+def prove_changes(workshop: Workshop) -> Finding:
+    """Run the histories on both databases, part by part."""
+    histories, at_once = workshop.pick((HISTORIES, AT_ONCE), (40, 20))
+    parts = {
+        f"{database} {start}": partial(try_histories, workshop.folder, database, start, start + at_once)
+        for database in DATABASES
+        for start in range(0, histories, at_once)
+    }
+    found = workshop.steps(parts, at_once=os.cpu_count() or 1)
+    numbers: dict[str, Any] = {}
+    faults: list[str] = []
+    for database in DATABASES:
+        tallies = [tally for name, tally in found.items() if name.startswith(f"{database} ")]
+        for what in ("histories", "steps", "refused", "undone"):
+            numbers[f"{database}: {what}"] = sum(tally[what] for tally in tallies)
+        pairs = sum((Counter(tally["pairs"]) for tally in tallies), Counter[str]())
+        rarest = min(pairs, key=lambda pair: pairs[pair], default="")
+        numbers[f"{database}: pairs of agents' verbs"] = len(pairs)
+        numbers[f"{database}: the rarest pair ({rarest})"] = pairs[rarest]
+        if not workshop.is_quick and pairs[rarest] < PAIR_AT_LEAST:
+            faults.append(f"{database}: {rarest} met {pairs[rarest]} times, wanted are {PAIR_AT_LEAST}")
+        seen = faults_by_kind(tallies)
+        numbers[f"{database}: histories with a fault"] = sum(fault["count"] for fault in seen.values())
+        faults += [
+            f"{database}: {kind}, {fault['count']} times, first in seed {fault['seed']}: {fault['detail']}\n\n"
+            f"```python\n{fault['history']}\n```"
+            for kind, fault in sorted(seen.items(), key=lambda item: -item[1]["count"])
+        ]
+    return Finding(numbers, tuple(faults))
+
+
+def try_histories(folder: Path, database: str, first: int, end: int) -> dict[str, Any]:
+    """The tally of the histories of these seeds on a database. Raises ProofError if they could not be run."""
+    report = folder / f"tally-{database}-{first}.json"
+    variables = {"LOCI_TEST_CHANGES": f"{first}:{end}", "LOCI_TEST_CHANGES_REPORT": str(report)}
+    holds, said = run_tests(CHANGES, LOCI_TEST_DB=database, LOCI_TEST_NO_SKIP="1", **variables)
+    if not holds or not report.exists():
+        raise ProofError(f"{CHANGES} could not be run on {database}:\n{said[-2000:]}")
+    tally: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    report.unlink()
+    return tally
+
+
+def faults_by_kind(tallies: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The faults of all parts, each kind with the history of its lowest seed."""
+    seen: dict[str, dict[str, Any]] = {}
+    for tally in tallies:
+        for kind, fault in tally["faults"].items():
+            known = seen.get(kind, {"count": 0, "seed": fault["seed"]})
+            first = fault if fault["seed"] <= known["seed"] else known
+            seen[kind] = {**first, "count": known["count"] + fault["count"]}
+    return seen

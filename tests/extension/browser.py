@@ -1,4 +1,4 @@
-"""Chromium with the extension, unpacked, and its pages: what a person does with it, for tests and the proof."""
+"""Chromium with the extension: what a person does with its pages, and what its own database holds."""
 
 import shutil
 import time
@@ -10,10 +10,10 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Frame, Page, Playwright, Worker
 
-from bench.agents.extension.replicas import SITES, Replicas
 from bench.demo.words import BROWSERS
+from tests.extension.replicas import SITES, Replicas
 
-EXTENSION = Path(__file__).resolve().parents[3] / "extension"
+EXTENSION = Path(__file__).resolve().parents[2] / "extension"
 WAIT_MS = 20_000
 _ESCAPE = (
     "() => void setTimeout(() => document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' })))"
@@ -26,6 +26,41 @@ ASK = """message => {
     ]);
     return once().catch(once);
 }"""
+
+
+OPEN = "new Promise(done => { const r = indexedDB.open('loci'); r.onsuccess = () => done(r.result); })"
+READ = f"""async ([store, key]) => {{
+    const db = await {OPEN};
+    const rows = db.transaction(store).objectStore(store);
+    const found = await new Promise(done => {{
+        const r = key ? rows.get(key) : rows.getAll();
+        r.onsuccess = () => done(r.result);
+    }});
+    db.close();
+    return found;
+}}"""
+WRITE = f"""async ([value, key]) => {{
+    const db = await {OPEN};
+    await new Promise(done => {{
+        const r = db.transaction('state', 'readwrite').objectStore('state').put(value, key);
+        r.onsuccess = done;
+    }});
+    db.close();
+}}"""
+# Copies that were sent long ago, older than all others, and the numbers that go with them.
+FILL = f"""async (number) => {{
+    const db = await {OPEN};
+    const stores = db.transaction(['turns', 'state'], 'readwrite');
+    const turns = stores.objectStore('turns'), state = stores.objectStore('state');
+    for (let n = 0; n < number; n += 1) {{
+        turns.put({{platform: 'claude.ai', conversation: 'old', turn: `t${{n}}`, ids: [`t${{n}}`], parent: null, role: 'user',
+            text: `An old turn ${{n}}`, at: null, sha: `${{n}}`, bytes: 0, page: false, sent: 1, seq: n / number}});
+    }}
+    const counts = await new Promise(done => {{ const r = state.get('counts'); r.onsuccess = () => done(r.result); }});
+    state.put({{...counts, copies: counts.copies + number}}, 'counts');
+    await new Promise(done => {{ stores.oncomplete = done; }});
+    db.close();
+}}"""
 
 
 @dataclass
@@ -113,6 +148,27 @@ class Chrome:
         script = "url => chrome.tabs.query({}).then(tabs => tabs.find(tab => tab.url === url)?.id)"
         found: int = self.own.evaluate(script, page.url)
         return found
+
+    def texts(self) -> list[str]:
+        """The texts of all turns that the browser holds."""
+        return [row["text"] for row in self.own.evaluate(READ, ["turns", None]) if "text" in row]
+
+    def state(self, name: str) -> dict[str, Any]:
+        """What the extension holds: its `pairing`, its `counts` of turns, and when the `contact` with the server was and will be."""
+        found: dict[str, Any] = self.own.evaluate(READ, ["state", name])
+        return found
+
+    def set_state(self, name: str, value: dict[str, Any]) -> None:
+        """Set it, instead of waiting for an hour or filling the disk."""
+        self.own.evaluate(WRITE, [value, name])
+
+    def add_old_copies(self, number: int) -> None:
+        """Add copies that are older than all others."""
+        self.own.evaluate(FILL, number)
+
+    def ring(self) -> None:
+        """Let the alarm go off that comes each minute."""
+        self.own.evaluate("() => chrome.alarms.create('contact', {when: Date.now()})")
 
     def kill_worker(self) -> None:
         """End the service worker, as the browser does when it has been idle."""

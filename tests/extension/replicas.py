@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-PAGES = Path(__file__).resolve().parents[3] / "tests" / "extension" / "sites"
+PAGES = Path(__file__).resolve().parent / "sites"
 SITES = {"claude.ai": "claude", "chatgpt.com": "chatgpt"}
 ROOT = "00000000-0000-4000-8000-000000000000"
 # As strict as the sites themselves about what their pages may load: the extension's panel must come up all the same.
