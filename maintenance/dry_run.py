@@ -1,6 +1,5 @@
 """Dry runs: real work on a copy of the store, which is thrown away."""
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from django.db import connection, transaction
 
 from maintenance.backups.copies import copies
 from memories.store.places import ClearedCopies, PurgedTexts
+from storage.locks import take_lock
 
 STALE_S = 3_600  # a folder this old that was never held belongs to a killed process
 PREFIX = ".trial-"
@@ -73,7 +73,7 @@ def hold_copy(folder: Path) -> Iterator[None]:
     draft = folder / f".{HELD}"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        take_lock(handle)
         draft.replace(folder / HELD)  # it gets the name that others check only once it is locked
         yield
     finally:
@@ -96,9 +96,6 @@ def is_in_use(folder: Path) -> bool:
     except FileNotFoundError:  # the copy is just being made, or its process was killed at that moment
         return folder.exists() and time.time() - folder.stat().st_mtime < STALE_S
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not take_lock(handle)
     finally:
         os.close(handle)
-    return False

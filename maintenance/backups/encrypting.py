@@ -7,9 +7,10 @@ and only then takes its place, so a process killed at any point leaves every fil
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -142,11 +143,14 @@ def change_encryption(actor: Actor, keys: Keys, *, progress: Progress) -> Encryp
             finish_leftovers(preview.database)
             if preview.state == "to do":
                 rows = change_database(preview.database, keys, progress)
-        changed, left = change_backups(keys, progress)
-        uploads, more = change_uploads(keys)
+        with work_folder() as folder:
+            rewrite = partial(reencrypt_archive, folder=folder, old=keys.old, new=keys.new)
+            changed, left = change_files(backup_paths(), rewrite, partial(progress, "backups"))
+        reseal = partial(replace_sealing, old=keys.old, new=keys.new)
+        uploads, more = change_files(uploaded_files(), reseal, partial(progress, "uploads"))
     if keys.new is not None and rows is not None:
         note_change(actor, keys)
-    return EncryptionResult(rows, changed, uploads, (*left, *more, *foreign_files()))
+    return EncryptionResult(rows, tuple(changed), len(uploads), (*left, *more, *foreign_files()))
 
 
 def state_of(database: Path, keys: Keys) -> str:
@@ -195,24 +199,25 @@ def change_database(database: Path, keys: Keys, progress: Progress) -> int:
     return rows
 
 
-def change_backups(keys: Keys, progress: Progress) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Change the key of managed backups; returns the names of those changed, and of skipped ones with the reason."""
+def change_files(
+    paths: Sequence[Path], change: Callable[[Path], bool], report: Callable[[int, int], object]
+) -> tuple[list[str], list[str]]:
+    """Change the key of files; returns the names of those changed, and of skipped ones with the reason."""
     changed, left = [], []
-    paths = backup_paths()
     for done, path in enumerate(paths):
-        progress("backups", done, len(paths))
+        report(done, len(paths))
         try:
-            with work_folder() as folder, wiping(path):
-                if reencrypt_archive(path, folder, old=keys.old, new=keys.new):
+            with wiping(path):
+                if change(path):
                     changed.append(path.name)
         except (*DAMAGED, CopyDiffers, TypeError) as error:
-            left.append(f"backups/{path.name}: {error}")
-    progress("backups", len(paths), len(paths))
-    return tuple(changed), tuple(left)
+            left.append(f"{path.parent.name}/{path.name}: {error}")
+    report(len(paths), len(paths))
+    return changed, left
 
 
 def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:
-    """Rewrite a backup for the new key, or plain; False if it is already. `folder` is an empty one to work in.
+    """Rewrite a backup for the new key, or plain; False if it is already. `folder` is one to work in.
 
     Raises:
         ValueError: it takes a third key, is damaged, or was made on PostgreSQL; it stays as it is.
@@ -247,18 +252,6 @@ def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new:
             out.writestr(name, seal(content, new))
         out.write(after, store)
     return True
-
-
-def change_uploads(keys: Keys) -> tuple[int, tuple[str, ...]]:
-    """Change the key of uploaded files; returns how many were changed, and skipped ones with the reason."""
-    count, left = 0, []
-    for path in uploaded_files():
-        try:
-            with wiping(path):
-                count += replace_sealing(path, keys.old, keys.new)
-        except (ValueError, OSError) as error:
-            left.append(f"{UPLOADS}/{path.name}: {error}")
-    return count, tuple(left)
 
 
 def uploaded_files() -> list[Path]:

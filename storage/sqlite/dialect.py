@@ -1,10 +1,8 @@
 """SQLite's dialect."""
 
-import fcntl
 import os
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,9 +12,9 @@ from typing import Any
 from django.db import connection
 
 from storage.compiled_queries import fetch
+from storage.locks import take_lock
 
 CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
-_POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
 _exclusive: set[Path] = set()
 _guard = threading.Lock()
@@ -36,12 +34,9 @@ def mark_open(database: Path, *, timeout_s: float) -> None:
         if database in _shared or database in _exclusive:
             return
         handle = _open_lock_file(database)
-        deadline = time.monotonic() + timeout_s
-        while not _try_lock(handle, fcntl.LOCK_SH):
-            if time.monotonic() > deadline:
-                os.close(handle)
-                raise FileInUse(f"{database.name} is being restored from a backup")
-            time.sleep(_POLL_INTERVAL_S)
+        if not take_lock(handle, is_shared=True, wait_s=timeout_s):
+            os.close(handle)
+            raise FileInUse(f"{database.name} is being restored from a backup")
         _shared[database] = handle
 
 
@@ -56,7 +51,7 @@ def exclusive_access(database: Path) -> Iterator[None]:
         if (handle := _shared.pop(database, None)) is not None:
             os.close(handle)
         handle = _open_lock_file(database)
-        if not _try_lock(handle, fcntl.LOCK_EX):
+        if not take_lock(handle):
             os.close(handle)
             raise FileInUse(f"{database.name} is open in another process")
         _exclusive.add(database)
@@ -76,15 +71,6 @@ def database_files(database: Path) -> tuple[Path, Path, Path]:
 def _open_lock_file(database: Path) -> int:
     """A descriptor of the lock file beside the database, created with mode 0600."""
     return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-
-
-def _try_lock(handle: int, kind: int) -> bool:
-    """True if the lock was free and is now held; never waits."""
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class _SqliteDialect:
