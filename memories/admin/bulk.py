@@ -22,7 +22,7 @@ from access.errors import LociError
 from memories.admin.forms import group_choices
 from memories.draft import EditDraft
 from memories.lifecycle.edit import EditOutcome, edit
-from memories.lifecycle.regroup.left_behind import find_traces
+from memories.lifecycle.regroup.left_behind import describe_traces
 from memories.lifecycle.regroup.move import move_chosen
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import VERBS
@@ -327,7 +327,7 @@ def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
     lines = []
     for group in {memory.group_id: memory.group for memory in chosen}.values():
         rows = [memory for memory in chosen if memory.group_id == group.key]
-        lines.append(find_traces(rows, group).describe(group))
+        lines.append(describe_traces(rows, group))
     return tuple(filter(None, lines))
 
 
