@@ -5,7 +5,7 @@ The memories themselves, in their new groups, stay as they are.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
