@@ -12,9 +12,9 @@ from django.test import Client
 
 from access.limits.throttle import write_limits
 from access.models import PersonWrites
-from bench.proof.celery.brokers import RedisBroker
 from storage.shared_cache import connected_cache
 from tests.people import make_token
+from tests.redis_broker import RedisBroker
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 

@@ -1,4 +1,4 @@
-"""The broker of a proof that is not the worker's memory: a Redis server of its own on a free port."""
+"""A Redis server of its own on a free port."""
 
 import shutil
 import subprocess

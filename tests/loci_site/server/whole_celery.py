@@ -1,19 +1,19 @@
-"""Proof: on both brokers the job runs on time and never twice in its period, whatever is killed."""
+"""On both brokers the job runs on time and never twice in its period, whatever is killed: `make proof celery` runs this file."""
 
 import random
-import shutil
 import time
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bench.proof.celery.brokers import RedisBroker, redis_server
-from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, kill, ticking
-from bench.proof.celery.worker import EVERY, TICK
-from bench.proof.home import make_home
-from bench.proof.proof import Finding, Workshop
+import pytest
+
+from tests.fresh_homes import with_tables
+from tests.loci_site.server.ticking import LEAST_GAP_S, Ticking, kill, ticking
+from tests.loci_site.server.ticking_worker import EVERY, TICK
+from tests.redis_broker import RedisBroker
+from tests.sizes import IS_WHOLE, report
 
 SEED = 20_260_729
 # How long it ticks undisturbed before the next kill, in seconds.
@@ -28,27 +28,19 @@ LONGEST_GAP_S = (EVERY + MISSED_TICKS * TICK).total_seconds()
 LONGEST_HEALING_S = 20.0
 
 
-def prove_celery(workshop: Workshop) -> Finding:
-    """Let each broker tick for minutes; kill worker and Redis at seeded random moments; count the ticks."""
-    redis_server()
-    kills = workshop.pick({"memory": 8, "redis": 12}, {"memory": 2, "redis": 3})
-    steps = {name: partial(_tick_and_kill, workshop, name, count) for name, count in kills.items()}
-    return Finding.of(workshop.steps(steps))
-
-
-def _tick_and_kill(workshop: Workshop, name: str, kills: int) -> dict[str, Any]:
-    """Run one broker to its end; its numbers and faults."""
-    folder = workshop.folder / f"home-celery-{name}"
-    home = make_home(folder).path
-    broker = RedisBroker(_fresh(folder / "redis")) if name == "redis" else None
+@pytest.mark.parametrize(("name", "whole", "quick"), [("memory", 8, 2), ("redis", 12, 3)])
+def test_jobs_run_on_time_and_never_twice(tmp_path: Path, name: str, whole: int, quick: int) -> None:
+    """Let it tick for minutes; kill worker and Redis at seeded random moments; count the ticks."""
+    home = with_tables(tmp_path / "home")
+    broker = RedisBroker(tmp_path) if name == "redis" else None
     chance = random.Random(f"{SEED}:{name}")
     breaks: list[Callable[[Ticking, random.Random], float]] = [kill_worker]
     breaks += [kill_redis] if broker is not None else []
     # The shuffle is seeded, and each kind comes equally often.
-    order = [breaks[number % len(breaks)] for number in range(kills)]
+    order = [breaks[number % len(breaks)] for number in range(whole if IS_WHOLE else quick)]
     chance.shuffle(order)
     healings, spans = [], []
-    with ticking(home, broker, folder / "ticks") as run:
+    with ticking(home, broker, tmp_path / "ticks") as run:
         quiet_since = run.wait_for(since=run.wait_for("ready", since=0) - 1)
         for break_it in order:
             time.sleep(chance.uniform(*QUIET_S))
@@ -59,7 +51,9 @@ def _tick_and_kill(workshop: Workshop, name: str, kills: int) -> dict[str, Any]:
             healings.append(quiet_since - back)
         time.sleep(QUIET_S[0])
         spans.append((quiet_since, time.time()))
-    return found_in(run, spans, healings, order=[each.__name__ for each in order])
+    found = found_in(run, spans, healings, order=[each.__name__ for each in order])
+    report({f"{name}: {what}": number for what, number in found["numbers"].items()})
+    assert found["faults"] == []
 
 
 def kill_worker(run: Ticking, chance: random.Random) -> float:
@@ -114,9 +108,3 @@ def gaps_in(runs: list[float], begin: float, end: float) -> list[float]:
     """The times between runs within a span, the one up to its end included."""
     inside = [begin, *(at for at in runs if begin < at < end), end]
     return [b - a for a, b in pairwise(inside)]
-
-
-def _fresh(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder

@@ -1,6 +1,6 @@
 """A real worker that does nothing but tick, and the process that keeps it running as `up` does.
 
-`python -m bench.proof.celery.worker` starts the worker, `… keep` the supervisor over it. What happens is written to the
+`python -m tests.loci_site.server.ticking_worker` starts the worker, `… keep` the supervisor over it. What happens is written to the
 file that TICKS names, one JSON object a line, with one write each.
 """
 
@@ -40,7 +40,7 @@ def work() -> None:
     """Run the worker that `up` runs, with one quick job instead of Loci's own."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     django.setup()
-    from maintenance import jobs, schedule  # noqa: PLC0415 - Django must be set up first
+    from maintenance import jobs, schedule
 
     jobs.LONGEST_TICK = TICK
     schedule.JOBS = (
@@ -51,7 +51,7 @@ def work() -> None:
         jobs.Job(JOB, every=EVERY, work=tick, held=HELD),
         jobs.Job(jobs.HEARTBEAT, every=EVERY, work=lambda actor: note("beat"), held=HELD),
     )
-    from loci_site.worker import process as worker  # noqa: PLC0415 - it takes the jobs as they are now
+    from loci_site.worker import process as worker
 
     # Celery keeps weak references, so these must have names.
     task_prerun.connect(note_message)
@@ -84,7 +84,7 @@ def note_ready(**_: Any) -> None:
 
 def keep() -> None:
     """Keep the worker running until a signal comes."""
-    command = [sys.executable, "-m", "bench.proof.celery.worker", "--parent", str(os.getpid())]
+    command = [sys.executable, "-m", "tests.loci_site.server.ticking_worker", "--parent", str(os.getpid())]
     supervisor = Supervisor(
         [ServerPart("worker", command)], env=os.environ, is_ready=lambda: True, on_ready=lambda: None
     )

@@ -15,12 +15,12 @@ from typing import Any
 import psutil
 from celery import Celery
 
-from bench.proof.celery.brokers import RedisBroker
-from bench.proof.celery.worker import EVERY, JOB, TICK, TICKS
 from bench.proof.home import environment
 from bench.proof.proof import REPOSITORY, wait_until
 from bench.proof.server import Server
 from loci_site.worker import QUEUE, broker_settings
+from tests.loci_site.server.ticking_worker import EVERY, JOB, TICK, TICKS
+from tests.redis_broker import RedisBroker
 
 PATIENCE_S = 60
 # The work notes its moment after the lock is taken, by another clock than the row's.
@@ -104,7 +104,7 @@ def ticking(home: Path, broker: RedisBroker | None, file: Path, **more: str) -> 
     log = file.with_suffix(".log")
     with log.open("ab") as words:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bench.proof.celery.worker", "keep"],
+            [sys.executable, "-m", "tests.loci_site.server.ticking_worker", "keep"],
             cwd=REPOSITORY,
             env=env,
             stdout=words,
