@@ -16,7 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 django.setup()
 
 from access.models import ApiToken  # noqa: E402 - models need django.setup()
-from bench.demo.words import BROWSERS, PASSWORD  # noqa: E402
+from bench.demo import BROWSERS, PASSWORD  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
 from memories.queries.labels import is_doubted  # noqa: E402
