@@ -170,12 +170,6 @@ def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
     return 1 if foreign else 0
 
 
-def wanted(words: list[str]) -> tuple[str, ...]:
-    """The names of the pictures to take: those of the docs, `all` for every one, or those that are named."""
-    if words == ["all"]:
-        return ()
-    return tuple(words) or IN_DOCS
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), wanted(sys.argv[3:])))
+    names = tuple(sys.argv[3:]) or IN_DOCS
+    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), () if names == ("all",) else names))
