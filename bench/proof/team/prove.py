@@ -40,7 +40,8 @@ def prove_team(workshop: Workshop) -> Finding:
     found = workshop.steps(fill)
     large = homes["large"]
     counts = {name: seen["queries"] for name, seen in found.items()}
-    log = workshop.log("server.txt")
+    log = workshop.folder / "server.txt"
+    log.unlink(missing_ok=True)
     with running(large, log) as server, Client(server.port) as client:
         told = found["large"]
         client.log_in(told["user"], told["password"])
