@@ -17,7 +17,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright  # noqa: E402
 
-from bench.demo.words import BROWSERS  # noqa: E402 - after it is known that there is a browser to drive
+from bench.demo import BROWSERS  # noqa: E402 - after it is known that there is a browser to drive
 from tests.browser.serving import Site, seed_home, serving  # noqa: E402
 from tests.browser.watching import Guard, grave_faults  # noqa: E402
 
