@@ -49,8 +49,9 @@ from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import (
     LABELS,
     find_withdrawn,
-    refuse_withdrawn_labels,
+    find_withdrawn_labels,
     refuse_withdrawn_reason,
+    repeated_text,
 )
 from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
 from memories.types import VISIBLE_TRUSTS, State, Trust
@@ -183,7 +184,9 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     """
     refuse_withdrawn_reason(actor, ready.memory.group, reason)
     labels = [name for name in LABELS if name in ready.differing]
-    refuse_withdrawn_labels(actor, ready.memory.group, ready.draft, names=labels)
+    [repeated] = find_withdrawn_labels([(ready.memory.group, ready.draft)], names=labels)
+    if repeated is not None:
+        raise repeated_text(actor, repeated[1], path=repeated[0])
     # A candidate beside the memory would be the same text twice, so new times wait as fields do.
     if ready.differing.isdisjoint(VERSIONED - TIMES):
         change = change_of(ready.differing)
