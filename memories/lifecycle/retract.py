@@ -34,11 +34,12 @@ from memories.lifecycle.target import (
     barred_line,
     change_fields,
     check_successor,
+    live_texts_beside,
     require_right,
     require_state,
 )
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.models.text_lookup import has_text, newest
+from memories.models.text_lookup import newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
@@ -220,7 +221,8 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)
     if fold(text) == fold(memory.content) or is_same_dressed:
         raise same_text_error()
-    live = find_live_by_text(memory, text)
+    same = live_texts_beside(memory, content_hash(text), fold_hash(text))
+    live = newest(same.select_related("group", "thread"))
     if live is not None:
         return existing_successor(actor, memory, live)
     edit = prepare_edit(actor, memory.id, EditDraft(content=text)) if memory.state == State.LIVE else None
@@ -236,18 +238,6 @@ def _independent_draft(memory: Memory, text: str) -> Draft:
     """The successor of a memory that was no longer live, as a draft of its own."""
     draft = as_draft(memory)
     return replace(draft, content=text, valid_to=None, expires_at=None, confidence=max(draft.confidence, 0.7))
-
-
-def find_live_by_text(memory: Memory, text: str) -> Memory | None:
-    """The live memory of the same group, scope and type that already has this text."""
-    rows = Memory.objects.select_related("group", "thread").filter(
-        has_text(content_hash(text), fold_hash(text)),
-        group=memory.group_id,
-        scope=memory.scope,
-        type=memory.type,
-        state=State.LIVE,
-    )
-    return newest(rows)
 
 
 def existing_successor(actor: Actor, memory: Memory, found: Memory) -> Successor:

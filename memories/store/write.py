@@ -284,12 +284,9 @@ class Executor:
         rows = [write.row for write in self._inserts]
         append_to_threads([(write.row, write.prepared.draft.thread) for write in self._inserts])
         changed = set_contexts(rows)
-        MEMORIES.add(rows)
+        insert_rows(self._inserts)
         if changed:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
-        insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
-        add_names(rows)
-        record_findings((write.row, write.prepared.draft.findings) for write in self._inserts)
         self._events += stored_events(self._inserts)
 
     def _insert_wordings(self) -> None:
@@ -299,9 +296,7 @@ class Executor:
             if write.after is not None:
                 set_previous_version(write.row, write.after)
             write.row.superseded_by = write.into
-        MEMORIES.add([write.row for write in self._wordings])
-        insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
-        record_findings((write.row, write.prepared.draft.findings) for write in self._wordings)
+        insert_rows(self._wordings)
         self._events += [
             AuditEvent(
                 Operation.MERGE,
@@ -336,6 +331,14 @@ def notes_of(write: Insert) -> dict[str, Any]:
     return why | {"guard": count_kinds(found)} if found else why
 
 
+def insert_rows(writes: Sequence[Insert | KeepWording]) -> None:
+    """Insert rows with their pieces and findings, and the names of new entities."""
+    MEMORIES.add([write.row for write in writes])
+    insert_pieces([(write.row, write.prepared.embedded) for write in writes])
+    add_names(write.row for write in writes if isinstance(write, Insert))
+    record_findings((write.row, write.prepared.draft.findings) for write in writes)
+
+
 def insert_placed(write: Insert) -> None:
     """Insert one memory with a predecessor or a position of its own, and update its neighbours' contexts."""
     row = write.row
@@ -344,10 +347,7 @@ def insert_placed(write: Insert) -> None:
     take_place(row, write.prepared.draft, write.group, replaces=write.replaces)
     beside = thread_neighbours(row)
     row.context = context_of(row, beside)
-    MEMORIES.add([row])
-    insert_pieces([(row, write.prepared.embedded)])
-    add_names([row])
-    record_findings([(row, write.prepared.draft.findings)])
+    insert_rows([write])
     if row.state == State.LIVE:
         refresh_contexts_beside(row, beside)
 

@@ -28,9 +28,9 @@ def narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemor
     A memory stays global if its text is live as the group's own already: it would be there twice.
     """
     rows = list(Memory.objects.filter(group=group, scope=Scope.GLOBAL).order_by("key"))
-    staying = staying_twins(group, rows, scope=Scope.GROUP)
+    staying = staying_twins(group, rows)
     changing = [row for row in rows if row.key not in staying]
-    change_scopes(actor, group, changing, scope=Scope.GROUP)
+    narrow_rows(actor, group, changing)
     return len(changing), tuple(staying.values())
 
 
@@ -71,37 +71,37 @@ def narrowed_ids(group: Group) -> list[str]:
     return [id_ for id_, scope in last.items() if scope == Scope.GROUP]
 
 
-def staying_twins(group: Group, rows: Sequence[Memory], *, scope: str) -> Staying:
-    """The rows whose text is live in that scope of the group already."""
-    live = Q(group=group, scope=scope, state=State.LIVE) & ~Q(type=Type.EPISODIC)
+def staying_twins(group: Group, rows: Sequence[Memory]) -> Staying:
+    """The rows whose text is live as the group's own already."""
+    live = Q(group=group, scope=Scope.GROUP, state=State.LIVE) & ~Q(type=Type.EPISODIC)
     twins = {
         (type_, hash_): id_
         for type_, hash_, id_ in Memory.objects.filter(live).values_list("type", "content_hash", "id")
     }
     return {
         row.key: StayingMemory(
-            row.id, f"its text is live as {twins[row.type, row.content_hash]} with the scope {scope}"
+            row.id, f"its text is live as {twins[row.type, row.content_hash]} with the scope {Scope.GROUP}"
         )
         for row in rows
         if row.state == State.LIVE and (row.type, row.content_hash) in twins
     }
 
 
-def change_scopes(actor: Actor, group: Group, rows: Sequence[Memory], *, scope: str) -> None:
-    """Set the scope of rows, refresh what searches read of them, and log each."""
+def narrow_rows(actor: Actor, group: Group, rows: Sequence[Memory]) -> None:
+    """Make rows the group's own, refresh what searches read of them, and log each."""
     now = timezone.now()
     for batch in batches(rows):
         events = [
             AuditEvent(Operation.NARROW, row.id, group.id, payload={"changes": {
-                "scope": [row.scope, scope], "updated_at": [as_json(row.updated_at), as_json(now)],
+                "scope": [row.scope, Scope.GROUP], "updated_at": [as_json(row.updated_at), as_json(now)],
             }})
             for row in batch
         ]  # fmt: skip
         for row in batch:
-            row.scope, row.updated_at = scope, now
+            row.scope, row.updated_at = Scope.GROUP, now
         # The filter is the same for all memories of one group and scope.
         Memory.objects.filter(pk__in=[row.pk for row in batch]).update(
-            scope=scope, filter=filter_tokens(batch[0]), updated_at=now
+            scope=Scope.GROUP, filter=filter_tokens(batch[0]), updated_at=now
         )
         audit.append_many(actor, events)
     refresh_around([row for row in rows if row.thread_id is not None])
