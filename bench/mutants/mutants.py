@@ -129,7 +129,7 @@ MUTANTS: Final = (
     Mutant("an agent restores what a person forgot", "lifecycle", _RESTORE, "if is_persons and not actor.is_person else", "if False else"),
     Mutant("an unseen text stays verified", "lifecycle", _EDIT, "return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust", "return old.trust"),
     Mutant("an edit overwrites one made meanwhile", "lifecycle", _EDIT, "state=State.LIVE, updated_at=old.updated_at)", "state=State.LIVE)"),
-    Mutant("an agent's edit settles a dispute", "lifecycle", "memories/store/for_review.py", "    if actor.is_person and actor.may(CURATE, old.group_id):\n", "    if True:\n"),
+    Mutant("an agent's edit settles a dispute", "lifecycle", "memories/store/for_review.py", "    if actor.decides(old.group_id):\n", "    if True:\n"),
     Mutant("an approved edit loses the pin", "lifecycle", "memories/lifecycle/approve.py", '"valid_to_known_at", "pinned", "access_count"', '"valid_to_known_at", "access_count"'),
     Mutant("an approval settles every conflict", "lifecycle", _SUPERSEDE, "if ON_APPROVAL in link.evidence\n        and (head", "if (head"),
     Mutant("an earlier end of valid time is lost", "lifecycle", _SUPERSEDE, "if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):", "if old.type == Type.EPISODIC:"),

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from access.actor import Actor, Via
 from access.answers import Answer, ShownAs
@@ -27,14 +27,14 @@ from memories.browse.serializers import StoredOut
 from memories.browse.suggest import MAX_LIMIT
 from memories.store import Outcome
 from sources.captures.keep import (
-    KeptConversationOut,
+    KeptConversation,
     SentConversation,
     SentTurn,
     keep_conversations,
     remember_selection,
 )
 from sources.captures.removed import RemovedTurns, list_removed
-from sources.captures.search import DEFAULT_LIMIT, PanelItemOut, PanelQuery, find_related, search_panel
+from sources.captures.search import DEFAULT_LIMIT, PanelItem, PanelQuery, find_related, search_panel
 
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
@@ -115,10 +115,6 @@ class PanelIn(Body):
     limit: Limit = DEFAULT_LIMIT
     by_meaning: bool = Field(False, description="By meaning alone; suits a pause in typing.")
 
-    def asked(self) -> PanelQuery:
-        """The question for the service."""
-        return PanelQuery(**self.model_dump())
-
 
 class RelatedIn(Body):
     """The open conversation, and what was said last in it."""
@@ -126,12 +122,6 @@ class RelatedIn(Body):
     conversation: PlaceIn
     text: str = ""
     limit: Limit = DEFAULT_LIMIT
-
-
-class RemovedQuery(BaseModel):
-    """The `until` of the last answer; without it, everything."""
-
-    since: Timestamp | None = None
 
 
 class RemovedIn(Body):
@@ -181,7 +171,7 @@ STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}
 class CapturedOut(Answer):
     """The conversations in the order of the request."""
 
-    conversations: Annotated[tuple[KeptConversationOut, ...], ShownAs(lambda kept, _: kept)]
+    conversations: Annotated[tuple[KeptConversation, ...], ShownAs(lambda kept, _: kept)]
 
 
 @router.post("/pair", auth=AnyExtension(), response=responses(PairedOut, 201))
@@ -226,24 +216,23 @@ def remember_captured_selection(request: HttpRequest, body: SelectionIn) -> Http
     return answer_write(actor, StoredOut.json(stored), status=STATUS.get(stored.outcome, 200))
 
 
-@router.post("/captures/search", response=responses(list_of(PanelItemOut)))
+@router.post("/captures/search", response=responses(list_of(PanelItem)))
 def search_captures(request: HttpRequest, body: PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
-    return answer(
-        {"items": [PanelItemOut.json(each) for each in search_panel(actor_of(request), body.asked())]}
-    )
+    found = search_panel(actor_of(request), PanelQuery(**body.model_dump()))
+    return answer({"items": [PanelItem.json(each) for each in found]})
 
 
-@router.post("/captures/related", response=responses(list_of(PanelItemOut)))
+@router.post("/captures/related", response=responses(list_of(PanelItem)))
 def find_related_memories(request: HttpRequest, body: RelatedIn) -> HttpResponse:
     """What the person's groups know that is near the open conversation, without its own turns."""
     place = body.conversation.conversation()
     found = find_related(actor_of(request), place, body.text, limit=body.limit)
-    return answer({"items": [PanelItemOut.json(each) for each in found]})
+    return answer({"items": [PanelItem.json(each) for each in found]})
 
 
 @router.get("/captures/removed", response=responses(RemovedTurns))
-def read_removed_captures(request: HttpRequest, params: Query[RemovedQuery]) -> HttpResponse:
+def read_removed_captures(request: HttpRequest, params: Query[RemovedIn]) -> HttpResponse:
     """As the POST, for programs without an Origin."""
     return answer(RemovedTurns.json(list_removed(actor_of(request), params.since)))
 

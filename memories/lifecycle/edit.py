@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, WRITE, Actor
+from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
@@ -325,7 +325,7 @@ def queue_edit(
 
 def trust_after_edit(actor: Actor, old: Memory) -> str:
     """The new version's trust: a person verified the old text, not this one, unless a curator wrote it."""
-    is_curator = actor.is_person and actor.may(CURATE, old.group_id)
+    is_curator = actor.decides(old.group_id)
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 

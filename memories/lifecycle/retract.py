@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import CURATE, WRITE, Actor
+from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
@@ -113,7 +113,7 @@ def retract(
 def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
     """The memory, if an agent retracted it last and this actor is a curator of its group; else None."""
     memory = head_of(find_memory(actor, id_))
-    if memory.state != State.RETRACTED or not (actor.is_person and actor.may(CURATE, memory.group_id)):
+    if memory.state != State.RETRACTED or not actor.decides(memory.group_id):
         return None
     last = log_of(memory, Operation.RETRACT).first()
     return memory if last is not None and is_by_agent(last) else None

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from access import audit
-from access.actor import CURATE, Actor, Via
+from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.groups.locks import hold_groups
@@ -237,7 +237,7 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
     of the Review back. Then no rejection bars it, since two memories that were rejected together would bar each other;
     recall leaves it out until the other decision is taken back as well.
     """
-    decides = actor.is_person and actor.may(CURATE, memory.group_id)
+    decides = actor.decides(memory.group_id)
 
     def passes(mark: Tombstone) -> bool:
         if takes_back and decides:

@@ -6,7 +6,7 @@ from typing import Final
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from access.actor import CURATE, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.models import Doubt, DoubtStatus, Link, LinkKind, LinkStatus, Memory
@@ -158,5 +158,5 @@ def settle_doubts(actor: Actor, memory: Memory, how: str, *, only: Q | None = No
 
 def settle_replaced(actor: Actor, old: Memory) -> None:
     """Settle the doubt about a text that an edit replaces; an agent's edit decides nothing."""
-    if actor.is_person and actor.may(CURATE, old.group_id):
+    if actor.decides(old.group_id):
         settle_doubts(actor, old, Operation.EDIT)

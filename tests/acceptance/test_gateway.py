@@ -18,7 +18,7 @@ from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
 from sources.importing.formats.exports import restore_export
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import LineRules
 from tests import architecture
 from tests.acceptance.house import House, command
@@ -126,7 +126,7 @@ Writer = Callable[[House, str, Path], object]
 def by_lines(house: House, text: str, folder: Path) -> object:
     file = folder / "notes.jsonl"
     file.write_text(f'{{"id": "{len(text)}", "text": "{text}"}}\n', encoding="utf-8")
-    return import_lines(house.agent, file, LineRules(source="notes", group="ledger"))
+    return TEXTS.run(house.agent, file, LineRules(source="notes", group="ledger"))
 
 
 def by_admin_form(house: House, text: str, folder: Path) -> object:
@@ -186,7 +186,7 @@ def test_a_model_cannot_claim_a_persons_authority(house: House, tmp_path: Path, 
         )  # an argument that is none is refused or passed over, never believed
     lines = tmp_path / "claims.jsonl"
     lines.write_text('{"id": "1", "text": "A line that claims.", "trust": "verified", "pinned": true}\n')
-    import_lines(house.agent, lines, LineRules(source="claims", group="ledger"))
+    TEXTS.run(house.agent, lines, LineRules(source="claims", group="ledger"))
     assert set(Memory.objects.exclude(pk=withdrawn.pk).values_list("trust", "pinned")) == {("active", False)}
     assert Memory.objects.filter(content="A line that claims.").exists()
     assert not {name for name, tool in _tools(house).items() if {"trust", "pinned", "author"} & tool}

@@ -5,7 +5,7 @@ The memories themselves, in their new groups, stay as they are.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
@@ -17,7 +17,6 @@ from access.audit import Operation
 from access.errors import NotFound
 from access.groups import find_group
 from access.groups.locks import hold_groups
-from access.groups.moving import LeftBehind
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
 from memories.language.dress.markup import Quotes
@@ -38,11 +37,40 @@ from storage.dialect import dialect
 MAX_QUOTED = 200  # texts looked for in checkpoints; each is a scan
 
 
-def purge_left_behind(
-    actor: Actor, slug: str, memory: str = "", reason: str = "", dry_run: bool = False
-) -> LeftBehind:
-    """Destroy what memories that moved away left in a group. It cannot be undone; a dry run counts and rolls back.
+@dataclass(frozen=True)
+class LeftBehind:
+    """What a purge of the traces of moved memories destroyed in their former group, or would; counts of rows.
 
+    `memories` counts versions, `elsewhere` those that moved where the actor may not curate: nothing of them was touched.
+    `others` counts rows of other kinds that quoted a text: names and titles, reasons, instructions, proposals.
+    `remains` names where a text may still be: nothing is promised about that.
+    """
+
+    group: str
+    memories: int
+    log_payloads: int
+    recalls: int
+    checkpoints: int
+    remains: tuple[str, ...] = ()
+    elsewhere: int = 0
+    dry_run: bool = False
+    others: int = 0
+
+
+def has_moved_away(group: Group) -> bool:
+    """True if the group's log says that a memory or a conversation was moved to another group."""
+    rows = AuditEntry.objects.filter(origin=audit.OWN, group=group.id)
+    memories = Q(operation=Operation.MOVE, payload_row__payload__has_key="moved_to")
+    conversations = Q(operation=Operation.THREAD, payload_row__payload__moved__0=group.slug)
+    return rows.filter(memories | conversations).exists()
+
+
+def purge_left_behind(
+    actor: Actor, slug: str, *, memory: str = "", reason: str = "", dry_run: bool = False
+) -> LeftBehind:
+    """Destroy what memories that moved away left in a group: log payloads, logged recalls, quotes in checkpoints.
+
+    It cannot be undone; a dry run counts and rolls back.
     `memory`: the id of one of them; empty: all that left, as far as the actor may curate where they are now.
 
     Raises:

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from django.db.models import Q
 from django.utils.translation import gettext, pgettext
 
 from access.additions import additions
+from access.answers import Answer
 from access.errors import LociError
-from access.groups.moving import StayingMemory
 from access.models import Group
 from memories.draft import TEXTS, Draft, guard_draft, stored_door
 from memories.models import Link, LinkStatus, Memory, Thread
@@ -27,6 +28,14 @@ from storage.bulk import AT_ONCE, batches
 
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
+
+
+@dataclass(frozen=True)
+class StayingMemory(Answer):
+    """A memory whose scope stays as it is, and why."""
+
+    id: UUID
+    why: str
 
 
 @dataclass

@@ -543,7 +543,7 @@ def _admit_again(
     if new.get("state", memory.state) == State.LIVE:
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)
-    is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
+    is_decided = actor.decides(as_new.group_id)
     kept = MemoryFinding.objects.filter(memory=memory, status=FindingStatus.KEPT)
     if is_decided or trust in WITHDRAWN_TRUSTS or kept.exists():
         return {}
