@@ -54,7 +54,7 @@ from memories.store.threads import (
     take_place,
     thread_neighbours,
 )
-from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
+from memories.store.withdrawn.marks import Withdrawn, find_all_withdrawn, find_withdrawn_labels
 from memories.store.withdrawn.near import in_other_dress, shared_texts
 from memories.types import State
 from storage.bulk import ManyInsert
@@ -115,7 +115,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
     labels = find_withdrawn_labels([(group, p.draft) for group, p in scoped])
-    neighbours = find_current_neighbours(scoped)
+    neighbours = with_withdrawn(find_current_neighbours(scoped), withdrawn)
     probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
         WriteContext(
@@ -128,7 +128,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
         )
         for number, (group, prepared) in enumerate(scoped)
     ]
-    return add_withdrawn_neighbours(contexts), existing
+    return contexts, existing
 
 
 def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
@@ -162,20 +162,22 @@ def find_current_neighbours(
     return found
 
 
-def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]:
-    """The contexts, with the withdrawn memory of a text in other dress among the neighbours, so that it is linked."""
-    ids = {c.withdrawn.tombstone.memory_id for c in contexts if c.withdrawn and not c.withdrawn.is_refused}
+def with_withdrawn(
+    found: Sequence[tuple[Neighbour, ...]], withdrawn: Sequence[Withdrawn | None]
+) -> list[tuple[Neighbour, ...]]:
+    """The drafts' neighbours, and among them the withdrawn memory of a text in other dress, so that it is linked."""
+    ids = {each.tombstone.memory_id for each in withdrawn if each is not None and not each.is_refused}
     if not ids:
-        return contexts
+        return [*found]
     memories = {row.id: row for row in Memory.objects.filter(id__in=ids).select_related("group", "thread")}
-    added = []
-    for context in contexts:
-        withdrawn, neighbours = context.withdrawn, context.neighbours
-        memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+    added = list[tuple[Neighbour, ...]]()
+    for each, neighbours in zip(withdrawn, found, strict=True):
+        memory = memories.get(each.tombstone.memory_id) if each is not None else None
         known = {neighbour.memory.root_key for neighbour in neighbours if neighbour.is_withdrawn}
-        if withdrawn is not None and memory is not None and memory.root_key not in known:
-            neighbours = (in_other_dress(memory, withdrawn.likeness), *neighbours)
-        added.append(replace(context, neighbours=neighbours))
+        if each is not None and memory is not None and memory.root_key not in known:
+            added.append((in_other_dress(memory, each.likeness), *neighbours))
+        else:
+            added.append(neighbours)
     return added
 
 

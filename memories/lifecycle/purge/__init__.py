@@ -247,7 +247,8 @@ def destroy(
         if left is None:
             if doomed.reach is not None:
                 followed = withdraw_derived(actor, doomed.reach, is_purge=True)
-            counted = Piece.objects.filter(memory__in=gone.keys).count(), count_links(gone.keys)
+            linked = Link.objects.filter(Q(source__in=gone.keys) | Q(target__in=gone.keys))
+            counted = Piece.objects.filter(memory__in=gone.keys).count(), linked.count()
             own = [row for row in doomed.own if row.root_key not in kept]
             delete_rows(actor, own, gone, reason=reason, bars=because.why is Why.NAMED)
         within = left.pk if left is not None else None
@@ -293,11 +294,6 @@ def delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reaso
     rows.delete()
     # Rows in any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads([key for key in threads if key is not None])
-
-
-def count_links(keys: Sequence[int]) -> int:
-    """The number of links that lead to or from the memories."""
-    return Link.objects.filter(Q(source__in=keys) | Q(target__in=keys)).count()
 
 
 def check_purge_rights(actor: Actor, rows: Sequence[Memory]) -> None:
