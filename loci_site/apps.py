@@ -5,7 +5,6 @@ from django.apps import AppConfig
 
 class SiteConfig(AppConfig):
     name = "loci_site"
-    default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Loci"
 
     def ready(self) -> None:

@@ -68,8 +68,6 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "loci_site.urls"
-ASGI_APPLICATION = "loci_site.asgi.application"
-APPEND_SLASH = True
 
 # A checkout has templates/ next to the packages, a wheel inside loci_site.
 _PACKED_TEMPLATES = ROOT / "loci_site" / "_templates"  # of an installed Loci
@@ -107,9 +105,7 @@ PASSWORD_RESET_TIMEOUT = 7 * 24 * 3600  # seconds; how long an invitation's link
 # The browser's pages; whatever programs read stays English (loci_site/config/middleware.py).
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
-USE_I18N = True
 LOCALE_PATHS = [ROOT / "loci_site" / "locale"]
-USE_TZ = True
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = ["loci_site.formats"]
 
@@ -124,10 +120,7 @@ WHITENOISE_MAX_AGE = 0 if DEBUG else 3600  # seconds; after that the browser rev
 # The interfaces enforce max_body_bytes and answer 413 themselves; the margin lets them see a body that is too large.
 DATA_UPLOAD_MAX_MEMORY_SIZE = LOCI.server.max_body_bytes + 64 * 1024
 
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_COOKIE_SAMESITE = "Lax"
 _is_https = _public.scheme == "https"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
@@ -143,9 +136,6 @@ SILENCED_SYSTEM_CHECKS = [
     # Programs on a person's own machine receive the code over http on loopback (RFC 8252); registration refuses other http.
     "oauth2_provider.W008",
 ]
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 
 # The consent page redirects here if the person is not logged in.
 if LOCI.sign_in.proxy_header:

@@ -9,15 +9,17 @@ from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
 from loci_site import __version__
-from loci_site.api import artifacts as artifact_routes
-from loci_site.api import captures as capture_routes
-from loci_site.api import conversations as conversation_routes
-from loci_site.api import curation as curation_routes
-from loci_site.api import groups as group_routes
-from loci_site.api import maintenance as maintenance_routes
-from loci_site.api import memories as memory_routes
-from loci_site.api import recall as recall_routes
-from loci_site.api import relations as relation_routes
+from loci_site.api import (
+    artifacts,
+    captures,
+    conversations,
+    curation,
+    groups,
+    maintenance,
+    memories,
+    recall,
+    relations,
+)
 from loci_site.api.auth import Session, Token
 from loci_site.api.ninja_site import RestAPI
 from loci_site.api.responses import answer_error
@@ -70,18 +72,9 @@ def build_api() -> NinjaAPI:
     for kind in (Exception, Http404, HttpError, ValidationError):
         application.add_exception_handler(kind, answer_error)
     # Before the route of all other verbs, which matches any word.
-    application.add_router("/memories", curation_routes.deciding)
-    application.add_router("/memories", memory_routes.router)
-    for routes in (
-        recall_routes,
-        capture_routes,
-        conversation_routes,
-        relation_routes,
-        group_routes,
-        curation_routes,
-        maintenance_routes,
-        artifact_routes,
-    ):
+    application.add_router("/memories", curation.deciding)
+    application.add_router("/memories", memories.router)
+    for routes in (recall, captures, conversations, relations, groups, curation, maintenance, artifacts):
         application.add_router("", routes.router)
     return application
 

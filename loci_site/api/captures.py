@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from access.actor import Actor, Via
 from access.answers import Answer, ShownAs
@@ -115,10 +115,6 @@ class PanelIn(Body):
     limit: Limit = DEFAULT_LIMIT
     by_meaning: bool = Field(False, description="By meaning alone; suits a pause in typing.")
 
-    def asked(self) -> PanelQuery:
-        """The question for the service."""
-        return PanelQuery(**self.model_dump())
-
 
 class RelatedIn(Body):
     """The open conversation, and what was said last in it."""
@@ -126,12 +122,6 @@ class RelatedIn(Body):
     conversation: PlaceIn
     text: str = ""
     limit: Limit = DEFAULT_LIMIT
-
-
-class RemovedQuery(BaseModel):
-    """The `until` of the last answer; without it, everything."""
-
-    since: Timestamp | None = None
 
 
 class RemovedIn(Body):
@@ -229,7 +219,8 @@ def remember_captured_selection(request: HttpRequest, body: SelectionIn) -> Http
 @router.post("/captures/search", response=responses(list_of(PanelItem)))
 def search_captures(request: HttpRequest, body: PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
-    return answer({"items": [PanelItem.json(each) for each in search_panel(actor_of(request), body.asked())]})
+    found = search_panel(actor_of(request), PanelQuery(**body.model_dump()))
+    return answer({"items": [PanelItem.json(each) for each in found]})
 
 
 @router.post("/captures/related", response=responses(list_of(PanelItem)))
@@ -241,7 +232,7 @@ def find_related_memories(request: HttpRequest, body: RelatedIn) -> HttpResponse
 
 
 @router.get("/captures/removed", response=responses(RemovedTurns))
-def read_removed_captures(request: HttpRequest, params: Query[RemovedQuery]) -> HttpResponse:
+def read_removed_captures(request: HttpRequest, params: Query[RemovedIn]) -> HttpResponse:
     """As the POST, for programs without an Origin."""
     return answer(RemovedTurns.json(list_removed(actor_of(request), params.since)))
 

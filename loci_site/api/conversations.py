@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from access.actor import WRITE
 from access.answers import Answer, ShownAs
@@ -41,16 +41,6 @@ class ConversationsQuery(PageQuery):
     after: Timestamp | None = None
     before: Timestamp | None = None
 
-    def wanted(self) -> ConversationFilter:
-        """The filters for the service."""
-        return ConversationFilter(self.group, self.platform, self.tag, self.q, self.after, self.before)
-
-
-class TurnsQuery(BaseModel):
-    """`after`: the `next` of the page before."""
-
-    after: Annotated[int, Field(ge=-1)] = -1
-
 
 class ChangeConversationIn(Body):
     """The fields to change; absent fields stay as they are."""
@@ -82,7 +72,10 @@ class ChangedConversationOut(Answer):
 def list_all_conversations(request: HttpRequest, params: Query[ConversationsQuery]) -> HttpResponse:
     """List conversations, newest first: threads with turns, in one group or all that the caller may read."""
     actor = actor_of(request)
-    page = list_conversations(actor, params.wanted(), cursor=params.cursor, limit=params.limit)
+    wanted = ConversationFilter(
+        params.group, params.platform, params.tag, params.q, params.after, params.before
+    )
+    page = list_conversations(actor, wanted, cursor=params.cursor, limit=params.limit)
     return answer(
         {"items": [ConversationOut.json(each) for each in with_counts(actor, page.rows)], "next": page.next}
     )
@@ -90,11 +83,11 @@ def list_all_conversations(request: HttpRequest, params: Query[ConversationsQuer
 
 @router.get("/conversations/{conversation_id}", response=responses(ReadConversationOut))
 def read_one_conversation(
-    request: HttpRequest, conversation_id: str, params: Query[TurnsQuery]
+    request: HttpRequest, conversation_id: str, after: int = Query(-1, ge=-1)
 ) -> HttpResponse:
-    """Read a conversation: its live turns in order."""
+    """Read a conversation: its live turns in order. `after`: the `next` of the page before."""
     actor = actor_of(request)
-    found = read_conversation(actor, conversation_id, after=params.after)
+    found = read_conversation(actor, conversation_id, after=after)
     return answer(ReadConversationOut.json(found, is_person=actor.is_person))
 
 

@@ -1,16 +1,16 @@
 """Routes for groups and their statistics."""
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Router
 
 from access.groups import GroupChange, create_group, entered_groups, find_group, update_group
-from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas.answers import list_of, responses
-from loci_site.api.schemas.requests import GroupEditIn, GroupIn, PartMoveIn, PartMoveUndoIn, StatsQuery
+from loci_site.api.schemas.requests import GroupEditIn, GroupIn, PartMoveIn, PartMoveUndoIn
 from maintenance.schedule.status import StatsOut
 from memories.browse.listing import GroupOut, group_json
+from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
 from memories.review.stats import memory_stats
 
 router = Router(tags=["groups"])
@@ -63,6 +63,6 @@ def undo_part_move(request: HttpRequest, slug: str, body: PartMoveUndoIn) -> Htt
 
 
 @router.get("/stats", response=responses(StatsOut))
-def read_stats(request: HttpRequest, filters: Query[StatsQuery]) -> HttpResponse:
+def read_stats(request: HttpRequest, group: str | None = None, everywhere: bool = False) -> HttpResponse:
     """Statistics of a group, or with `everywhere` of all that the caller may see."""
-    return answer(StatsOut.json(memory_stats(actor_of(request), **dict(filters))))
+    return answer(StatsOut.json(memory_stats(actor_of(request), group=group, everywhere=everywhere)))

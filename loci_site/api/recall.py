@@ -10,19 +10,17 @@ from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas.answers import list_of, page_of, responses, written
 from loci_site.api.schemas.requests import (
     CheckpointIn,
-    CheckpointQuery,
     CheckpointsQuery,
     ContextQuery,
     FeedbackIn,
     RecallIn,
     RecallQuery,
     RecallsQuery,
-    SuggestQuery,
 )
 from loci_site.hooks.repository import with_last_checkout
 from memories.browse.recalls import LoggedRecallOut, find_recall, list_recalls, with_hits
 from memories.browse.serializers import CheckpointOut, PackOut, RecalledOut, SavedOut
-from memories.browse.suggest import SuggestionOut, suggest
+from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, SuggestionOut, suggest
 from memories.language.cleaning import clean_line
 from memories.review.feedback import FeedbackOut, give_feedback
 from memories.sessions.checkpoints import save_checkpoint
@@ -66,11 +64,11 @@ def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
 
 
 @router.get("/checkpoints/latest", response=responses(CheckpointOut))
-def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery]) -> HttpResponse:
+def read_latest_checkpoint(request: HttpRequest, group: str | None = None, thread: str = "") -> HttpResponse:
     """Read the newest checkpoint of a thread, or of the group."""
-    group = find_group(actor_of(request), params.group)
-    thread = clean_line(params.thread, field="thread", max_chars=200)
-    found = latest_checkpoint(group, thread)
+    found = latest_checkpoint(
+        find_group(actor_of(request), group), clean_line(thread, field="thread", max_chars=200)
+    )
     if found is None:
         raise NotFound("There is no checkpoint yet.", hint="POST /api/checkpoints saves one.")
     return answer(CheckpointOut.json(found))
@@ -111,7 +109,15 @@ def add_feedback(request: HttpRequest, body: FeedbackIn) -> HttpResponse:
 
 
 @router.get("/suggest", response=responses(list_of(SuggestionOut)))
-def suggest_memories(request: HttpRequest, params: Query[SuggestQuery]) -> HttpResponse:
-    """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls."""
-    found = suggest(actor_of(request), params.q, **params.model_dump(exclude={"q"}))
+def suggest_memories(
+    request: HttpRequest,
+    q: str,
+    group: str | None = None,
+    limit: int = Query(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT),
+    by_meaning: bool = False,
+) -> HttpResponse:
+    """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls.
+    `by_meaning` searches by meaning only: it needs the model, and suits a pause in typing.
+    """
+    found = suggest(actor_of(request), q, group=group, limit=limit, by_meaning=by_meaning)
     return answer({"items": [SuggestionOut.json(each) for each in found]})

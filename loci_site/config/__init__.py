@@ -3,37 +3,26 @@
 An environment variable overrides the file, the file overrides the default. All errors are reported together.
 """
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from ipaddress import ip_address
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config.readers import KEYS, read_environment, read_file
+from loci_site.config.readers import KEYS, read_environment, read_file, stated_settings
 from loci_site.config.sections import (
+    LOOPBACK_NAMES,
     SECTIONS,
-    Access,
-    Embedding,
-    Files,
-    Guard,
-    Hooks,
-    Maintenance,
-    Notifications,
-    Retrieval,
-    Server,
-    SignIn,
-    Storage,
+    Config,
     find_notification_conflicts,
     find_sign_in_conflicts,
+    is_loopback,
 )
 from storage.encryption import KEY_BYTES, KEY_TEXT, VARIABLE
 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
-LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 _SHORTEST_SECRET = 16  # characters
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 DATABASE_SCHEMES = ("postgresql", "postgres")
@@ -53,33 +42,6 @@ class ConfigError(LociError):
 
     def __str__(self) -> str:
         return self.message + self.hint
-
-
-@dataclass(frozen=True)
-class Config:
-    """All settings of one process; frozen, read once at start."""
-
-    home: Path
-    server: Server = field(default_factory=Server)
-    storage: Storage = field(default_factory=Storage)
-    embedding: Embedding = field(default_factory=Embedding)
-    retrieval: Retrieval = field(default_factory=Retrieval)
-    maintenance: Maintenance = field(default_factory=Maintenance)
-    access: Access = field(default_factory=Access)
-    hooks: Hooks = field(default_factory=Hooks)
-    guard: Guard = field(default_factory=Guard)
-    files: Files = field(default_factory=Files)
-    sign_in: SignIn = field(default_factory=SignIn)
-    notifications: Notifications = field(default_factory=Notifications)
-    redis_url: str = ""
-    database_key: str = field(default="", repr=False)  # the variable LOCI_DB_KEY
-    database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
-    replica_url: str = ""  # a streaming replica of it, which answers recalls
-
-    @property
-    def on_loopback(self) -> bool:
-        """True if only programs on this machine can reach the server."""
-        return is_loopback(self.server.host)
 
 
 def load_config(env: Mapping[str, str]) -> Config:
@@ -167,15 +129,6 @@ def _find_key_conflicts(config: Config) -> list[str]:
     return errors
 
 
-def is_loopback(host: str) -> bool:
-    if host.casefold() in LOOPBACK_NAMES:
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _is_web_address(url: str) -> bool:
     """True for an http or https URL with a host and, if it names one, a valid port."""
     try:
@@ -209,7 +162,7 @@ class SettingRow:
 
 def effective_settings(config: Config, env: Mapping[str, str]) -> list[SettingRow]:
     """Every setting in the order of the reference; the value of REDIS_URL, which may hold a password, is not among them."""
-    stated = _read_table(config.home / FILE)
+    stated = stated_settings(config.home / FILE)
     rows = []
     for section, specs in KEYS.items():
         for name, spec in specs.items():
@@ -238,15 +191,6 @@ def checked(spec: Any, value: Any, config: Config) -> Any:
         return spec.checked(value, base=config.home)
     except ValueError:
         return value
-
-
-def _read_table(path: Path) -> dict[str, dict[str, Any]]:
-    """The sections of config.toml; empty if there is no readable file."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}
-    return {name: entries for name, entries in table.items() if isinstance(entries, dict)}
 
 
 def _show_value(value: Any) -> str:

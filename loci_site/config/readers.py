@@ -41,7 +41,7 @@ def read_file(path: Path, values: dict[str, dict[str, Any]]) -> list[str]:
 def read_environment(env: Mapping[str, str], values: dict[str, dict[str, Any]]) -> list[str]:
     """Read LOCI_… variables into `values`; an empty one counts as unset. Relative paths start at the current folder."""
     errors = []
-    known = {variable for _, variable in _removed_names()}
+    known = {f"LOCI_{section}_{name}".upper() for section, names in REMOVED.items() for name in names}
     for section, specs in KEYS.items():
         for spec in specs.values():
             known.update(spec.variables)
@@ -57,30 +57,27 @@ def read_environment(env: Mapping[str, str], values: dict[str, dict[str, Any]]) 
     return errors + [f"variable {name} sets no key; {nearest(name, known)}".rstrip("; ") for name in unknown]
 
 
-def removed_settings(path: Path, env: Mapping[str, str]) -> list[str]:
-    """The former settings that config.toml or the environment still sets; `path` may be missing or wrong."""
+def stated_settings(path: Path) -> dict[str, dict[str, Any]]:
+    """The sections of config.toml; empty if there is no readable file."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        table = {}
-    stated = {
-        f"{section}.{name}" for section, names in table.items() if isinstance(names, dict) for name in names
-    }
-    found = [
-        (key, variable)
-        for key, variable in _removed_names()
-        if key in stated or env.get(variable, "").strip()
-    ]
-    return [key if key in stated else variable for key, variable in found]
+        return {}
+    return {name: entries for name, entries in table.items() if isinstance(entries, dict)}
 
 
-def _removed_names() -> list[tuple[str, str]]:
-    """Each former setting as `section.name`, and its variable."""
-    return [
-        (f"{section}.{name}", f"LOCI_{section}_{name}".upper())
-        for section, names in REMOVED.items()
-        for name in names
-    ]
+def removed_settings(path: Path, env: Mapping[str, str]) -> list[str]:
+    """The former settings that config.toml or the environment still sets; `path` may be missing or wrong."""
+    found = []
+    stated = stated_settings(path)
+    for section, names in REMOVED.items():
+        for name in names:
+            variable = f"LOCI_{section}_{name}".upper()
+            if name in stated.get(section, {}):
+                found.append(f"{section}.{name}")
+            elif env.get(variable, "").strip():
+                found.append(variable)
+    return found
 
 
 def _describe_wrong_section(section: str) -> str:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from ipaddress import ip_network
+from dataclasses import MISSING, dataclass, field, fields
+from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from access.sign_in.sso.mapping import WrongRule, read_rules
 from loci_site.config.keys import key
@@ -396,18 +396,47 @@ class Files:
     beside_encryption: bool = key(False, "Whether plain files may be kept next to an encrypted store.")
 
 
-SECTIONS: dict[str, type] = {
-    "server": Server,
-    "storage": Storage,
-    "embedding": Embedding,
-    "retrieval": Retrieval,
-    "maintenance": Maintenance,
-    "access": Access,
-    "hooks": Hooks,
-    "guard": Guard,
-    "files": Files,
-    "sign_in": SignIn,
-    "notifications": Notifications,
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+
+
+def is_loopback(host: str) -> bool:
+    if host.casefold() in LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of one process; frozen, read once at start."""
+
+    home: Path
+    server: Server = field(default_factory=Server)
+    storage: Storage = field(default_factory=Storage)
+    embedding: Embedding = field(default_factory=Embedding)
+    retrieval: Retrieval = field(default_factory=Retrieval)
+    maintenance: Maintenance = field(default_factory=Maintenance)
+    access: Access = field(default_factory=Access)
+    hooks: Hooks = field(default_factory=Hooks)
+    guard: Guard = field(default_factory=Guard)
+    files: Files = field(default_factory=Files)
+    sign_in: SignIn = field(default_factory=SignIn)
+    notifications: Notifications = field(default_factory=Notifications)
+    redis_url: str = ""
+    database_key: str = field(default="", repr=False)  # the variable LOCI_DB_KEY
+    database_url: str = ""  # PostgreSQL; empty: SQLite, the file named by storage.database
+    replica_url: str = ""  # a streaming replica of it, which answers recalls
+
+    @property
+    def on_loopback(self) -> bool:
+        """True if only programs on this machine can reach the server."""
+        return is_loopback(self.server.host)
+
+
+SECTIONS: dict[str, Any] = {
+    each.name: each.default_factory for each in fields(Config) if each.default_factory is not MISSING
 }
 
 # Former keys, whose values are constants now. A config.toml or a variable that still sets one gets a warning.

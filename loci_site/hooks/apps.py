@@ -4,13 +4,9 @@ from django.apps import AppConfig
 class HooksConfig(AppConfig):
     name = "loci_site.hooks"
     label = "hooks"
-    default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Hooks"
     adds = {
         "places": ("loci_site.hooks.sessions.HOOK_PLACES",),
-        "cleanups": (
-            "loci_site.hooks.sessions.delete_old_sessions",
-            "loci_site.hooks.repository.delete_old_heads",
-        ),
+        "cleanups": ("loci_site.hooks.sessions.delete_old_rows",),
         "local facts": ("loci_site.hooks.repository.with_own_checkout",),
     }

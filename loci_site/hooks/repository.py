@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from django.conf import settings
 from django.utils import timezone
 
 from access.actor import READ, Actor, Checkout
@@ -127,9 +126,3 @@ def cached_reachable(folder: str, head: str, anchors: tuple[str, ...]) -> list[s
 def _checkout_of(origin: str, branch: str, head: str, known: dict[str, bool]) -> Checkout:
     lost = frozenset(anchor for anchor, is_there in known.items() if not is_there)
     return Checkout(origin, branch, head, lost)
-
-
-def delete_old_heads() -> int:
-    """Delete heads unused for as long as the recall log is kept."""
-    old = timezone.now() - timedelta(days=settings.LOCI.maintenance.recall_log_days)
-    return int(RepositoryHead.objects.filter(seen_at__lt=old).delete()[0])

@@ -17,7 +17,7 @@ from access.groups.guarding import OnHold, admit, safe_label
 from access.models import Group
 from guard import Door
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
-from loci_site.hooks.models import HookInjection, HookSession
+from loci_site.hooks.models import HookInjection, HookSession, RepositoryHead
 from loci_site.hooks.repository import note_head
 from memories.store.places import BLANKED, TextPlace
 
@@ -102,10 +102,10 @@ def record_injections(row: HookSession, event: HookEvent, found: dict[UUID, int]
     )
 
 
-def delete_old_sessions() -> int:
-    """Delete sessions that have been quiet for as long as the recall log is kept."""
+def delete_old_rows() -> int:
+    """Delete sessions and heads that have been quiet for as long as the recall log is kept."""
     old = timezone.now() - timedelta(days=settings.LOCI.maintenance.recall_log_days)
-    return int(HookSession.objects.filter(seen_at__lt=old).delete()[0])
+    return sum(model.objects.filter(seen_at__lt=old).delete()[0] for model in (HookSession, RepositoryHead))
 
 
 def group_of_place(actor: Actor, place: SessionPlace) -> Group | None:

@@ -32,8 +32,8 @@ _TYPE_NAMES = {"semantic": "fact", "episodic": "event", "procedural": "procedure
 
 
 @dataclass(frozen=True)
-class _Brief:
-    """A text for the start of a session, and the tokens of the memories in it."""
+class Brief:
+    """A text for a session, between marks, and the tokens of each memory in it."""
 
     text: str = ""
     memories: dict[UUID, int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def _ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
     return "" if asked.exists() or call.source not in ("", "startup") else describe_choices(actor, call.place)
 
 
-def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> _Brief:
+def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> Brief:
     """The brief of a group within TOKENS, between marks."""
     encoder = counting_encoder(available_encoder())
     narrowing = Narrowing()
@@ -80,13 +80,13 @@ def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False)
     visible = without_names(Memory.objects.filter(as_q(visibility), group=group))
     counts = dict(visible.values_list("type").annotate(Count("key")).order_by("type"))
     if not parts and (is_checkpoint_only or not counts):
-        return _Brief()
+        return Brief()
     pack = build_pack(parts, group, TOKENS - _FRAME_TOKENS, None, ()) if parts else None
     more = ", ".join(format_count(number, _TYPE_NAMES[kind]) for kind, number in counts.items())
     last = f"Stored here: {more}. recall_memory has more." if more else ""
     text = between_marks(group, "\n\n".join(filter(None, [pack.text if pack else "", last])))
     items = [item for section in (pack.sections if pack else ()) for item in section.items]
-    return _Brief(text, {item.memory.id: count_tokens(item.text, encoder) for item in items})
+    return Brief(text, {item.memory.id: count_tokens(item.text, encoder) for item in items})
 
 
 def _checkpoint_part(actor: Actor, group: Group) -> list[TextPart]:

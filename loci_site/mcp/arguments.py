@@ -5,9 +5,8 @@ import logging
 import secrets
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
-from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
 from access.actor import Actor
@@ -177,8 +176,3 @@ def explain_failure(error: Exception, *, what: str) -> str:
     return (
         f"{what} failed inside Loci. Details are in the server's log under the reference {reference}. [error]"
     )
-
-
-def raise_tool_error(error: LociError) -> NoReturn:
-    """Raise the error in the form that the SDK passes on to the agent unchanged."""
-    raise ToolError(error_text(error))

@@ -11,7 +11,6 @@ from access.actor import Actor
 from access.answers import Json
 from access.errors import InvalidInput
 from access.visibility import Narrowing
-from loci_site.mcp import inspected as answers
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp.arguments import check_known_group
 from loci_site.mcp.results import (
@@ -326,7 +325,10 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
     """
     check_arguments(request)
     if request.id is not None:
-        return inspect_id(actor, request, request.id)
+        if (statement := find_statement(actor, request.id)) is not None:
+            return relation_answer(statement, request.token_budget)
+        found = inspect_memory(actor, request.id, query=request.query, narrowing=request.narrowing)
+        return inspected_answer(found, request.token_budget)
     if request.group or not request.query:
         check_known_group(actor, request.group)
     if request.query:
@@ -337,8 +339,8 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
             cursor=request.cursor,
             limit=MAX_RECALLS,
         )
-        return answers.recalls_answer(with_hits(actor, page.rows), page.next, request.token_budget)
-    return answers.thread_answer(
+        return recalls_answer(with_hits(actor, page.rows), page.next, request.token_budget)
+    return thread_answer(
         read_thread(
             actor,
             request.thread,
@@ -366,11 +368,3 @@ def check_arguments(request: InspectRequest) -> None:
         )
     if request.token_budget is not None and (request.id or request.query):
         check_range(request.token_budget, MIN_BUDGET, MAX_TOKENS, field="token_budget")
-
-
-def inspect_id(actor: Actor, request: InspectRequest, id_: str) -> CallToolResult:
-    """The memory, or the relation, of this id, or the entity of this name."""
-    if (statement := find_statement(actor, id_)) is not None:
-        return answers.relation_answer(statement, request.token_budget)
-    found = inspect_memory(actor, id_, query=request.query, narrowing=request.narrowing)
-    return answers.inspected_answer(found, request.token_budget)

@@ -9,13 +9,7 @@ from mcp_types import CallToolResult, TextContent
 
 from access.answers import Json
 from loci_site.mcp import result_schemas as shapes
-from memories.browse.serializers import (
-    WITHHELD,
-    DoneOut,
-    PackOut,
-    RecalledOut,
-    StoredOut,
-)
+from memories.browse.serializers import WITHHELD, DoneOut, PackOut, RecalledOut, StoredOut
 from memories.entities.lines import fence_relations
 from memories.language.cleaning import first_words
 from memories.lifecycle.edit import EditOutcome, EditResult
@@ -109,10 +103,10 @@ def changed_answer(verb: str, **facts: Any) -> CallToolResult:
     return make_result(build(shapes.ForgetAnswer, {"verb": verb, **facts}))
 
 
-def written_result(body: Json) -> CallToolResult:
-    """The result of a write from its structured content, as JSON also in its text."""
+def written_result(body: Json, text: str = "") -> CallToolResult:
+    """Structured content with its text; the text is the same as JSON unless given."""
     return CallToolResult(
-        content=[TextContent(type="text", text=to_compact_json(body))], structured_content=body
+        content=[TextContent(type="text", text=text or to_compact_json(body))], structured_content=body
     )
 
 
@@ -127,11 +121,8 @@ def build(shape: type[AnswerShape], body: Json) -> AnswerShape:
 
 
 def make_result(answer: shapes.ToolResult, *, text: str = "") -> CallToolResult:
-    """Structured content with its text; the text is the same as JSON unless given."""
-    body = answer.as_json()
-    return CallToolResult(
-        content=[TextContent(type="text", text=text or to_compact_json(body))], structured_content=body
-    )
+    """The result of an answer."""
+    return written_result(answer.as_json(), text)
 
 
 def recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
@@ -167,7 +158,7 @@ def fence_excerpt(memory: Memory, *, group: str) -> str:
 
 
 def fence_reason(reason: str) -> str:
-    """A reason that somebody gave, between marks; empty without one."""
+    """A reason between marks; empty without one."""
     return wrap("reason", {}, reason) if reason else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -36,7 +36,6 @@ from loci_site.mcp.arguments import (
     error_text,
     explain_failure,
     find_domain_error,
-    raise_tool_error,
     split_key,
 )
 from loci_site.mcp.auth import FindActor, acting_as, can
@@ -91,22 +90,12 @@ class LociServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Run a tool for the caller.
-
-        Raises:
-            ToolError: the text for the agent: the reason and what to do, or a reference to the log.
-        """
+        """Run a tool for the caller; every error becomes a result."""
         try:
             actor = with_client(await self._find_actor(), context)
-            checked = check_call(actor, name, arguments)
         except LociError as error:
-            raise_tool_error(error)
-        rest, write = split_key(name, checked)
-        with acting_as(actor, write):
-            try:
-                return await super().call_tool(name, rest, context)
-            except ToolError as error:
-                raise ToolError(explain_failure(error, what=name)) from None
+            return _failed_result(name, error)
+        return await run_tool(actor, name, arguments)
 
     async def list_resources(self) -> list[Resource]:
         """List the context pack of each group that the caller may read; memories are read by their ids."""
@@ -170,17 +159,19 @@ class LociServer(MCPServer[Any]):
 
 
 async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallToolResult:
-    """Run a tool as LociServer.call_tool() does, for a known caller; every error becomes a result."""
+    """Run a tool; every error becomes a result with its text: the reason and what to do, or a reference to the log."""
     try:
         checked = check_call(actor, name, arguments)
         rest, write = split_key(name, checked)
         with acting_as(actor, write):
             result: CallToolResult = await TOOLS[name].tool.run(rest, NO_CONTEXT, convert_result=True)
             return result
-    except LociError as error:
-        text = error_text(error)
     except Exception as error:
-        text = explain_failure(error, what=name)
+        return _failed_result(name, error)
+
+
+def _failed_result(name: str, error: Exception) -> CallToolResult:
+    text = explain_failure(error, what=name)
     logger.info("Tool %r failed: %r", name, text)
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 

@@ -8,8 +8,6 @@ from loci_site.oauth.consent import ConsentView
 from loci_site.oauth.endpoints import RegisteredView, RegistrationView, RevokeView, TradeView
 from loci_site.oauth.grants import audience_of, origin_of
 
-ServerView = OAuthServerMetadataView
-
 
 class ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  # the toolkit has no types
     """Both of its addresses describe /mcp, the only protected resource."""
@@ -26,7 +24,11 @@ class ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  #
 app_name = "oauth2_provider"
 
 urlpatterns = [
-    path(".well-known/oauth-authorization-server", ServerView.as_view(), name="oauth-server-metadata"),
+    path(
+        ".well-known/oauth-authorization-server",
+        OAuthServerMetadataView.as_view(),
+        name="oauth-server-metadata",
+    ),
     path(".well-known/oauth-protected-resource", ResourceView.as_view(), name="oauth-resource-metadata"),
     path(
         ".well-known/oauth-protected-resource/mcp",

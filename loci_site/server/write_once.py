@@ -99,11 +99,6 @@ def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswe
     raise refusal
 
 
-def _is_logged() -> bool:
-    """True if a log row of the current work is there: a transaction that was rolled back took its rows along."""
-    return AuditEntry.objects.filter(key__in=[row.key for row in current_work().rows]).exists()
-
-
 def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     kept = find_answer(actor, write)
     if kept is not None:
@@ -115,7 +110,9 @@ def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) ->
         try:
             answer = job()
         except LociError as error:
-            if _is_logged():  # a refusal that was logged: the retry gets it too, and logs nothing
+            # A transaction that was rolled back took its log rows along.
+            logged = AuditEntry.objects.filter(key__in=[row.key for row in current_work().rows])
+            if logged.exists():  # the retry gets this refusal too, and logs nothing
                 keep_answer(actor, write, status=error.status, answer=error.as_dict())
             raise
     keep_answer(actor, write, status=answer.status, answer=answer.body)

@@ -13,8 +13,9 @@ from access.actor import Via
 from access.groups import create_group
 from access.tokens import actor_for_secret
 from loci_site.hooks.events import HookCall, HookEvent, SessionPlace
-from loci_site.hooks.prompt import PromptAnswer, find_for_prompt
+from loci_site.hooks.prompt import find_for_prompt
 from loci_site.hooks.sessions import working_actor
+from loci_site.hooks.start import Brief
 from memories.draft import Draft
 from memories.embedding import get_encoder
 from memories.recall import RecallRequest, recall
@@ -59,7 +60,7 @@ class Day:
     names: dict[str, str]
     place: SessionPlace = PLACE
 
-    def injected(self, session: str, prompt: str) -> PromptAnswer:
+    def injected(self, session: str, prompt: str) -> Brief:
         """What a new session of the person's client gets for a prompt."""
         secret = make_token(self.house.user, name="hooks", scopes=("hook",))[1]
         hooks = working_actor(actor_for_secret(secret, via=Via.HOOK))

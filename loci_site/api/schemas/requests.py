@@ -9,13 +9,11 @@ from access.models import CandidatePolicy
 from access.visibility import Narrowing
 from loci_site.api.schemas.fields import Confidence, Timestamp, edited_fields, stored_fields, word_schema
 from memories.browse.listing import TRUST_FILTERS, ListFilter
-from memories.browse.suggest import DEFAULT_LIMIT as SUGGESTED
-from memories.browse.suggest import MAX_LIMIT as MOST_SUGGESTED
 from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
 from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
 from memories.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
-from memories.queries.where import parse_where, where_schema
+from memories.queries.where import WHERE, parse_where, where_schema
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Type
@@ -158,22 +156,12 @@ class RecallQuery(RecallLimits):
 
     def recall_request(self) -> RecallRequest:
         """The request for recall()."""
-        names = (
-            "min_confidence",
-            "min_importance",
-            "thread",
-            "source",
-            "as_of",
-            "known_at",
-            "after",
-            "before",
-            "include_orphans",
-        )
+        named = type(self).model_fields.keys() & WHERE.keys() - {"scope"}
         narrowing = Narrowing(
             types=frozenset(self.type),
             scope=self.scope or "",
             tags=frozenset(tag.lower() for tag in self.tag),
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in named},
         )
         return self.make_request(self.id, narrowing)
 
@@ -312,13 +300,6 @@ class CheckpointIn(Body):
     state: dict[str, Any] | str
 
 
-class CheckpointQuery(Body):
-    """The thread, or group, whose newest checkpoint is read."""
-
-    group: str | None = None
-    thread: str = ""
-
-
 class CheckpointsQuery(PageQuery):
     """A page of the checkpoints of a group, or of one thread."""
 
@@ -335,13 +316,6 @@ class ContextQuery(PastQuery):
         "", description="Thread whose checkpoint is included; default: the newest of the group."
     )
     token_budget: Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)] | None = None
-
-
-class StatsQuery(Body):
-    """The group to count; `everywhere` counts all that the caller may see."""
-
-    group: str | None = None
-    everywhere: bool = False
 
 
 class UndoWriteIn(Body):
@@ -450,12 +424,3 @@ class FeedbackIn(Body):
         "",
         description="Id of the recall; default: the caller's newest of the last 24 hours that returned the memory.",
     )
-
-
-class SuggestQuery(BaseModel):
-    """The text typed so far. `by_meaning` searches by meaning only: it needs the model, and suits a pause in typing."""
-
-    q: str
-    group: str | None = None
-    limit: Annotated[int, Field(ge=1, le=MOST_SUGGESTED)] = SUGGESTED
-    by_meaning: bool = False

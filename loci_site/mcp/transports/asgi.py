@@ -1,25 +1,22 @@
-"""/mcp without Django's request cycle, which costs several times as much as the SDK's transport.
+"""/mcp without Django's request cycle, for the call of a tool: what an agent sends all day.
 
-Only ordinary requests of agents take this path: POST, an allowed host, no Origin, a valid token. Everything else goes to
-Django before a byte of the body is read, so that each refusal is made and worded in one place.
+Only plain calls take this path: POST, an allowed host, no Origin, a valid token. Everything else goes to Django, so that each
+refusal is made and worded in one place.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError
 from django.http.request import split_domain_port, validate_host
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
 from access.groups.guarding import safe_label
 from loci_site.config.middleware import DATA as POLICY
-from loci_site.mcp.auth import acting_as
 from loci_site.mcp.server import run_tool
 from loci_site.mcp.transports.django_view import find_actor, mcp_server, receiver
 from loci_site.mcp.transports.fast_path import (
@@ -48,44 +45,37 @@ Headers = dict[bytes, bytes]
 
 
 async def serve_or_pass(scope: Scope, receive: Receive, send: Send, *, rest: Application) -> None:
-    """Answer an agent's ordinary request; hand any other to `rest`, which is Django."""
+    """Answer an agent's plain call of a tool; hand any other request to `rest`, which is Django."""
     headers = dict(scope["headers"])
     actor = await _caller(headers) if _is_ordinary(scope, headers) else None
     if actor is None:
         await rest(scope, receive, send)
         return
-    inbox = await _read_body(receive)
-    if inbox is None:  # the client has gone
+    body = await _read_body(receive)
+    if body is None:  # the client has gone
         return
-    call = plain_call(headers, inbox)
-    if call is not None:
+    call = plain_call(headers, body)
+    if call is None:
+        await rest(scope, receiver(body, then=receive), send)
+    else:
         await _answer_plain(actor, call, send, receive)
-        return
-    with acting_as(actor):
-        await _until_gone(_answer(scope, inbox, send), receive)
 
 
 def _is_ordinary(scope: Scope, headers: Headers) -> bool:
-    """Whether Django has nothing to decide about a request; cheap checks first."""
+    """Whether Django has nothing to decide about a request; cheap checks first.
+
+    Django serves clients that announce no length, and judges the host behind a proxy that names it.
+    """
     if scope["method"] != "POST" or b"origin" in headers or b"authorization" not in headers:
         return False
     if len(headers) != len(scope["headers"]):  # one of them came twice
         return False
-    return _is_short(headers) and _is_allowed_host(headers)
-
-
-def _is_short(headers: Headers) -> bool:
-    """Whether the announced body is small enough; Django handles clients that announce no length."""
     length = headers.get(b"content-length", b"")
-    return length.isdigit() and int(length) <= settings.LOCI.server.max_body_bytes
-
-
-def _is_allowed_host(headers: Headers) -> bool:
-    """Whether Django's get_host() would allow the host; behind a proxy that names it, Django decides."""
-    if settings.USE_X_FORWARDED_HOST:
+    if not length.isdigit() or int(length) > settings.LOCI.server.max_body_bytes:
         return False
     domain, _ = split_domain_port(headers.get(b"host", b"").decode("latin-1"))
-    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+    is_known = bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+    return is_known and not settings.USE_X_FORWARDED_HOST
 
 
 async def _caller(headers: Headers) -> Actor | None:
@@ -108,26 +98,6 @@ async def _read_body(receive: Receive) -> bytes | None:
         parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(parts)
-
-
-async def _answer(scope: Scope, body: bytes, send: Send) -> None:
-    manager = StreamableHTTPSessionManager(
-        mcp_server(), stateless=True, max_request_body_size=settings.LOCI.server.max_body_bytes
-    )
-    # httptools leaves the white space that may stand behind a value (RFC 9110, 5.5).
-    stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-    inner: dict[str, Any] = {**scope, "headers": stripped, "root_path": "", "state": {}}
-    async with manager.run():
-        await manager.handle_request(inner, receiver(body), _with_headers(send))
-
-
-def _with_headers(send: Send) -> Send:
-    async def send_on(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message["headers"], *ADDED_HEADERS]}
-        await send(message)
-
-    return send_on
 
 
 async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Receive) -> None:
@@ -162,21 +132,6 @@ async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Rece
 
 async def _start(send: Send, headers: HeaderList) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [*headers, *ADDED_HEADERS]})
-
-
-async def _until_gone(answer: Awaitable[None], receive: Receive) -> None:
-    """Run until the answer is sent, or the client goes: then the tool's coroutine is cancelled."""
-    working = asyncio.ensure_future(answer)
-    watching = asyncio.ensure_future(_gone(receive))
-    try:
-        await asyncio.wait([working, watching], return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        watching.cancel()
-        if not working.done():
-            working.cancel()
-        await asyncio.wait([working])
-    if not working.cancelled():
-        working.result()
 
 
 async def _gone(receive: Receive) -> None:

@@ -5,7 +5,7 @@ transport starts ends with the request.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -19,7 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST
-from starlette.types import Message, Scope
+from starlette.types import Message, Receive, Scope
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated, TooManyAttempts, as_storage_error
@@ -46,13 +46,11 @@ def lowlevel_server(server: MCPServer[Any]) -> Server[Any]:
     return server.session_manager.app
 
 
-async def serve_mcp(
-    request: HttpRequest, server: Server[Any], *, json_response: bool = False
-) -> HttpResponseBase:
+async def serve_mcp(request: HttpRequest, server: Server[Any]) -> HttpResponseBase:
     """The response of `server` to one MCP request, of either protocol era.
 
     A JSON answer is one response, a stream of events a StreamingHttpResponse. If the client disconnects, the tool's
-    coroutine is cancelled. `json_response` turns streams off where the protocol allows it.
+    coroutine is cancelled.
     """
     if (refusal := find_refusal(request)) is not None:
         return refusal
@@ -63,9 +61,7 @@ async def serve_mcp(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"The request body is larger than {limit} bytes. Send less text in one call.",
         )
-    manager = StreamableHTTPSessionManager(
-        server, json_response=json_response, stateless=True, max_request_body_size=limit
-    )
+    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=limit)
     exchange = TransportExchange(manager, build_scope(request), body)
     start = await exchange.start()
     headers = response_headers(start)
@@ -204,15 +200,16 @@ async def run_exchange(
     await outbox.put(None)
 
 
-def receiver(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """ASGI's receive(): the body once, then nothing: a client that disconnects cancels the task instead."""
+async def _silence() -> Message:
+    return await asyncio.get_running_loop().create_future()
+
+
+def receiver(body: bytes, then: Receive = _silence) -> Receive:
+    """ASGI's receive(): the body once; then nothing, as a client that disconnects cancels the task instead."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
-        if unread:
-            return unread.pop()
-        silence: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        return await silence
+        return unread.pop() if unread else await then()
 
     return receive
 

@@ -41,7 +41,6 @@ ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, C
 HALF_PAIRS = (b"\\ud", b"\\uD")  # half of a surrogate pair may be among them
 STREAM_HEADERS = (
     (b"cache-control", b"no-cache, no-transform"),
-    (b"connection", b"keep-alive"),
     (b"content-type", b"text/event-stream"),
     (b"x-accel-buffering", b"no"),
 )

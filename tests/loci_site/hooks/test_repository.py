@@ -18,7 +18,8 @@ from access.models import Group
 from access.visibility import Narrowing
 from loci_site.hooks import client as hook_client
 from loci_site.hooks.models import RepositoryHead
-from loci_site.hooks.repository import cached_reachable, delete_old_heads, with_own_checkout
+from loci_site.hooks.repository import cached_reachable, with_own_checkout
+from loci_site.hooks.sessions import delete_old_rows
 from memories.draft import Draft
 from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory
@@ -155,7 +156,7 @@ def test_a_hook_tells_once_for_each_head(
     wire.event(repository)
     assert RepositoryHead.objects.get().known == {repository.side: False, repository.first: True}
     RepositoryHead.objects.update(seen_at=timezone.now() - timedelta(days=400))
-    assert delete_old_heads() == 1
+    assert delete_old_rows() == 1
 
 
 def test_calls_from_afar_use_the_last_head_for_an_hour(

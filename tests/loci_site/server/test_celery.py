@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.celery.brokers import RedisBroker, redis_server
-from bench.proof.celery.prove import found_in, gaps_in
-from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, kill, ticking
-from bench.proof.celery.worker import BUSY, WORK_S
 from bench.proof.proof import ProofError
 from tests.fresh_homes import with_tables
+from tests.loci_site.server.ticking import LEAST_GAP_S, Ticking, kill, ticking
+from tests.loci_site.server.ticking_worker import BUSY, WORK_S
+from tests.loci_site.server.whole_celery import found_in, gaps_in
+from tests.redis_broker import RedisBroker, redis_server
 
 pytestmark = [
     pytest.mark.server,
