@@ -24,7 +24,8 @@ class RecordKind:
     """One table of an export. `references` are foreign keys, written as their target's portable name.
 
     `moving` columns change through use: a stored row and a line that differ only in them count as the same. `older` are
-    the values of columns that an older export does not have.
+    the values of columns that an older export does not have. `texts` pass the guard at an import; a thread is named by what
+    is in it, so its name is masked there in the same way.
     """
 
     name: str
@@ -33,6 +34,7 @@ class RecordKind:
     references: tuple[str, ...] = ()
     moving: frozenset[str] = field(default_factory=frozenset)
     older: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    texts: tuple[str, ...] = ()
 
 
 GROUP = RecordKind(
@@ -44,6 +46,7 @@ GROUP = RecordKind(
     ),
     moving=frozenset({"updated_at"}),
     older={"default_scope": "", "captures": "review", "guard": ""},
+    texts=("title", "instructions", "created_by"),
 )  # fmt: skip
 THREAD = RecordKind(
     "thread",
@@ -52,6 +55,7 @@ THREAD = RecordKind(
     ("group",),
     moving=frozenset({"title", "url", "tags", "active_at", "deleted_at"}),
     older={"title": "", "url": "", "platform": "", "tags": [], "active_at": None, "deleted_at": None},
+    texts=("name", "title", "url", "platform", "tags"),
 )
 MEMORY = RecordKind(
     "memory",
@@ -62,6 +66,8 @@ MEMORY = RecordKind(
         {"access_count", "last_accessed", "decayed_at", "updated_at", "superseded_by", "token", "author"}
     ),
     older=OLDER_VALUES,
+    # The content is looked at by itself.
+    texts=("tags", "metadata", "source", "source_ref", "thread", "client", "author_name", "anchor_commit"),
 )
 LINK = RecordKind(
     "link",
@@ -71,6 +77,7 @@ LINK = RecordKind(
         "settled_by",
     ),
     ("source", "target"),
+    texts=("reason", "evidence", "author_name", "settled_by"),
 )  # fmt: skip
 DOUBT = RecordKind(
     "doubt",
@@ -78,6 +85,7 @@ DOUBT = RecordKind(
     ("id", "author_name", "token", "reason", "at", "status", "settled_by", "settled_at", "how"),
     ("memory", "author"),
     moving=frozenset({"status", "settled_by", "settled_at", "how", "author"}),
+    texts=("reason", "author_name", "settled_by"),
 )
 RELATION = RecordKind(
     "relation",
@@ -88,14 +96,18 @@ RELATION = RecordKind(
     ),
     ("group", "subject", "object", "token", "author"),
     moving=frozenset({"updated_at", "token", "author"}),
+    texts=("predicate", "metadata", "author_name"),
 )  # fmt: skip
-ALIAS = RecordKind("alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"))
+ALIAS = RecordKind(
+    "alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"), texts=("name", "fold")
+)
 CHECKPOINT = RecordKind(
     "checkpoint",
     Checkpoint,
     ("id", "state", "created_at", "author_name"),
     ("group", "thread", "token", "author"),
     moving=frozenset({"token", "author"}),
+    texts=("state", "thread", "author_name"),
 )
 TOMBSTONE = RecordKind(
     "tombstone",
@@ -106,6 +118,7 @@ TOMBSTONE = RecordKind(
     ),
     ("group",),
     older={"dress": "", "spelling": "", "scope": "group"},
+    texts=("reason", "author_name", "lifted_by"),
 )  # fmt: skip
 LOG = RecordKind(
     "log",

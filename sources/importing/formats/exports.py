@@ -39,7 +39,6 @@ from sources.format import (
     RecordKind,
     differences,
 )
-from sources.importing.barred import find_barred
 from sources.importing.drafts import check_as_own
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
@@ -47,7 +46,8 @@ from sources.importing.references import OTHER_GROUP, Targets, id_name, is_id, n
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
 from sources.importing.restoring.guarding import ExportGuard
-from sources.importing.rows import build_row, insert_rows
+from sources.importing.rows import build_row, find_barred, insert_rows
+from storage.bulk import batches
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
@@ -363,10 +363,10 @@ class ExportIntake:
 
     def _link_successors(self) -> int:
         """Link superseded rows to their successors; return the number of successors that are missing."""
-        loose, names = 0, list(self.successors)
-        for start in range(0, len(names), LINES_AT_ONCE):
+        loose = 0
+        for names in batches(self.successors, LINES_AT_ONCE):
             with transaction.atomic():
-                loose += self._link(names[start : start + LINES_AT_ONCE])
+                loose += self._link(names)
         return loose
 
     def _link(self, names: list[str]) -> int:
