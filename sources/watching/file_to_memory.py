@@ -1,7 +1,7 @@
 """From file to memory: new sections are stored, changed ones become versions, conflicts become proposals."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from access import audit
@@ -198,16 +198,11 @@ def store_new(actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, new: Se
 
 
 def propose_instruction_files(
-    actor: Actor,
-    folder: WatchedFolder,
-    outcome: ScanOutcome,
-    files: Iterable[WatchedFile],
-    notes: Mapping[int, NoteText],
+    actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, texts: Iterable[tuple[WatchedFile, NoteText]]
 ) -> None:
     """Propose the instruction files among the files read for the group's instructions."""
-    for file in files:
-        note = notes.get(id(file))
-        text = instruction_text(note.text) if note is not None and is_instruction(file.path) else ""
+    for file, note in texts:
+        text = instruction_text(note.text) if is_instruction(file.path) else ""
         if not text:
             continue
         try:
