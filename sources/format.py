@@ -1,6 +1,6 @@
 """The format of an export: its tables, their columns, and how a row is written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ class RecordKind:
     """One table of an export. `references` are foreign keys, written as their target's portable name.
 
     `moving` columns change through use: a stored row and a line that differ only in them count as the same. `older` are
-    the values of columns that an older export does not have. `texts` pass the guard at an import; a thread is named by what
+    the values of columns that an older export does not have. `natural` columns find a row that has another id here. `texts` pass the guard at an import; a thread is named by what
     is in it, so its name is masked there in the same way.
     """
 
@@ -34,6 +34,7 @@ class RecordKind:
     references: tuple[str, ...] = ()
     moving: frozenset[str] = field(default_factory=frozenset)
     older: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    natural: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
 
 
@@ -46,6 +47,7 @@ GROUP = RecordKind(
     ),
     moving=frozenset({"updated_at"}),
     older={"default_scope": "", "captures": "review", "guard": ""},
+    natural=("slug",),
     texts=("title", "instructions", "created_by"),
 )  # fmt: skip
 THREAD = RecordKind(
@@ -55,6 +57,7 @@ THREAD = RecordKind(
     ("group",),
     moving=frozenset({"title", "url", "tags", "active_at", "deleted_at"}),
     older={"title": "", "url": "", "platform": "", "tags": [], "active_at": None, "deleted_at": None},
+    natural=("group", "name"),
     texts=("name", "title", "url", "platform", "tags"),
 )
 MEMORY = RecordKind(
@@ -99,7 +102,12 @@ RELATION = RecordKind(
     texts=("predicate", "metadata", "author_name"),
 )  # fmt: skip
 ALIAS = RecordKind(
-    "alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"), texts=("name", "fold")
+    "alias",
+    EntityAlias,
+    ("name", "fold", "created_at", "run"),
+    ("group", "memory"),
+    natural=("memory", "fold"),
+    texts=("name", "fold"),
 )
 CHECKPOINT = RecordKind(
     "checkpoint",
@@ -138,10 +146,12 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def record_of(kind: RecordKind, row: Model) -> dict[str, Any]:
-    """A row as JSON values: its columns, then its references by portable name, None for an empty one."""
-    values = {name: as_json(getattr(row, name)) for name in kind.fields}
-    return values | {name: _portable_name(getattr(row, name)) for name in kind.references}
+def record_of(kind: RecordKind, row: Model, names: Iterable[str] = ()) -> dict[str, Any]:
+    """A row, or these columns of it, as JSON values: references by portable name, None for an empty one."""
+    return {
+        name: _portable_name(getattr(row, name)) if name in kind.references else as_json(getattr(row, name))
+        for name in names or (*kind.fields, *kind.references)
+    }
 
 
 def _portable_name(target: Model | None) -> str | None:

@@ -42,7 +42,7 @@ from sources.format import (
 from sources.importing.drafts import check_as_own
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
-from sources.importing.references import OTHER_GROUP, Targets, id_name, is_id, natural_name, stored_rows
+from sources.importing.references import OTHER_GROUP, Targets, is_id, names_of, stored_rows
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
 from sources.importing.restoring.guarding import ExportGuard
@@ -248,7 +248,7 @@ class ExportIntake:
         stored = stored_rows(kind, [line.row for line in lines])
         fresh = []
         for line in lines:
-            row = stored.get(id_name(kind, line.row)) or stored.get(natural_name(kind, line.row))
+            row = next((stored[name] for name in names_of(kind, line.row) if name in stored), None)
             if row is None:
                 fresh.append(line)
             elif why := self._compare(kind, row, line):
