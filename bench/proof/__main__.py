@@ -12,7 +12,6 @@ from bench.agents.extension.prove import prove_extension
 from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
 from bench.mutants.prove import prove_mutants
-from bench.proof.celery.prove import prove_celery
 from bench.proof.chunks import prove_chunks
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
@@ -23,6 +22,7 @@ from bench.proof.hostile.poison.prove import prove_poison
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.hostile.reads import prove_reads
 from bench.proof.hostile.stolen_disk import prove_encryption
+from bench.proof.jobs.prove import prove_jobs
 from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
@@ -41,7 +41,7 @@ PROOFS = (
     Proof("properties", "Three searches and the rows agree on what each caller may see.", prove_properties),
     Proof("changes", "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.", prove_changes),
     Proof("apart", "What other groups hold changes no answer, order, number or suggestion of whoever may not enter them.", prove_apart),
-    Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
+    Proof("jobs", "Jobs run on time and never twice, however often the worker is killed.", prove_jobs),
     Proof("duplicates", "Two facts that nearly sound the same both stay; one fact in other words is found.", prove_duplicates),
     Proof("withdrawn", "A withdrawn text does not come back live in other dress; another fact is not refused.", prove_withdrawn),
     Proof("lists", "Every interface answers every caller as the matrix of rights says, and what is deleted is gone.", prove_lists),
@@ -58,11 +58,11 @@ PROOFS = (
 )
 # fmt: on
 # Names for several proofs together.
-TOGETHER = {"truth": ("year", "cycle-kills", "celery")}
+TOGETHER = {"truth": ("year", "cycle-kills", "jobs")}
 EXAMPLES = """examples:
   python -m bench.proof                  all of them
   python -m bench.proof writers kills    these two
-  python -m bench.proof truth            year, cycle-kills and celery
+  python -m bench.proof truth            year, cycle-kills and jobs
   python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
 
 A run that was stopped goes on where it was; --fresh begins anew.
